@@ -1,0 +1,53 @@
+"""Lore: long-term memory and context management for AI agents."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lore.errors import LoreError
+    from lore.memory import Memory
+    from lore.records import (
+        Answer,
+        Edge,
+        Fragment,
+        Hit,
+        Message,
+        NewMessage,
+        Part,
+        Reading,
+        Session,
+        SessionHit,
+        Stats,
+    )
+    from lore.settings import Settings
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "Edge",
+    "Fragment",
+    "Hit",
+    "LoreError",
+    "Memory",
+    "Message",
+    "NewMessage",
+    "Part",
+    "Reading",
+    "Session",
+    "SessionHit",
+    "Settings",
+    "Stats",
+    "__version__",
+]
+
+_ROOMS = {"LoreError": "lore.errors", "Memory": "lore.memory", "Settings": "lore.settings"}
+
+
+def __getattr__(name: str) -> Any:
+    """Bring a public name in when it is first used: `import lore` itself stays quick."""
+    from importlib import import_module
+
+    if name not in __all__:
+        msg = f"module 'lore' has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(_ROOMS.get(name, "lore.records")), name)

@@ -1,0 +1,1 @@
+"""Capture: how conversations and knowledge come in."""

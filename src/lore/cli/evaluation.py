@@ -1,0 +1,46 @@
+"""The command `lore eval`: how well recall finds what it should."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lore.cli.output import Json, print_json, progress
+
+evaluate = typer.Typer(
+    name="eval", help="Measure quality on evaluation data.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    app.add_typer(evaluate)
+
+
+@evaluate.callback()
+def options() -> None:
+    """Measure quality on evaluation data."""
+
+
+@evaluate.command()
+def retrieval(
+    data: Annotated[Path, typer.Option(help="Folder with evaluation files.")],
+    corpus: Annotated[Path | None, typer.Option(help="Folder with coding-sessions.jsonl.gz.")] = None,
+    recipe: Annotated[str, typer.Option(help="learned, weighted or rrf.")] = "learned",
+    baselines: Annotated[bool, typer.Option("--baselines", help="Score BM25, cosine, RRF and peers too.")] = False,
+    cache: Annotated[Path | None, typer.Option(help="Folder for cached vectors.")] = None,
+    json: Json = False,
+) -> None:
+    """Score recall on LoCoMo, BEAM, coding sessions, multi-hop and long sessions."""
+    from lore.evals import retrieval as evaluation
+
+    with progress("evaluating") as report:
+        result = evaluation.run(
+            data, corpus=corpus, recipe=recipe, baselines=baselines, cache=cache, report=report
+        )
+    if json:
+        print_json(result.as_json())
+    else:
+        print(result.as_table())

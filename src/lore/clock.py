@@ -1,0 +1,55 @@
+"""Time and ids: the only reader of the clock, so that tests can hold it still."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+Clock = Callable[[], datetime]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+_counter_lock = threading.Lock()
+_counter = secrets.randbits(11)
+
+
+def now() -> datetime:
+    """Return the current time, aware and in UTC."""
+    return datetime.now(UTC)
+
+
+def cpu_ms() -> float:
+    """Return the CPU time of this process in milliseconds."""
+    return time.process_time() * 1000
+
+
+def to_us(moment: datetime) -> int:
+    """Return a moment as microseconds since 1970, the form in which the store keeps it."""
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def from_us(us: int) -> datetime:
+    """Return the moment that `to_us` made into a number."""
+    return _EPOCH + timedelta(microseconds=us)
+
+
+def new_id(moment: datetime) -> str:
+    """Return a UUIDv7 for something that happened at `moment`: ids sort by time.
+
+    The 12 bits after the time count up, so ids made in one process within a millisecond
+    keep their order.
+    """
+    global _counter  # noqa: PLW0603 - one counter for the process, under its lock
+    with _counter_lock:
+        _counter = (_counter + 1) & 0xFFF
+        count = _counter
+    ms = max(0, to_us(moment) // 1000) & 0xFFFF_FFFF_FFFF
+    value = (ms << 80) | (0x7 << 76) | (count << 64) | (0b10 << 62) | secrets.randbits(62)
+    digits = f"{value:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

@@ -1,0 +1,125 @@
+"""MiniLM in memory: a tokenizer and a session of the ONNX runtime."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnxruntime as ort
+from onnxruntime.capi import onnxruntime_pybind11_state as runtime
+
+from lore.embed.catalogue import TOKENIZER, Model
+from lore.embed.conversion import converted_graph
+from lore.embed.cores import count_cores
+from lore.embed.tokens import Tokens
+from lore.errors import EmbedderError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from lore.embed.graph import Precision
+
+# Padded tokens that one run may hold: more is no quicker, and memory grows with it.
+BATCH_TOKENS = 512
+
+_ERRORS_ONLY = 3
+# The runtime's errors have no common ancestor, and each version adds some.
+REFUSALS = tuple(
+    kind
+    for kind in vars(runtime).values()
+    if isinstance(kind, type) and issubclass(kind, Exception)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderOptions:
+    """How a model is loaded; `cache` is where its graph stays, 0 threads are all cores."""
+
+    precision: Precision
+    cache: Path
+    threads: int
+    windows: int
+
+
+class Encoder:
+    """A loaded model; several threads may use it at once."""
+
+    def __init__(self, folder: Path, model: Model, options: EncoderOptions) -> None:
+        self._dimension = model.dimension
+        # int8 sets its scale by all that is in a run, so each text runs alone: a vector
+        # must not depend on what happened to be embedded beside it.
+        self._batch_tokens = BATCH_TOKENS if options.precision == "float32" else 1
+        with converted_graph(folder, model, options.precision, options.cache) as graph:
+            self._session = _open_session(graph, options.threads or count_cores())
+        limit = model.input_limit_tokens
+        self._tokens = Tokens(folder / TOKENIZER, limit, options.windows)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one row of length 1 for each text."""
+        windows: list[list[int]] = []
+        owners: list[int] = []
+        for index, text in enumerate(texts):
+            cut = self._tokens.windows(text)
+            windows += cut
+            owners += [index] * len(cut)
+        vectors = self._encode_windows(windows)
+        if len(windows) == len(texts):
+            return vectors
+        return _average(vectors, windows, owners, len(texts))
+
+    def _encode_windows(self, windows: list[list[int]]) -> NDArray[np.float32]:
+        vectors = np.empty((len(windows), self._dimension), np.float32)
+        for batch in _batches(windows, self._batch_tokens):
+            shape = (len(batch), len(windows[batch[-1]]))
+            ids, mask = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+            for row, index in enumerate(batch):
+                length = len(windows[index])
+                ids[row, :length] = windows[index]
+                mask[row, :length] = 1
+            vectors[batch] = self._session.run(None, {"ids": ids, "mask": mask})[0]
+        return vectors
+
+
+def _batches(windows: list[list[int]], most_tokens: int) -> Iterator[list[int]]:
+    """Yield places of windows of like length, each batch within the tokens once padded."""
+    batch: list[int] = []
+    for index in sorted(range(len(windows)), key=lambda place: len(windows[place])):
+        if batch and (len(batch) + 1) * len(windows[index]) > most_tokens:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch
+
+
+def _average(
+    vectors: NDArray[np.float32], windows: list[list[int]], owners: list[int], count: int
+) -> NDArray[np.float32]:
+    """Return the mean over each text's windows, weighted by their tokens."""
+    weights = np.array([len(window) for window in windows], np.float32)
+    sums = np.zeros((count, vectors.shape[1]), np.float32)
+    np.add.at(sums, owners, vectors * weights[:, None])
+    sums /= np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    return sums
+
+
+def _open_session(graph: Path, threads: int) -> ort.InferenceSession:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # Waiting threads sleep: spinning takes the core from whoever is being waited for.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # The arena would keep the memory of the largest batch ever seen.
+    options.enable_cpu_mem_arena = False
+    options.enable_mem_pattern = False
+    options.log_severity_level = _ERRORS_ONLY
+    try:
+        return ort.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+    except REFUSALS as error:
+        msg = f"The ONNX runtime cannot load {graph}: {error}"
+        hint = f"Remove {graph}; the model is then converted again."
+        raise EmbedderError(msg, hint=hint) from error

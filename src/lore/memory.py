@@ -1,0 +1,424 @@
+"""Memory: opens everything once; each method is a few lines that delegate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
+
+from lore import clock, settings
+from lore.capture import embedding, exchange, fragments, messages
+from lore.capture.fragments import Draft
+from lore.capture.messages import Conversation
+from lore.embed import Embedder, open_embedder
+from lore.errors import InvalidInput, LoreError, NotFound, StoreError
+from lore.recall import answering, health, reading, searching, session_search
+from lore.recall.answering import Request
+from lore.recall.searching import SearchRequest
+from lore.recall.sources import Sources
+from lore.records import (
+    Answer,
+    Check,
+    EdgeKind,
+    Fragment,
+    FragmentKind,
+    FragmentVersion,
+    Hit,
+    Message,
+    NewMessage,
+    Origin,
+    Outline,
+    Provenance,
+    Reading,
+    Scope,
+    Session,
+    SessionHit,
+    Stats,
+    Title,
+)
+from lore.settings import Settings
+from lore.store import figures, forgetting, items, sessions, upkeep
+from lore.store import fragments as fragment_store
+from lore.store import messages as message_store
+from lore.store.db import Database, open_database
+
+if TYPE_CHECKING:
+    from lore.recall.reading import Direction
+
+_CATCH_UP_S = 0.5
+"""A recall first embeds what waits, for so long at most."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """All that one database holds, and the object that opens it."""
+
+    settings: Settings
+    database: Database
+    sources: Sources
+    notice: str = ""
+
+    @classmethod
+    def open(
+        cls,
+        home: Path | str | None = None,
+        *,
+        config: Settings | None = None,
+        embedder: Embedder | None = None,
+        now: clock.Clock = clock.now,
+        create: bool = True,
+    ) -> Self:
+        """Open the memory in a home folder, made if it is not there."""
+        config = config or settings.load(
+            home=Path(home) if home else None, project_dir=Path.cwd()
+        ).settings
+        path = config.database
+        if not create and not path.exists():
+            msg = f"There is no memory at {path} yet."
+            raise NotFound(msg, hint="'lore remember' or 'lore import' makes one.")
+        database = open_database(
+            path,
+            busy_timeout_s=config.store_busy_timeout_s,
+            backups=config.backups,
+            now=now,
+        )
+        try:
+            opened, notice = (embedder, "") if embedder else _open_embedder(config)
+            embedding.adopt_embedder(database, opened)
+            sources = Sources(database, opened, config)
+        except BaseException:
+            database.close()
+            raise
+        return cls(config, database, sources, notice)
+
+    def close(self) -> None:
+        """Finish what is queued and close everything."""
+        self.sources.close()
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        """Return the memory itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the memory."""
+        self.close()
+
+    def store(
+        self,
+        content: str,
+        *,
+        summary: str = "",
+        kind: FragmentKind = "fact",
+        parent_id: str = "",
+        depth: int | None = None,
+        importance: float = 0.5,
+        confidence: float = 0.7,
+        origin: Origin = "user",
+        project: str = "",
+        session: str = "",
+        source_messages: Sequence[str] = (),
+        payload: Mapping[str, Any] | None = None,
+        key: str = "",
+    ) -> str:
+        """Store a fragment and return its id; the same key again returns the same id."""
+        draft = Draft(
+            content, summary, kind, parent_id, depth, importance, confidence, origin, project,
+            session, tuple(source_messages), payload or {},
+        )  # fmt: skip
+        return fragments.store(self.database, draft, key=key)
+
+    def store_all(self, drafts: Iterable[Draft]) -> list[str]:
+        """Store many fragments at once and return their ids in order."""
+        return fragments.store_all(self.database, drafts)
+
+    def capture(
+        self,
+        session: str,
+        new: Sequence[NewMessage],
+        *,
+        agent: str = "library",
+        project: str = "",
+        title: str = "",
+        branch: str = "",
+        parent: str = "",
+        files: Sequence[str] = (),
+    ) -> list[str]:
+        """Store messages of a session, each once, and return their ids in order."""
+        conversation = Conversation(
+            session, agent, project, title, branch, parent, tuple(files)
+        )
+        return messages.capture(self.database, conversation, new)
+
+    def update(
+        self, id: str, content: str, *, summary: str = "", reason: str = "", key: str = ""  # noqa: A002 - the domain's word
+    ) -> int:
+        """Give a fragment new words and return its new version; the old ones are kept."""
+        return fragments.update(
+            self.database, id, content, summary=summary, reason=reason, key=key
+        )
+
+    def delete(self, id: str) -> str:  # noqa: A002 - the domain's word
+        """Hide a fragment until `undo` brings it back; return its whole id."""
+        return fragments.delete(self.database, id)
+
+    def undo(self, id: str = "") -> tuple[str, str]:  # noqa: A002 - the domain's word
+        """Undo the last change by hand, of all or of one fragment; return verb and id."""
+        return fragments.undo(self.database, id)
+
+    def link(
+        self, source: str, target: str, kind: EdgeKind, *, weight: float = 1.0, note: str = ""
+    ) -> None:
+        """Draw an edge between two fragments."""
+        fragments.link(self.database, source, target, kind, weight=weight, note=note)
+
+    def supersede(self, old: str, new: str) -> None:
+        """Let a newer fragment replace an older one; both are kept."""
+        fragments.supersede(self.database, old, new)
+
+    def recall(
+        self,
+        query: str,
+        *,
+        scope: Scope = "all",
+        session: str = "",
+        project: str = "",
+        limit: int | None = None,
+        budget_tokens: int | None = None,
+        recipe: str = "",
+        explain: bool = False,
+        why_not: Sequence[str] = (),
+        now: clock.datetime | None = None,
+        log: bool = True,
+    ) -> Answer:
+        """Answer a question from messages, distillations and fragments, best first."""
+        request = Request(
+            query=query,
+            scope=scope,
+            session=session,
+            project=project,
+            limit=limit or self.settings.recall_max_hits,
+            budget_tokens=budget_tokens or self.settings.recall_budget_tokens,
+            recipe=recipe or self.settings.search_recipe,
+            explain=explain,
+            why_not=tuple(why_not),
+            now=now or self.database.now(),
+        )
+        self._catch_up()
+        answer = answering.recall(self.sources, request)
+        if log:
+            self.sources.log_retrieval("recall", query, [hit.id for hit in answer.hits])
+        return answering.with_notice(answer, self.notice)
+
+    def search(
+        self,
+        query: str,
+        *,
+        parent_id: str = "",
+        depth: int | None = None,
+        limit: int = 10,
+        deep: bool = False,
+        kind: str = "",
+        origin: str = "",
+        since: str = "",
+        project: str = "",
+        log: bool = True,
+    ) -> list[Hit]:
+        """Search the fragments; `deep` follows the graph to what they are related to."""
+        request = SearchRequest(
+            query, parent_id, depth, limit, deep, kind, origin, since, project, self.database.now()
+        )
+        self._catch_up()
+        hits = searching.search(self.sources, request)
+        if log:
+            self.sources.log_retrieval("search", query, [hit.id for hit in hits])
+        return hits
+
+    def find_sessions(
+        self,
+        query: str,
+        *,
+        project: str = "",
+        limit: int = 5,
+        now: clock.datetime | None = None,
+        recipe: str = "",
+    ) -> list[SessionHit]:
+        """Find the sessions in which something was said or done."""
+        self._catch_up()
+        return session_search.find_sessions(
+            self.sources,
+            query,
+            project=project,
+            limit=limit,
+            now=now or self.database.now(),
+            recipe=recipe or self.settings.search_recipe,
+        )
+
+    def standing(self, *, project: str = "", question: str = "") -> list[Hit]:
+        """Return the standing instructions of a project, those near a question first."""
+        return answering.standing(self.sources, project, question)
+
+    def read(self, ids: Sequence[str], *, reinforce: bool = True) -> list[Reading]:
+        """Return items whole; reading a fragment makes it stronger."""
+        with self.database.read() as db:
+            found = [reading.read(db, id_) for id_ in ids]
+        strengthened = [r.id for r in found if r.fragment and not r.deleted]
+        if reinforce and strengthened and not self.database.read_only:
+            self.database.write(
+                lambda db: [
+                    fragment_store.reinforce(db, items.resolve(db, id_).n, now=self.database.now())
+                    for id_ in strengthened
+                ]
+            )
+        return found
+
+    def explore(self, what: str, *, max_depth: int = 2) -> list[Outline]:
+        """Return the tree below a fragment, or below the best hits for a question."""
+        with self.database.read() as db:
+            with suppress(InvalidInput, NotFound):
+                return [reading.explore(db, what, max_depth=max_depth)]
+        hits = self.search(what, limit=3)
+        with self.database.read() as db:
+            return [reading.explore(db, hit.id, max_depth=max_depth) for hit in hits]
+
+    def traverse(self, id: str, direction: Direction = "children") -> list[Title]:  # noqa: A002 - the domain's word
+        """Return what lies one step from a fragment."""
+        if direction not in ("children", "parent", "associations"):
+            msg = f"'{direction}' is no direction: children, parent or associations."
+            raise InvalidInput(msg)
+        with self.database.read() as db:
+            return reading.traverse(db, id, direction)
+
+    def roots(self, *, query: str = "", limit: int = 20, project: str = "") -> list[Title]:
+        """Return the roots, strongest first, or those that fit a question."""
+        if query:
+            return searching.roots(self.sources, query, limit=limit, project=project)
+        with self.database.read() as db:
+            project_n = sessions.get_project(db, project) if project else None
+            return reading.roots(db, project_n=project_n, limit=limit)
+
+    def log(self, id: str) -> tuple[Fragment, list[FragmentVersion]]:  # noqa: A002 - the domain's word
+        """Return a fragment and what it said before, oldest first."""
+        with self.database.read() as db:
+            n = items.resolve(db, id, type="fragment").n
+            return fragment_store.get(db, n), fragment_store.versions(db, n)
+
+    def diff(
+        self, id: str, version: int | None = None  # noqa: A002 - the domain's word
+    ) -> tuple[FragmentVersion, Fragment]:
+        """Return a former version of a fragment, by default the last one, and the present."""
+        current, former = self.log(id)
+        chosen = [v for v in former if version is None or v.version == version]
+        if not chosen:
+            which = f"version {version}" if version is not None else "former version"
+            msg = f"This fragment has no {which}."
+            raise NotFound(msg)
+        return chosen[-1], current
+
+    def why(self, id: str) -> Provenance:  # noqa: A002 - the domain's word
+        """Return where an item comes from, and the numbers behind it."""
+        with self.database.read() as db:
+            return reading.why(db, id, now=self.database.now())
+
+    def messages(self, session: str, *, first: int = 0, limit: int = 10_000) -> list[Message]:
+        """Return the messages of a session in order."""
+        with self.database.read() as db:
+            n = sessions.get_number(db, session)
+            return message_store.of_session(db, n, first=first, limit=limit)
+
+    def sessions(self, *, project: str = "", limit: int = 20) -> list[Session]:
+        """Return the latest sessions, newest first."""
+        with self.database.read() as db:
+            project_n = sessions.get_project(db, project) if project else None
+            return sessions.recent(db, project_n=project_n, limit=limit)
+
+    def stats(self) -> Stats:
+        """Count what the memory holds."""
+        with self.database.read() as db:
+            return figures.stats(db, embedder=self.sources.embedder.identity, notice=self.notice)
+
+    def short_ids(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return for each id the shortest prefix that names it alone."""
+        with self.database.read() as db:
+            return items.short_ids(db, ids)
+
+    def embed_waiting(
+        self, *, within_s: float | None = None, progress: embedding.Progress | None = None
+    ) -> int:
+        """Give vectors to the items that wait for one; return how many that were."""
+        if not self.sources.embedder.dimension:
+            return 0
+        return embedding.embed_waiting(
+            self.database,
+            self.sources.embedder,
+            self.sources.vector_index(),
+            within_s=within_s,
+            progress=progress,
+        )
+
+    def backup(self, target: Path | None = None) -> Path:
+        """Write a consistent copy of the database and return its path."""
+        if target is None:
+            self.settings.backups.mkdir(mode=0o700, parents=True, exist_ok=True)
+            target = self.settings.backups
+        return upkeep.backup(self.database, target)
+
+    def export(self, target: Path | BinaryIO) -> int:
+        """Write everything as JSON lines and return how many records that were."""
+        return exchange.export(self.database, target)
+
+    def import_lines(
+        self, lines: Iterable[bytes], *, progress: Callable[[int], None] | None = None
+    ) -> dict[str, int]:
+        """Bring in an export and count what was added and what was skipped."""
+        return exchange.import_lines(self.database, lines, progress=progress)
+
+    def count_forgettable(
+        self, *, id: str = "", session: str = "", project: str = "", match: str = ""  # noqa: A002 - the domain's word
+    ) -> int:
+        """Count what `forget` would delete."""
+        with self.database.read() as db:
+            doomed = forgetting.collect(db, id, session, project, match)
+            found = forgetting.with_derived(db, doomed)
+        return len(found.item_ns) + len(found.session_ns) + len(found.project_ns)
+
+    def forget(
+        self, *, id: str = "", session: str = "", project: str = "", match: str = ""  # noqa: A002 - the domain's word
+    ) -> list[str]:
+        """Delete on a person's request, without a trace; return the ids that are gone."""
+        with self.database.read() as db:
+            doomed = forgetting.collect(db, id, session, project, match)
+            doomed = forgetting.with_derived(db, doomed)
+        self.sources.forget_vectors(doomed.item_ns)
+        return upkeep.forget(self.database, doomed, match, self.settings.backups)
+
+    def _catch_up(self) -> None:
+        """Embed what waits, for a moment, so that what was just stored is found by meaning."""
+        if not self.database.read_only:
+            with suppress(StoreError):
+                self.embed_waiting(within_s=_CATCH_UP_S)
+
+
+def _open_embedder(config: Settings) -> tuple[Embedder, str]:
+    opened = open_embedder(config)
+    return opened.embedder, opened.notice
+
+
+def restore_backup(source: Path, *, home: Path | None = None) -> Path | None:
+    """Put a backup in the place of the database; return where the former one was kept."""
+    config = settings.load(home=home).settings
+    return upkeep.restore(config.database, source, config.backups)
+
+
+def examine(*, home: Path | None = None, fix: bool = False) -> list[Check]:
+    """Check everything that can be wrong with a home, and mend what is derived."""
+    config = settings.load(home=home).settings
+    checks = health.check_home(config)
+    try:
+        memory = Memory.open(config=config, create=False)
+    except LoreError as error:
+        return [*checks, Check("database", "broken", str(error), error.hint)]
+    with memory:
+        return [*checks, *health.check_memory(memory.sources, memory.notice, fix=fix)]

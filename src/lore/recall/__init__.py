@@ -1,0 +1,1 @@
+"""Recall: finding the right piece again."""

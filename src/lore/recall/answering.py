@@ -1,0 +1,205 @@
+"""Answering: from ranked candidates to hits within a budget, with the reasons for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import numpy as np
+
+from lore import clock
+from lore.errors import InvalidInput
+from lore.recall import presenting
+from lore.recall.pool import Bounds
+from lore.recall.question import Question, parse
+from lore.recall.ranking import KNOWLEDGE, SAME_SESSION, Ranked, rank
+from lore.recall.sources import Sources
+from lore.records import SCOPES, Answer, Fate, Hit, Scope
+from lore.store import items, sessions
+from lore.store import standing as instructions
+from lore.store.db import Connection
+from lore.text import tokens
+
+FEWEST = 3
+"""So many hits are given even where they cost more than the budget."""
+
+WEAK = 8.0
+"""A hit that scores so much less than the best is noise: at e⁻⁸ of its odds."""
+
+_MOST = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a recall asks for."""
+
+    query: str
+    now: datetime
+    scope: Scope = "all"
+    session: str = ""
+    project: str = ""
+    limit: int = 15
+    budget_tokens: int = 1_500
+    recipe: str = "learned"
+    explain: bool = False
+    why_not: tuple[str, ...] = ()
+    trusted_only: bool = False
+
+
+def recall(sources: Sources, request: Request) -> Answer:
+    """Answer a question from messages, distillations and fragments, best first."""
+    if not 1 <= request.limit <= _MOST:
+        msg = f"A recall returns between 1 and {_MOST} hits."
+        raise InvalidInput(msg)
+    if request.budget_tokens < 1:
+        msg = "A budget has at least one token."
+        raise InvalidInput(msg)
+    question = parse(request.query, request.now)
+    with sources.database.read() as db:
+        bounds, session_n = _bounds(db, request)
+        ranked = _with_policy(rank(sources, db, question, bounds, request.recipe), session_n)
+        order = ranked.order()
+        order = order[: len(order) if request.recipe != "learned" else _strong(ranked, order)]
+        chosen = presenting.present(
+            db,
+            question,
+            ranked,
+            order,
+            limit=request.limit,
+            budget_tokens=request.budget_tokens,
+            fewest=FEWEST,
+            explain=request.explain,
+        )
+        fates = tuple(
+            _fate(db, id_, ranked, order, chosen) for id_ in request.why_not
+        )
+        at_hand = () if request.scope == "knowledge" else _standing(sources, db, question, bounds)
+    return Answer(
+        question=question.text,
+        hits=chosen.hits,
+        standing=at_hand,
+        tokens=sum(hit.tokens for hit in chosen.hits) + sum(hit.tokens for hit in at_hand),
+        considered=ranked.pool.considered,
+        fates=fates,
+    )
+
+
+def _bounds(db: Connection, request: Request) -> tuple[Bounds, int | None]:
+    """Return where to look, and the session that asks."""
+    if request.scope not in SCOPES:
+        msg = f"'{request.scope}' is no scope."
+        raise InvalidInput(msg, hint=f"Scopes: {', '.join(SCOPES)}.")
+    session_n = sessions.get_number(db, request.session) if request.session else None
+    project_n = sessions.get_project(db, request.project) if request.project else None
+    if request.scope == "session" and session_n is None:
+        msg = "The scope 'session' needs a session."
+        raise InvalidInput(msg)
+    if request.scope == "project" and project_n is None and session_n is not None:
+        project_n = sessions.project_number(db, session_n)
+    if request.scope == "project" and project_n is None:
+        msg = "The scope 'project' needs a project."
+        raise InvalidInput(msg)
+    types = ("fragment",) if request.scope == "knowledge" else Bounds().types
+    within = session_n if request.scope == "session" else None
+    return Bounds(project_n, within, types, request.trusted_only), session_n
+
+
+def _with_policy(ranked: Ranked, session_n: int | None) -> Ranked:
+    """Prefer this session's text to other sessions', and knowledge to raw text."""
+    rows = ranked.pool.rows
+    scale = 1.0 if ranked.recipe == "learned" else float(ranked.scores.std() or 0.0)
+    bonus = KNOWLEDGE * (rows.types == items.type_number("fragment")).astype(float)
+    if session_n is not None:
+        bonus += SAME_SESSION * (rows.sessions == session_n)
+    return replace(ranked, scores=ranked.scores + scale * bonus)
+
+
+def _strong(ranked: Ranked, order: np.ndarray) -> int:
+    """Count the hits before the weak tail."""
+    if not len(order):
+        return 0
+    scores = ranked.scores[order]
+    return max(FEWEST, int((scores > scores[0] - WEAK).sum()))
+
+
+def _fate(
+    db: Connection,
+    id_: str,
+    ranked: Ranked,
+    order: np.ndarray,
+    chosen: presenting.Chosen,
+) -> Fate:
+    """Say what became of one item: found, ranked, cut, or never a candidate."""
+    item = items.resolve(db, id_)
+    places = np.flatnonzero(ranked.pool.ns == item.n)
+    if not len(places):
+        verdict = "no candidate: neither its words nor its meaning are near, or it is out of bounds"
+        return Fate(item.id, None, None, None, None, verdict)
+    place = int(places[0])
+    pool = ranked.pool
+    position = np.flatnonzero(order == place)
+    rank_ = int(position[0]) + 1 if len(position) else None
+    if item.id in chosen.reasons:
+        verdict = chosen.reasons[item.id]
+    elif rank_ is None:
+        verdict = "a candidate, but so much weaker than the best that it counts as noise"
+    else:
+        verdict = f"ranked {rank_}, below the last hit that the limit allowed"
+    return Fate(
+        id=item.id,
+        rank=rank_,
+        keyword_rank=_rank_or_none(min(pool.head_rank[place], pool.long_rank[place])),
+        vector_rank=_rank_or_none(pool.cosine_rank[place]),
+        score=float(ranked.scores[place]),
+        verdict=verdict,
+        signals=presenting.signals_of(ranked, place),
+    )
+
+
+def _rank_or_none(value: float) -> int | None:
+    return int(value) + 1 if value < 1e8 else None
+
+
+def standing(sources: Sources, project: str, question: str = "") -> list[Hit]:
+    """Return the standing instructions of a project, those near a question first."""
+    with sources.database.read() as db:
+        project_n = sessions.get_project(db, project) if project else None
+        asked = parse(question, sources.database.now()) if question else None
+        return list(_standing(sources, db, asked, Bounds(project_n)))
+
+
+def _standing(
+    sources: Sources, db: Connection, question: Question | None, bounds: Bounds
+) -> tuple[Hit, ...]:
+    """Fit the instructions into their own budget: near the question first, else newest."""
+    found = instructions.newest(db, bounds.project_n)
+    if question and found:
+        query = sources.embed_query(question.core)
+        near = sources.cosines(query, np.array([entry.item_n for entry in found], np.int64))
+        found = [found[place] for place in np.argsort(-near, kind="stable")]
+    ids = items.ids_of(db, [entry.item_n for entry in found])
+    budget = sources.settings.recall_standing_tokens
+    hits: dict[str, Hit] = {}
+    for entry in found:
+        size = tokens.count(entry.text)
+        if size > budget:
+            continue
+        budget -= size
+        id_ = ids[entry.item_n]
+        hits[f"{id_}:{entry.text}"] = Hit(
+            id=id_,
+            type="message",
+            text=entry.text,
+            title="",
+            score=0.0,
+            why="a standing instruction",
+            created_at=clock.from_us(entry.created_at),
+            tokens=size,
+            role="user",
+        )
+    return tuple(hits.values())
+
+
+def with_notice(answer: Answer, notice: str) -> Answer:
+    """Return the answer with a word about what is degraded."""
+    return replace(answer, notice=notice) if notice else answer

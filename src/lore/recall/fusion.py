@@ -1,0 +1,86 @@
+"""Fusion: how the scores of several arms become one; recipes are values.
+
+Pure: arrays in, arrays out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+import numpy as np
+from numpy.typing import NDArray
+
+Scores = NDArray[np.float64]
+
+RRF_K = 60
+RRF_VECTOR_WEIGHT = 1.5
+"""Vectors count so much more than keywords once a question has two words."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinearModel:
+    """A linear model over named features, with where its coefficients come from."""
+
+    names: tuple[str, ...]
+    weights: Scores
+    provenance: Mapping[str, object]
+
+    def score(self, features: Mapping[str, Scores]) -> Scores:
+        """Return the score of each candidate."""
+        return self.matrix(features) @ self.weights
+
+    def matrix(self, features: Mapping[str, Scores]) -> Scores:
+        """Return the features of the model as columns, in its order."""
+        return np.column_stack([features[name] for name in self.names])
+
+
+@cache
+def load_model(name: str) -> LinearModel:
+    """Return a model that the package ships."""
+    text = (resources.files("lore") / "data" / f"{name}.json").read_text("utf-8")
+    raw = json.loads(text)
+    weights = raw.pop("weights")
+    return LinearModel(tuple(weights), np.array(list(weights.values()), np.float64), raw)
+
+
+def standardised(values: Scores) -> Scores:
+    """Return values with mean 0 and deviation 1; zeros where they are all alike."""
+    deviation = values.std() if len(values) else 0.0
+    if deviation < 1e-9:
+        return np.zeros_like(values)
+    return (values - values.mean()) / deviation
+
+
+def shares(values: Scores) -> Scores:
+    """Return values as shares of the largest."""
+    largest = values.max() if len(values) else 0.0
+    return values / largest if largest > 1e-9 else np.zeros_like(values)
+
+
+def ranks(values: Scores) -> NDArray[np.int64]:
+    """Return the rank of each value, 0 for the largest; equals keep their order."""
+    order = np.argsort(-values, kind="stable")
+    places = np.empty(len(values), np.int64)
+    places[order] = np.arange(len(values))
+    return places
+
+
+def reciprocal_ranks(keyword: Scores, vector: Scores, terms: int) -> Scores:
+    """Fuse two arms by reciprocal rank; a candidate counts only in arms that found it."""
+    weight = RRF_VECTOR_WEIGHT if terms >= 2 else 1.0
+    total = np.where(keyword > 0, 1.0 / (RRF_K + 1 + ranks(keyword)), 0.0)
+    return total + np.where(vector > 0, weight / (RRF_K + 1 + ranks(vector)), 0.0)
+
+
+def weighted(keyword: Scores, vector: Scores) -> Scores:
+    """Fuse two arms by the sum of their standard scores."""
+    return standardised(keyword) + standardised(vector)
+
+
+def best_first(scores: Scores, ties: Sequence[int]) -> NDArray[np.int64]:
+    """Return the places of the candidates, best first; equals by `ties`, larger first."""
+    return np.lexsort((-np.asarray(ties, np.int64), -scores))

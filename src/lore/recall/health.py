@@ -1,0 +1,123 @@
+"""Health: what doctor looks at, and what it can mend."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+
+from lore.recall.sources import Sources
+from lore.records import Check
+from lore.settings import Settings
+from lore.store import checks, rebuilding, sqlite, upkeep, vectors
+from lore.store.checks import Finding
+
+_LITTLE_SPACE = 200_000_000
+
+
+def check_home(config: Settings) -> list[Check]:
+    """Look at the folder, its permissions, the disk and the versions."""
+    return [_check_versions(), _check_folder(config), _check_disk(config)]
+
+
+def _check_versions() -> Check:
+    return Check("versions", "ok", sqlite.describe_library())
+
+
+def _check_folder(config: Settings) -> Check:
+    home = config.home
+    if not home.exists():
+        return Check("home", "degraded", f"{home} does not exist yet.", "'lore remember' makes it.")
+    wrong = [
+        path.name
+        for path in (home, config.database)
+        if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077
+    ]
+    if wrong:
+        names = ", ".join(wrong)
+        return Check(
+            "home", "degraded", f"Others may read {names}.", f"chmod go= {home} {config.database}"
+        )
+    shared = sqlite.shared_file_system(config.database)
+    if shared:
+        detail = f"{home} is on {shared}, a shared file system: slower, with a rollback journal."
+        return Check("home", "degraded", detail, "LORE_HOME names a folder on a local disk.")
+    return Check("home", "ok", str(home))
+
+
+def _check_disk(config: Settings) -> Check:
+    folder = config.home if config.home.exists() else config.home.parent
+    if not folder.exists():
+        return Check("disk", "ok", "not looked at")
+    free = shutil.disk_usage(folder).free
+    detail = f"{free / 1e9:.1f} GB free"
+    if free < _LITTLE_SPACE:
+        return Check("disk", "degraded", detail, "Free some space: writes will fail soon.")
+    return Check("disk", "ok", detail)
+
+
+def check_memory(sources: Sources, notice: str, *, fix: bool) -> list[Check]:
+    """Look at the database and at everything derived from it."""
+    return [
+        _check_database(sources),
+        _check_keywords(sources, fix=fix),
+        _check_vectors(sources, fix=fix),
+        _check_embedder(sources, notice),
+    ]
+
+
+def _check_database(sources: Sources) -> Check:
+    with sources.database.read() as db:
+        findings = checks.integrity(db)
+    if findings:
+        return Check(
+            "database",
+            "broken",
+            "; ".join(finding.what for finding in findings[:5]),
+            "'lore export' saves what can be read, 'lore restore' takes a backup.",
+        )
+    if sources.database.read_only:
+        return Check("database", "degraded", "open for reading only", "Check owner and permissions.")
+    return Check("database", "ok", str(sources.database.path))
+
+
+def _check_keywords(sources: Sources, *, fix: bool) -> Check:
+    findings = upkeep.keyword_findings(sources.database)
+    if findings and fix and not sources.database.read_only:
+        count = sources.database.write(rebuilding.rebuild_keywords)
+        return Check("keywords", "fixed", f"rebuilt for {count:,} items")
+    return _derived("keywords", findings, "the index agrees with the database")
+
+
+def _check_vectors(sources: Sources, *, fix: bool) -> Check:
+    if not sources.embedder.dimension:
+        return Check("vectors", "degraded", "no embedder", "'lore model install' adds the model.")
+    with sources.database.read() as db:
+        embedder_n = vectors.find_embedder(db, sources.embedder.identity)
+        waiting = vectors.count_waiting(db)
+    index = sources.vector_index()
+    if embedder_n is None:
+        return Check("vectors", "ok", f"none yet, {waiting:,} items wait")
+    with sources.database.read() as db:
+        vectors.feed(db, index, embedder_n, sources.embedder.dimension)
+        findings = [Finding(line, fixable=True) for line in index.check()]
+        findings += checks.vector_agreement(db, embedder_n, len(index))
+        if findings and fix:
+            index.clear()
+            count = vectors.feed(db, index, embedder_n, sources.embedder.dimension)
+            return Check("vectors", "fixed", f"rebuilt with {count:,} vectors")
+    if waiting and not findings:
+        return Check("vectors", "degraded", f"{waiting:,} items wait for a vector", "'lore embed'")
+    return _derived("vectors", findings, f"{len(index):,} vectors, the index agrees")
+
+
+def _derived(name: str, findings: list[Finding], good: str) -> Check:
+    if not findings:
+        return Check(name, "ok", good)
+    detail = "; ".join(finding.what for finding in findings[:5])
+    return Check(name, "broken", detail, "'lore doctor --fix' rebuilds it from the database.")
+
+
+def _check_embedder(sources: Sources, notice: str) -> Check:
+    if notice:
+        return Check("embedder", "degraded", notice, "'lore model install' adds the model.")
+    return Check("embedder", "ok", sources.embedder.identity)

@@ -1,0 +1,205 @@
+"""The pool: candidates of all arms with what ranking needs to know of each, as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lore.recall import fusion
+from lore.recall.question import Question
+from lore.recall.sources import Numbers, Sources
+from lore.store import items, keywords, pooling
+from lore.store.db import Connection
+from lore.store.pooling import Rows
+from lore.store.vector_index import Where
+
+HEAD, LONG, FRAGMENTS, NEAREST = 200, 100, 60, 200
+"""Candidates that each arm may bring."""
+
+RANKED = 160
+"""Candidates that are looked at closely."""
+
+SURE = 30
+"""The first of each arm are always among those."""
+
+COMMON_SHARE, COMMON_FROM = 0.05, 20_000
+"""In a large memory, words in more than this share of the rows are left out of the query."""
+
+Floats = NDArray[np.float64]
+
+_NOWHERE = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Candidates as columns; ranks are 0 for the best and huge where an arm has them not."""
+
+    rows: Rows
+    head: Floats
+    long: Floats
+    fragment: Floats
+    cosine: Floats
+    head_rank: Floats
+    long_rank: Floats
+    cosine_rank: Floats
+    base: Floats
+    rarity: Floats
+    considered: int
+
+    @property
+    def ns(self) -> Numbers:
+        """Return the numbers of the candidates."""
+        return self.rows.ns
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Where recall may look."""
+
+    project_n: int | None = None
+    session_n: int | None = None
+    types: tuple[str, ...] = ("message", "distillation", "fragment")
+    trusted_only: bool = False
+
+    def where(self) -> Where:
+        """Return the part of the bounds that the vector index can apply."""
+        return Where(
+            projects=None if self.project_n is None else (0, self.project_n),
+            types=tuple(items.type_number(name) for name in self.types),  # type: ignore[arg-type]
+            since_us=None,
+            until_us=None,
+            ns=None,
+        )
+
+
+def gather(
+    sources: Sources,
+    db: Connection,
+    question: Question,
+    query: NDArray[np.float32],
+    bounds: Bounds,
+) -> Pool:
+    """Let each arm bring its candidates and keep those worth a closer look."""
+    terms, rarity = _weigh(db, question)
+    match = question.match(terms)
+    arms = {
+        "head": _search(db, "message_words", match, HEAD, keywords.MESSAGE_WEIGHTS, bounds),
+        "long": _search(db, "long_words", match, LONG, keywords.LONG_WEIGHTS, bounds),
+        "fragment": _search(db, "fragment_words", match, FRAGMENTS, _fragment_weights(sources), bounds),
+    }
+    near_ns, near = _nearest(sources, db, query, bounds)
+    arms["cosine"] = dict(zip(near_ns.tolist(), near.tolist(), strict=True))
+    together = np.array(sorted({n for arm in arms.values() for n in arm}), np.int64)
+    ranks = {name: {n: i for i, n in enumerate(arm)} for name, arm in arms.items()}
+    columns = {name: _column(together, arm) for name, arm in arms.items()}
+    rank_columns = {name: _column(together, found, _NOWHERE) for name, found in ranks.items()}
+    missing = columns["cosine"] == 0
+    columns["cosine"][missing] = sources.cosines(query, together[missing])
+    base = _base(columns)
+    chosen = _closer_look(base, rank_columns)
+    rows = pooling.rows_of(
+        db,
+        together[chosen],
+        project_n=bounds.project_n,
+        session_n=bounds.session_n,
+        trusted_only=bounds.trusted_only,
+    )
+    kept = chosen[np.searchsorted(together[chosen], rows.ns)]
+    return Pool(
+        rows=rows,
+        head=columns["head"][kept],
+        long=columns["long"][kept],
+        fragment=columns["fragment"][kept],
+        cosine=columns["cosine"][kept],
+        head_rank=rank_columns["head"][kept],
+        long_rank=rank_columns["long"][kept],
+        cosine_rank=rank_columns["cosine"][kept],
+        base=base[kept],
+        rarity=rarity,
+        considered=len(together),
+    )
+
+
+def _weigh(db: Connection, question: Question) -> tuple[tuple[str, ...], Floats]:
+    """Return the words to search for, and how telling each word of the question is."""
+    total = max(1, keywords.count_messages(db))
+    uses = np.array(
+        [max(1, keywords.count_rows(db, "message_words", term)) for term in question.terms], float
+    )
+    rarity = np.log1p(np.maximum(0.0, total - uses + 0.5) / (uses + 0.5)).clip(1e-6)
+    if total < COMMON_FROM:
+        return question.terms, rarity
+    telling = tuple(
+        term for term, n in zip(question.terms, uses, strict=True) if n <= COMMON_SHARE * total
+    )
+    if len(telling) < min(2, len(question.terms)):
+        rarest = np.argsort(uses, kind="stable")[:2]
+        telling = tuple(question.terms[i] for i in sorted(rarest))
+    return telling, rarity
+
+
+def _fragment_weights(sources: Sources) -> tuple[float, ...]:
+    return tuple(float(weight) for weight in sources.settings.search_fts_weights.split(","))
+
+
+def _search(
+    db: Connection,
+    table: str,
+    match: str,
+    limit: int,
+    weights: tuple[float, ...],
+    bounds: Bounds,
+) -> dict[int, float]:
+    types = ("fragment",) if table == "fragment_words" else ("message", "distillation")
+    if not set(types) & set(bounds.types):
+        return {}
+    return dict(
+        keywords.search(
+            db,
+            table,
+            match,
+            limit=limit,
+            weights=weights,
+            project_n=bounds.project_n,
+            session_n=bounds.session_n,
+        )
+    )
+
+
+def _nearest(
+    sources: Sources, db: Connection, query: NDArray[np.float32], bounds: Bounds
+) -> tuple[Numbers, NDArray[np.float32]]:
+    where = bounds.where()
+    if bounds.session_n is not None:
+        ns = pooling.of_session(db, bounds.session_n)
+        where = Where(None, where.types, None, None, ns)
+    return sources.nearest(query, NEAREST, where=where)
+
+
+def _column(ns: Numbers, found: dict[int, float] | dict[int, int], missing: float = 0.0) -> Floats:
+    column = np.full(len(ns), missing)
+    if found:
+        places = np.searchsorted(ns, np.fromiter(found.keys(), np.int64, len(found)))
+        column[places] = np.fromiter(found.values(), float, len(found))
+    return column
+
+
+def _base(columns: dict[str, Floats]) -> Floats:
+    """Return a first guess: half keywords, half meaning."""
+    keyword = np.maximum.reduce(
+        [fusion.shares(columns[name]) for name in ("head", "long", "fragment")]
+    )
+    cosine = columns["cosine"]
+    highest = max(0.2, float(cosine.max())) if len(cosine) else 1.0
+    return 0.5 * keyword + 0.5 * np.clip(cosine / highest, 0, None)
+
+
+def _closer_look(base: Floats, ranks: dict[str, Floats]) -> NDArray[np.int64]:
+    """Return the places of the candidates worth a closer look, in the order of their numbers."""
+    if len(base) <= RANKED:
+        return np.arange(len(base))
+    order = np.argsort(-base, kind="stable")[:RANKED]
+    sure = np.flatnonzero(np.minimum.reduce(list(ranks.values())) < SURE)
+    return np.union1d(order, sure)

@@ -1,0 +1,202 @@
+"""Presenting: hits as text, without doubles, dated and placed, within a token budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lore.recall import fusion
+from lore.recall.question import Question
+from lore.records import Hit, Project, Session, Signal
+from lore.store import distillations, edges, fragments, messages, sessions
+from lore.store.db import Connection
+from lore.text import parts, tokens, words
+
+if TYPE_CHECKING:
+    from lore.recall.ranking import Ranked
+
+EXCERPT_TOKENS = 220
+"""A longer text is shown around the words of the question; `read` gives the whole."""
+
+NEARLY_SAME = 0.9
+"""Texts that share so much of their words are one hit."""
+
+_PAGE = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The hits that are shown, and why others are not."""
+
+    hits: tuple[Hit, ...]
+    reasons: dict[str, str]
+
+
+def present(
+    db: Connection,
+    question: Question,
+    ranked: Ranked,
+    order: Sequence[int] | np.ndarray,
+    *,
+    limit: int,
+    budget_tokens: int,
+    fewest: int,
+    explain: bool,
+) -> Chosen:
+    """Turn the best candidates into hits until the limit or the budget is reached."""
+    hits: list[Hit] = []
+    bags: list[frozenset[str]] = []
+    reasons: dict[str, str] = {}
+    spent = 0
+    for start in range(0, len(order), _PAGE):
+        for hit in _hits(db, question, ranked, order[start : start + _PAGE], explain=explain):
+            bag = frozenset(words.split(hit.text))
+            double = _double_of(bag, bags)
+            if double is not None:
+                hits[double] = replace(hits[double], same=(*hits[double].same, hit.id))
+                reasons[hit.id] = f"says nearly the same as {hits[double].id}"
+            elif spent + hit.tokens > budget_tokens and len(hits) >= fewest:
+                reasons[hit.id] = f"cut by the budget of {budget_tokens} tokens"
+                return Chosen(tuple(hits), reasons)
+            else:
+                hits.append(hit)
+                bags.append(bag)
+                spent += hit.tokens
+                reasons[hit.id] = f"shown as hit {len(hits)}"
+            if len(hits) >= limit:
+                return Chosen(tuple(hits), reasons)
+    return Chosen(tuple(hits), reasons)
+
+
+def _double_of(bag: frozenset[str], bags: list[frozenset[str]]) -> int | None:
+    """Return the place of an earlier hit that says nearly the same."""
+    for place, other in enumerate(bags):
+        smaller, larger = sorted((len(bag), len(other)))
+        if larger and smaller >= NEARLY_SAME * larger:
+            shared = len(bag & other)
+            if shared >= NEARLY_SAME * (len(bag) + len(other) - shared):
+                return place
+    return None
+
+
+def _hits(
+    db: Connection, question: Question, ranked: Ranked, places: Sequence[int] | np.ndarray, *, explain: bool
+) -> list[Hit]:
+    """Read the items behind some candidates and make hits of them."""
+    rows = ranked.pool.rows
+    ns = [int(rows.ns[place]) for place in places]
+    found = {
+        **messages.by_number(db, ns),
+        **distillations.by_number(db, ns),
+        **fragments.by_number(db, ns),
+    }
+    session_ns = {int(rows.sessions[place]) for place in places} - {0}
+    shelf = _Shelf(db, sessions.by_number(db, sorted(session_ns)), sessions.projects(db))
+    made = []
+    for place in places:
+        n = int(rows.ns[place])
+        hit = _hit(shelf, found[n], n, int(rows.sessions[place]), question)
+        signals = signals_of(ranked, int(place)) if explain else ()
+        made.append(
+            replace(
+                hit,
+                score=float(ranked.scores[place]),
+                why=_why(question, ranked, int(place)),
+                signals=signals,
+            )
+        )
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Shelf:
+    db: Connection
+    sessions: dict[int, Session]
+    projects: dict[int, Project]
+
+    def place_of(self, session_n: int) -> tuple[str, str, str]:
+        """Return the title, breadcrumb and project of a session."""
+        session = self.sessions.get(session_n)
+        if session is None:
+            return "", "", ""
+        project = next((p for p in self.projects.values() if p.id == session.project_id), None)
+        trail = " › ".join(
+            part for part in (project.name if project else "", session.agent, session.branch) if part
+        )
+        title = session.title or f"session of {session.started_at:%Y-%m-%d}"
+        return title, trail, session.project_id or ""
+
+
+def _hit(
+    shelf: _Shelf,
+    record: messages.Message | distillations.Distillation | fragments.Fragment,
+    n: int,
+    session_n: int,
+    question: Question,
+) -> Hit:
+    title, trail, project_id = shelf.place_of(session_n)
+    terms = list(question.terms)
+    if isinstance(record, messages.Message):
+        text = tokens.clip_around(parts.readable(record.parts), EXCERPT_TOKENS, terms)
+        return Hit(
+            record.id, "message", text, title, 0.0, "", record.created_at, tokens.count(text),
+            trail, role=record.speaker or record.role, session_id=record.session_id,
+            project_id=project_id, origin=record.origin,
+        )  # fmt: skip
+    if isinstance(record, distillations.Distillation):
+        text = tokens.clip_around(record.text, EXCERPT_TOKENS, terms)
+        return Hit(
+            record.id, "distillation", text, title, 0.0, "", record.created_at,
+            tokens.count(text), trail, role="log", session_id=record.session_id,
+            project_id=project_id, origin="assistant",
+        )  # fmt: skip
+    above = fragments.by_number(shelf.db, edges.ancestors(shelf.db, n))
+    text = tokens.clip_around(record.content, EXCERPT_TOKENS, terms)
+    return Hit(
+        record.id, "fragment", text, record.summary, 0.0, "", record.created_at,
+        tokens.count(text), " › ".join(parent.summary for parent in above.values()),
+        kind=record.kind, depth=record.depth, session_id=record.session_id or "",
+        project_id=record.project_id or "", origin=record.origin,
+    )  # fmt: skip
+
+
+def _why(question: Question, ranked: Ranked, place: int) -> str:
+    """Say in a few words what speaks for a hit."""
+    pool = ranked.pool
+    reasons = []
+    keyword_rank = min(pool.head_rank[place], pool.long_rank[place])
+    if pool.fragment[place] > 0:
+        reasons.append("keywords in a fragment")
+    elif keyword_rank < 1e8:
+        reasons.append(f"keywords #{int(keyword_rank) + 1}")
+    if pool.cosine_rank[place] < 1e8:
+        reasons.append(f"meaning #{int(pool.cosine_rank[place]) + 1} ({pool.cosine[place]:.2f})")
+    covered = ranked.features.get("covered")
+    if covered is not None and covered[place] > 0:
+        reasons.append(f"{covered[place]:.0%} of the question's words")
+    date = ranked.features.get("date")
+    if date is not None and date[place] > 0 and (question.spans or question.months):
+        reasons.append("the time asked for")
+    speaker = ranked.features.get("speaker")
+    if speaker is not None and speaker[place] > 0:
+        reasons.append("the speaker asked about")
+    beside = ranked.features.get("session_best")
+    if beside is not None and beside[place] > 0.5:
+        reasons.append("other hits in the same session")
+    return ", ".join(reasons) or "near other hits"
+
+
+def signals_of(ranked: Ranked, place: int) -> tuple[Signal, ...]:
+    """Return the numbers behind one candidate's score."""
+    if ranked.recipe != "learned":
+        return tuple(Signal(k, float(v[place]), 0.0) for k, v in ranked.features.items())
+    model = fusion.load_model("recall")
+    values = [float(ranked.features[name][place]) for name in model.names]
+    return tuple(
+        Signal(name, value, value * float(weight))
+        for name, value, weight in zip(model.names, values, model.weights, strict=True)
+    )
+

@@ -1,0 +1,165 @@
+"""The question: what is asked for, taken apart once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from lore.errors import InvalidInput
+from lore.recall.moments import Span, spans
+from lore.text import words
+
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september",
+    "october", "november", "december",
+)  # fmt: skip
+_ALL_MONTHS = "|".join(_MONTHS)
+
+_FRAMES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\bmention only\b[^.?!]*[.?!]?",
+        r"\b(?:can|could|would|will) you (?:please )?(?:list|walk me through|give me"
+        r"|provide(?: me)?(?: with)?|summari[sz]e|remind me(?: of)?)\b",
+        r"\b(?:in )?(?:what|which|the) order (?:in which)?",
+        r",? in order\b(?! to)",
+        r"(?<=\bi)\s(?:have |had |first )?(?:brought up|talked about|asked about)\b",
+        r"\b(?:throughout|across|over|in|during|from) (?:all )?(?:of )?(?:our|my|the|these|those"
+        r"|all)(?: different)? (?:conversations?|chats?|sessions?|discussions?|messages|requests"
+        r"|questions)\b",
+        r"\b(?:an? )?(?:(?:clear|comprehensive|brief|detailed|short|complete|full|concise) )*"
+        r"summary of (?:how |what |everything )?",
+        r"\b(?:the )?(?:different|various) (?:aspects|concepts|topics|parts|things)"
+        r"(?: related to| of)?\b",
+    )
+)
+"""Words that frame a question without saying what it is about."""
+
+_SPACE = re.compile(r"\s+")
+
+
+def _sign(pattern: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE)
+
+
+_WHEN = _sign(r"when|what (?:date|day|month|year|time)|how long|how many (?:days|weeks|months|years)")
+_NUMBER = _sign(r"how (?:many|much|often|long)|number of|percent(?:age)?")
+_ADVICE = _sign(
+    r"should|recommend|suggest|suggestion|options?|how (?:can|do|should) i|can you|could you"
+    r"|help me|show me|what (?:are|is) (?:some|the best)|tips|ideas|plan"
+)
+_LIST = _sign(
+    r"order in which|in order|summary|summari[sz]e|list (?:the|all)|how many different"
+    r"|what (?:are )?all|which(?: of)?|over time|progress(?:ed)?|developed|evolved|across|throughout"
+)
+_EARLY = _sign(
+    r"first|initial|initially|original|originally|earliest|at the (?:start|beginning)|started"
+    r"|begin|began"
+)
+_LATE = _sign(
+    r"final|finally|last|latest|current|currently|now|most recent|recently|eventually|in the end"
+    r"|after|ended up|replaced|so far|updated"
+)
+_DAY = re.compile(
+    rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?=\s(?:of )?(?:{_ALL_MONTHS})\b)|(?:{_ALL_MONTHS})\s(\d{{1,2}})\b",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
+_VERB_MONTH = re.compile(
+    r"\b(?:in|of|on|since|by|during|before|after|until|late|early|mid)\s(?:may|march)\b"
+    r"|\b(?:may|march)\s\d|\d(?:st|nd|rd|th)?\s(?:of )?(?:may|march)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with its words, phrases, identifiers and times, and what it is after."""
+
+    text: str
+    core: str
+    terms: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+    phrases: tuple[str, ...]
+    identifiers: tuple[str, ...]
+    spans: tuple[Span, ...]
+    months: frozenset[int]
+    years: frozenset[int]
+    days: frozenset[int]
+    asks_when: bool
+    asks_number: bool
+    asks_advice: bool
+    asks_list: bool
+    asks_early: bool
+    asks_late: bool
+
+    def match(self, terms: tuple[str, ...] | None = None) -> str:
+        """Return the keyword query: any of the words or phrases, quoted."""
+        chosen = self.terms if terms is None else terms
+        return words.match_any(list(chosen), [*self.phrases, *self.identifiers])
+
+
+def parse(text: str, now: datetime) -> Question:
+    """Take a question apart; an empty one is refused."""
+    cleaned = words.clean(text).strip()[: words.MAX_QUERY_CHARS]
+    if not cleaned:
+        msg = "The question is empty."
+        raise InvalidInput(msg)
+    core = _without_frame(cleaned)
+    return Question(
+        text=cleaned,
+        core=core,
+        terms=tuple(words.terms(core)),
+        pairs=_pairs(core),
+        phrases=tuple(words.quoted(cleaned)),
+        identifiers=tuple(words.identifiers(cleaned)),
+        spans=tuple(spans(cleaned, now)),
+        months=_months(core),
+        years=frozenset(int(year) for year in _YEAR.findall(core)),
+        days=frozenset(int(a or b) for a, b in _DAY.findall(core)),
+        asks_when=bool(_WHEN.search(core)),
+        asks_number=bool(_NUMBER.search(core)),
+        asks_advice=bool(_ADVICE.search(core)),
+        asks_list=bool(_LIST.search(cleaned)),
+        asks_early=bool(_EARLY.search(core)),
+        asks_late=bool(_LATE.search(core)),
+    )
+
+
+def as_told(core: str, speakers: list[str]) -> str:
+    """Return a question about speakers as they would tell it: people speak as 'I'."""
+    for name in speakers:
+        core = re.sub(rf"\b{re.escape(name)}['’]s\b", "my", core)
+        core = re.sub(rf"\b{re.escape(name)}\b", "I", core)
+    return core
+
+
+def _without_frame(text: str) -> str:
+    core = text
+    for frame in _FRAMES:
+        core = frame.sub(" ", core)
+    core = _SPACE.sub(" ", core).strip(" ,.")
+    return core if len(core.split()) >= 2 else text
+
+
+def _pairs(text: str) -> tuple[tuple[str, str], ...]:
+    """Return neighbouring words that both say something."""
+    found = words.split(text)[:64]
+    return tuple(
+        (a, b)
+        for a, b in zip(found, found[1:], strict=False)
+        if a not in words.STOP_WORDS and b not in words.STOP_WORDS
+    )[:16]
+
+
+def _months(text: str) -> frozenset[int]:
+    lowered = text.lower()
+    found = {
+        number
+        for number, name in enumerate(_MONTHS, 1)
+        if re.search(rf"\b{name}\b", lowered)
+    }
+    if found & {3, 5} and not _VERB_MONTH.search(lowered):
+        found -= {3, 5}
+    return frozenset(found)

@@ -1,0 +1,111 @@
+"""Ranking: the pool of a question, described and scored by a recipe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lore.errors import InvalidInput
+from lore.recall import features, fusion
+from lore.recall.features import Floats, Surroundings
+from lore.recall.pool import Bounds, Pool, gather
+from lore.recall.question import Question, as_told
+from lore.recall.sources import Numbers, Sources
+from lore.store import messages, pooling
+from lore.store.db import Connection
+from lore.store.sqlite import stem
+from lore.text import words
+
+RECIPES = ("learned", "weighted", "rrf")
+
+SAME_SESSION = 1.5
+"""What was said in the session that asks ranks before the same in another."""
+
+KNOWLEDGE = 0.5
+"""A fragment was worth keeping: it ranks a little before raw text that says the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Candidates with their scores and what these are made of."""
+
+    pool: Pool
+    scores: Floats
+    features: dict[str, Floats]
+    recipe: str
+
+    def order(self) -> Numbers:
+        """Return the places of the candidates, best first; newer first among equals."""
+        return fusion.best_first(self.scores, self.pool.rows.created_at.tolist())
+
+
+def rank(
+    sources: Sources, db: Connection, question: Question, bounds: Bounds, recipe: str
+) -> Ranked:
+    """Gather candidates for a question and score them by a recipe."""
+    if recipe not in RECIPES:
+        msg = f"'{recipe}' is no recipe."
+        raise InvalidInput(msg, hint=f"Recipes: {', '.join(RECIPES)}.")
+    speakers = messages.find_speakers(db, _possible_names(question.core))
+    query = sources.embed_query(as_told(question.core, speakers))
+    pool = gather(sources, db, question, query, bounds)
+    if recipe == "rrf":
+        keyword = np.maximum(fusion.shares(pool.head), fusion.shares(pool.fragment))
+        scores = fusion.reciprocal_ranks(keyword, pool.cosine, len(question.terms))
+        return Ranked(pool, scores, {"keyword": keyword, "cosine": pool.cosine}, recipe)
+    if recipe == "weighted":
+        keyword = np.maximum(fusion.shares(pool.head), fusion.shares(pool.fragment))
+        scores = fusion.weighted(keyword, pool.cosine)
+        return Ranked(pool, scores, {"keyword": keyword, "cosine": pool.cosine}, recipe)
+    around = surroundings(sources, db, query, pool, speakers)
+    stems = {word: stem(word) for pair in question.pairs for word in pair}
+    stems |= {term: stem(term) for term in question.terms}
+    described = features.describe(question, pool, around, stems)
+    return Ranked(pool, fusion.load_model("recall").score(described), described, recipe)
+
+
+def _possible_names(text: str) -> list[str]:
+    return [word for word in words.raw(text) if word[:1].isupper()]
+
+
+def surroundings(
+    sources: Sources, db: Connection, query: np.ndarray, pool: Pool, speakers: list[str]
+) -> Surroundings:
+    """Read what stands around the candidates."""
+    rows = pool.rows
+    near = np.concatenate([rows.before, rows.before_that, rows.after])
+    cosines = sources.cosines(query, near).reshape(3, -1)
+    own = pooling.texts_of(db, rows.ns, features.OWN_CHARS)
+    missing = np.setdiff1d(np.concatenate([rows.before, rows.after]), np.append(rows.ns, 0))
+    beside = pooling.texts_of(db, missing, features.BESIDE_CHARS)
+    plain = {n: features.plain(text) for n, text in own.items()}
+    short = {n: text[: features.BESIDE_CHARS + 2] for n, text in plain.items()}
+    short |= {n: features.plain(text) for n, text in beside.items()}
+    known = pooling.traits_of(db, np.unique(rows.before[rows.before > 0]))
+    before = [known.get(n, (0, "")) for n in rows.before.tolist()]
+    return Surroundings(
+        own=[plain[n] for n in rows.ns.tolist()],
+        before=[short.get(n, "") for n in rows.before.tolist()],
+        after=[short.get(n, "") for n in rows.after.tolist()],
+        before_cosine=cosines[0],
+        before_that_cosine=cosines[1],
+        after_cosine=cosines[2],
+        before_traits=np.array([found[0] for found in before], np.int64),
+        same_speaker_before=_same_speaker(rows, before),
+        speakers_named=frozenset(name.lower() for name in speakers),
+    )
+
+
+def _same_speaker(rows: pooling.Rows, before: list[tuple[int, str]]) -> np.ndarray:
+    """Tell where the message before is by the same speaker, or by the same role if unnamed."""
+    from_mask = 128 | 256
+    return np.array(
+        [
+            speaker == other if speaker or other else (own & from_mask) == (found & from_mask)
+            for speaker, own, (found, other) in zip(
+                rows.speakers, rows.traits.tolist(), before, strict=True
+            )
+        ],
+        np.bool_,
+    )

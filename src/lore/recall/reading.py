@@ -1,0 +1,174 @@
+"""Reading: one item whole, a tree by its titles, one step along an edge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+from lore.errors import NotFound
+from lore.records import Message, Origin, Outline, Provenance, Reading, Title
+from lore.relevance import relevance, strength
+from lore.store import distillations, edges, fragments, items, messages, retrievals, sessions
+from lore.store.db import Connection
+from lore.store.items import Item
+from lore.text import lines, parts, tokens
+
+Direction = Literal["children", "parent", "associations"]
+
+
+def read(db: Connection, id_: str) -> Reading:
+    """Return an item with everything around it."""
+    item = items.resolve(db, id_)
+    if item.type == "fragment":
+        return _read_fragment(db, item)
+    session = sessions.get(db, item.session_n) if item.session_n else None
+    if item.type == "message":
+        message = messages.get(db, item.n)
+        return _reading(
+            item,
+            parts.readable(message.parts),
+            session.title if session else "",
+            message.origin,
+            message=message,
+            session=session,
+            created_at=message.created_at,
+        )
+    distillation = distillations.by_number(db, [item.n])[item.n]
+    return _reading(
+        item,
+        distillation.text,
+        session.title if session else "",
+        "assistant",
+        distillation=distillation,
+        session=session,
+        created_at=distillation.created_at,
+    )
+
+
+def _reading(
+    item: Item, text: str, title: str, origin: Origin, *, created_at: datetime, **rest: object
+) -> Reading:
+    return Reading(
+        id=item.id,
+        type=item.type,
+        text=text,
+        title=title or lines.summary(text),
+        created_at=created_at,
+        tokens=item.tokens,
+        origin=origin,
+        **rest,  # type: ignore[arg-type]  # the optional fields, by name
+    )
+
+
+def _read_fragment(db: Connection, item: Item) -> Reading:
+    fragment = fragments.get(db, item.n)
+    parent_n = edges.find_parent(db, item.n)
+    return _reading(
+        item,
+        fragment.content,
+        fragment.summary,
+        fragment.origin,
+        created_at=fragment.created_at,
+        fragment=fragment,
+        session=sessions.get(db, item.session_n) if item.session_n else None,
+        parent=titles(db, [parent_n])[0] if parent_n is not None else None,
+        children=tuple(titles(db, edges.children(db, item.n))),
+        edges=tuple(e for e in edges.of_fragment(db, item.n) if e.kind != "hierarchical"),
+        deleted=fragments.is_deleted(db, item.n),
+    )
+
+
+def titles(db: Connection, ns: Sequence[int]) -> list[Title]:
+    """Return fragments by title, in the order of their numbers as given."""
+    found = fragments.by_number(db, ns)
+    return [
+        Title(
+            id=found[n].id,
+            title=found[n].summary,
+            kind=found[n].kind,
+            depth=found[n].depth,
+            tokens=tokens.count(found[n].content),
+            children=len(edges.children(db, n)),
+        )
+        for n in ns
+        if n in found
+    ]
+
+
+def explore(db: Connection, id_: str, *, max_depth: int) -> Outline:
+    """Return the tree below a fragment by title."""
+    return _outline(db, items.resolve(db, id_, type="fragment").n, max_depth)
+
+
+def _outline(db: Connection, n: int, levels: int) -> Outline:
+    below = edges.children(db, n) if levels > 0 else []
+    return Outline(titles(db, [n])[0], tuple(_outline(db, child, levels - 1) for child in below))
+
+
+def traverse(db: Connection, id_: str, direction: Direction) -> list[Title]:
+    """Return what lies one step from a fragment."""
+    n = items.resolve(db, id_, type="fragment").n
+    if direction == "children":
+        return titles(db, edges.children(db, n))
+    if direction == "parent":
+        parent = edges.find_parent(db, n)
+        if parent is None:
+            msg = "This fragment is a root: it has no parent."
+            raise NotFound(msg)
+        return titles(db, [parent])
+    linked = [e for e in edges.of_fragment(db, n) if e.kind != "hierarchical"]
+    others = {items.resolve(db, e.target if e.source != _id(db, n) else e.source).n for e in linked}
+    return titles(db, sorted(others))
+
+
+def _id(db: Connection, n: int) -> str:
+    return items.ids_of(db, [n])[n]
+
+
+def roots(db: Connection, *, project_n: int | None, limit: int) -> list[Title]:
+    """Return the roots, strongest first."""
+    return titles(db, [n for n, _ in fragments.roots(db, project_n=project_n, limit=limit)])
+
+
+def why(db: Connection, id_: str, *, now: datetime) -> Provenance:
+    """Return where an item comes from and the numbers behind it."""
+    reading = read(db, id_)
+    n = items.resolve(db, reading.id).n
+    sources: tuple[Message, ...] = ()
+    numbers: dict[str, float] = {}
+    superseded_by, supersedes, version_count = None, (), 0
+    if reading.fragment:
+        fragment = reading.fragment
+        source_ns = [
+            items.resolve(db, source).n for source in fragment.source_messages
+        ]
+        sources = tuple(messages.by_number(db, source_ns).values())
+        superseded_by = fragment.superseded_by
+        supersedes = tuple(
+            e.target for e in reading.edges if e.kind == "supersedes" and e.source == fragment.id
+        )
+        version_count = len(fragments.versions(db, n))
+        days = max(0.0, (now - fragment.last_reinforced).total_seconds() / 86_400)
+        numbers = {
+            "importance": fragment.importance,
+            "confidence": fragment.confidence,
+            "trust": fragment.trust,
+            "readings": fragment.access_count,
+            "strength": strength(fragment.access_count),
+            "decay_per_day": fragment.decay_rate,
+            "days_since_reinforced": days,
+            "relevance": relevance(fragment.importance, fragment.access_count, days),
+        }
+    elif reading.message:
+        sources = (reading.message,)
+    recalled = sum(reading.id in entry.hits for entry in retrievals.newest(db, limit=10_000))
+    return Provenance(
+        reading=reading,
+        sources=sources,
+        versions=version_count,
+        numbers=numbers,
+        superseded_by=superseded_by,
+        supersedes=supersedes,
+        times_recalled=recalled,
+    )

@@ -1,0 +1,137 @@
+"""Sessions as answers: in which conversation was something said or done?"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from lore import clock
+from lore.recall import fusion, presenting
+from lore.recall.features import Floats
+from lore.recall.pool import Bounds
+from lore.recall.question import Question, parse
+from lore.recall.ranking import Ranked, rank
+from lore.recall.sources import Numbers, Sources
+from lore.records import SessionHit
+from lore.store import keywords, session_figures, sessions
+from lore.store.db import Connection
+
+_BEST = 3
+_FAINTEST = -8.0
+_HOURS = (3, 24, 168)
+"""How fast a session grows old, three times: by hours, days and weeks."""
+
+CONSIDERED = 120
+
+
+def find_sessions(
+    sources: Sources,
+    query: str,
+    *,
+    project: str,
+    limit: int,
+    now: datetime,
+    recipe: str,
+) -> list[SessionHit]:
+    """Return the sessions that fit a question, best first."""
+    question = parse(query, now)
+    with sources.database.read() as db:
+        project_n = sessions.get_project(db, project) if project else None
+        bounds = Bounds(project_n, types=("message", "distillation"))
+        ranked = rank(sources, db, question, bounds, recipe)
+        ns, described = describe(sources, db, question, ranked, now)
+        if not len(ns):
+            return []
+        scores = fusion.load_model("sessions").score(described)
+        order = fusion.best_first(scores, ns.tolist())[:limit]
+        found = sessions.by_number(db, ns[order])
+        return [
+            _hit(db, question, ranked, found[int(ns[place])], int(ns[place]), float(scores[place]))
+            for place in order
+        ]
+
+
+def _hit(
+    db: Connection,
+    question: Question,
+    ranked: Ranked,
+    session: sessions.Session,
+    n: int,
+    score: float,
+) -> SessionHit:
+    inside = [place for place in ranked.order() if ranked.pool.rows.sessions[place] == n]
+    best = presenting.present(
+        db,
+        question,
+        ranked,
+        inside[:_BEST],
+        limit=_BEST,
+        budget_tokens=10_000,
+        fewest=1,
+        explain=False,
+    )
+    title = session.title or (best.hits[0].text.splitlines()[0][:100] if best.hits else "")
+    return SessionHit(session.id, title, session.started_at, score, best.hits)
+
+
+def describe(
+    sources: Sources, db: Connection, question: Question, ranked: Ranked, now: datetime
+) -> tuple[Numbers, dict[str, Floats]]:
+    """Return the sessions worth a look, with their features."""
+    in_files = dict(
+        keywords.search(
+            db, "session_words", question.match(), limit=CONSIDERED, weights=(2.0, 1.0)
+        )
+    )
+    by_terms = session_figures.term_scores(db, question.terms)
+    pool_sessions = ranked.pool.rows.sessions
+    strongest = sorted(by_terms, key=lambda n: -by_terms[n])[:CONSIDERED]
+    ns = np.array(sorted({*pool_sessions.tolist(), *in_files, *strongest} - {0}), np.int64)
+    if not len(ns):
+        return ns, {}
+    places = np.searchsorted(ns, pool_sessions)
+    figures = session_figures.figures_of(db, ns)
+    members = np.concatenate([figure.ns for figure in figures])
+    owners = np.repeat(np.arange(len(ns)), [len(figure.ns) for figure in figures])
+    from_user = np.concatenate([figure.from_user for figure in figures])
+    query = sources.embed_query(question.core)
+    cosines = sources.cosines(query, members)
+    counts = np.maximum(1, np.bincount(owners, minlength=len(ns)))
+    nearest_user = np.zeros(len(ns))
+    np.maximum.at(nearest_user, owners, np.where(from_user, cosines, 0.0))
+    logits = ranked.scores - ranked.scores.max() if len(ranked.scores) else ranked.scores
+    total = np.bincount(places, np.exp(logits), len(ns))
+    found = {
+        "together": np.maximum(np.log(total + 1e-9), _FAINTEST),
+        "words": fusion.shares(np.array([by_terms.get(int(n), 0.0) for n in ns])),
+        "files": fusion.shares(np.array([in_files.get(int(n), 0.0) for n in ns])),
+        "best_three": _best_three(fusion.shares(ranked.pool.head), places, len(ns)),
+        "about": np.bincount(owners, cosines, len(ns)) / counts,
+        "nearest_user": nearest_user,
+        "messages": np.log1p(counts),
+    }
+    started = np.array([figure.started_at for figure in figures], np.float64)
+    return ns, found | _recency(started, now)
+
+
+def _best_three(keyword: Floats, places: Numbers, count: int) -> Floats:
+    best = np.zeros((count, _BEST))
+    filled = np.zeros(count, np.int64)
+    for row in np.argsort(-keyword, kind="stable"):
+        place = places[row]
+        if filled[place] < _BEST:
+            best[place, filled[place]] = keyword[row]
+            filled[place] += 1
+    return best.mean(axis=1)
+
+
+def _recency(started_us: Floats, now: datetime) -> dict[str, Floats]:
+    """How recent a session is as seen from the question; one that began later cannot be meant."""
+    hours = (clock.to_us(now) - started_us) / 3.6e9
+    later = hours < -timedelta(minutes=6).total_seconds() / 3600
+    found = {
+        f"recent_{scale}h": np.where(later, 0.0, np.exp(-np.maximum(hours, 0) / scale))
+        for scale in _HOURS
+    }
+    return found | {"later": later.astype(float)}

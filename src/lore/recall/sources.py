@@ -1,0 +1,133 @@
+"""Sources: what recall draws from — the database, the embedder and the vector index."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lore.embed import Embedder
+from lore.settings import Settings
+from lore.store import retrievals, upkeep, vectors
+from lore.store.db import Database
+from lore.store.retrievals import Retrieval
+from lore.store.vector_index import VectorIndex, Where
+
+_REMEMBERED_QUERIES = 128
+
+Numbers = NDArray[np.int64]
+Scores = NDArray[np.float32]
+
+
+class Sources:
+    """The database, the embedder and the vector index of one memory, opened when needed."""
+
+    def __init__(self, database: Database, embedder: Embedder, settings: Settings) -> None:
+        self.database = database
+        self.embedder = embedder
+        self.settings = settings
+        self._index: VectorIndex | None = None
+        self._embedder_n: int | None = None
+        self._queries: OrderedDict[str, Scores] = OrderedDict()
+        self._lock = threading.RLock()
+
+    @property
+    def index_folder(self) -> Path:
+        """Return the folder of the vector index, beside the database."""
+        path = self.database.path
+        return path.with_name(f"{path.stem}.vectors")
+
+    def vector_index(self) -> VectorIndex:
+        """Return the vector index, opened at the first call."""
+        with self._lock:
+            if self._index is None:
+                with self.database.read() as db:
+                    epoch = upkeep.epoch(db)
+                self._index = VectorIndex.open(
+                    self.index_folder,
+                    identity=self.embedder.identity,
+                    dimension=self.embedder.dimension,
+                    epoch=epoch,
+                    writable=not self.database.read_only,
+                )
+            return self._index
+
+    def embed_query(self, text: str) -> Scores:
+        """Return the vector of a question; the last few are remembered."""
+        with self._lock:
+            known = self._queries.get(text)
+            if known is not None:
+                self._queries.move_to_end(text)
+                return known
+        vector: Scores = self.embedder.embed([text], query=True)[0]
+        with self._lock:
+            self._queries[text] = vector
+            while len(self._queries) > _REMEMBERED_QUERIES:
+                self._queries.popitem(last=False)
+        return vector
+
+    def nearest(
+        self, query: Scores, k: int, *, where: Where | None = None
+    ) -> tuple[Numbers, Scores]:
+        """Return the items nearest to a question's vector; none without an embedder."""
+        dimension = self.embedder.dimension
+        embedder_n = self._known_embedder()
+        if not dimension or embedder_n is None:
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        index = self.vector_index()
+        with self.database.read() as db:
+            vectors.feed(db, index, embedder_n, dimension)
+            return index.search(
+                query, k, where=where, exact=lambda ns: vectors.load(db, ns, dimension)
+            )
+
+    def cosines(self, query: Scores, ns: Numbers) -> NDArray[np.float64]:
+        """Return how near items are to a question's vector, to the precision of the index."""
+        found = np.zeros(len(ns))
+        if not len(ns) or not self.embedder.dimension or self._known_embedder() is None:
+            return found
+        unique = np.unique(ns[ns > 0])
+        if not len(unique):
+            return found
+        where = Where(projects=None, types=None, since_us=None, until_us=None, ns=unique)
+        near, scores = self.vector_index().search(query, len(unique), where=where)
+        values = np.zeros(len(unique))
+        values[np.searchsorted(unique, near)] = scores
+        places = np.minimum(np.searchsorted(unique, ns), len(unique) - 1)
+        return np.where(unique[places] == ns, values[places], 0.0)
+
+    def load_vectors(self, ns: Numbers) -> Scores:
+        """Return the vectors of items, zeros for one that has none."""
+        with self.database.read() as db:
+            return vectors.load(db, ns, self.embedder.dimension)
+
+    def forget_vectors(self, ns: Sequence[int]) -> None:
+        """Erase vectors from the index files."""
+        if self.index_folder.exists() and self.embedder.dimension and len(ns):
+            self.vector_index().remove(ns)
+
+    def log_retrieval(
+        self, verb: str, query: str, hits: Sequence[str], took_ms: float = 0.0
+    ) -> None:
+        """Write down what was asked and given, without waiting for it."""
+        if not self.database.read_only:
+            entry = Retrieval(self.database.now(), verb, query, tuple(hits), took_ms)
+            self.database.submit(lambda db: retrievals.log(db, entry))
+
+    def close(self) -> None:
+        """Close the index and the embedder."""
+        with self._lock:
+            if self._index is not None:
+                self._index.close()
+                self._index = None
+        self.embedder.close()
+
+    def _known_embedder(self) -> int | None:
+        if self._embedder_n is None:
+            with self.database.read() as db:
+                self._embedder_n = vectors.find_embedder(db, self.embedder.identity)
+        return self._embedder_n

@@ -1,0 +1,87 @@
+"""Checks: is the database sound, and do the derived indexes agree with it?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lore.store import keywords, sqlite
+from lore.store.sqlite import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong, and whether `--fix` can mend it."""
+
+    what: str
+    fixable: bool
+
+
+def integrity(db: Connection) -> list[Finding]:
+    """Look for damage in the file and for rows that belong to nothing."""
+    return [Finding(line, fixable=False) for line in sqlite.damage(db)] + [
+        Finding(f"{count} {what}", fixable=False)
+        for what, count in (
+            (what, db.value(f"SELECT count(*) FROM {query}")) for what, query in _ORPHANS
+        )
+        if count
+    ]
+
+
+_ORPHANS = (
+    (
+        "items without content",
+        "items i WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.n = i.n)"
+        " AND NOT EXISTS (SELECT 1 FROM distillations d WHERE d.n = i.n)"
+        " AND NOT EXISTS (SELECT 1 FROM fragments f WHERE f.n = i.n)",
+    ),
+    (
+        "fragments below the top without a parent",
+        "fragments f WHERE f.depth > 0 AND f.deleted_at IS NULL AND NOT EXISTS"
+        " (SELECT 1 FROM edges e WHERE e.target_n = f.n AND e.kind = 'hierarchical')",
+    ),
+    (
+        "fragments superseded by one that is not there",
+        "fragments f WHERE f.superseded_by IS NOT NULL AND NOT EXISTS"
+        " (SELECT 1 FROM items i WHERE i.id = f.superseded_by)",
+    ),
+)
+
+
+def keyword_agreement(db: Connection) -> list[Finding]:
+    """Compare the keyword index with the items that should be in it."""
+    findings = [Finding(line, fixable=True) for line in keywords.damage(db)] if not db.read_only else []
+    missing = sum(
+        db.value(
+            f"SELECT count(*) FROM {table} t WHERE {condition} t.n NOT IN ("
+            + " UNION ALL ".join(f"SELECT id FROM {index}_docsize" for index in indexes)
+            + ")"
+        )
+        for table, condition, indexes in _INDEXED
+    )
+    stray = db.value(
+        "SELECT count(*) FROM (SELECT id FROM message_words_docsize UNION ALL"
+        " SELECT id FROM long_words_docsize UNION ALL SELECT id FROM fragment_words_docsize)"
+        " WHERE id NOT IN (SELECT n FROM items)"
+    )
+    if missing:
+        findings.append(Finding(f"{missing} items missing from the keyword index", fixable=True))
+    if stray:
+        findings.append(Finding(f"{stray} stray entries in the keyword index", fixable=True))
+    return findings
+
+
+_INDEXED = (
+    ("messages", "t.traits & 1 = 0 AND", ("message_words", "long_words")),
+    ("distillations", "", ("long_words",)),
+    ("fragments", "", ("fragment_words",)),
+)
+
+
+def vector_agreement(db: Connection, embedder_n: int, indexed: int) -> list[Finding]:
+    """Compare the vector index with the vectors in the database."""
+    stored = int(db.value("SELECT count(*) FROM vectors WHERE embedder_n = :n", n=embedder_n))
+    if stored == indexed:
+        return []
+    return [
+        Finding(f"the vector index holds {indexed} vectors, the database {stored}", fixable=True)
+    ]

@@ -1,0 +1,267 @@
+"""Dump: every record that is not derived, as plain values, out and in again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from lore import clock
+from lore.errors import InvalidInput
+from lore.records import Distillation
+from lore.store import changes, distillations, fragments, keywords
+from lore.store.packing import unpack_parts
+from lore.store.sqlite import Connection
+from lore.text.entities import Mention
+
+Line = dict[str, Any]
+
+_PAGE = 1_000
+
+_FRAGMENT_STATE = (
+    "access_count", "last_accessed", "last_reinforced", "relevance", "superseded_by",
+    "valid_from", "valid_to", "updated_at", "version", "deleted_at",
+)  # fmt: skip
+
+
+def everything(db: Connection) -> Iterator[Line]:
+    """Yield all records in an order in which they can be read back."""
+    for id_, path, remote, name, at in db.rows(
+        "SELECT id, path, remote, name, created_at FROM projects ORDER BY n"
+    ):
+        yield {"record": "project", "id": id_, "path": path, "remote": remote, "name": name,
+               "created_at": at}  # fmt: skip
+    yield from _sessions(db)
+    yield from _messages(db)
+    yield from _distillations(db)
+    yield from _fragments(db)
+    for id_, at in db.rows("SELECT id, at FROM tombstones ORDER BY seq"):
+        yield {"record": "tombstone", "id": id_, "at": at}
+
+
+def _sessions(db: Connection) -> Iterator[Line]:
+    names = ("id", "external_id", "project_id", "agent", "title", "files", "branch", "parent_id",
+             "started_at", "last_message_at", "state")  # fmt: skip
+    rows = db.rows(
+        "SELECT s.id, s.external_id, p.id, s.agent, s.title, s.files, s.branch, parent.id, s.started_at,"
+        " s.last_message_at, s.state FROM sessions s LEFT JOIN projects p ON p.n = s.project_n"
+        " LEFT JOIN sessions parent ON parent.n = s.parent_n ORDER BY s.n"
+    )
+    for row in rows:
+        yield {"record": "session", **dict(zip(names, row, strict=True))}
+
+
+def _pages(db: Connection, sql: str) -> Iterator[tuple[Any, ...]]:
+    """Read a long result by pages; the statement takes :after and :page, and begins with n."""
+    after = 0
+    while rows := db.rows(sql, after=after, page=_PAGE):
+        yield from rows
+        after = rows[-1][0]
+
+
+def _messages(db: Connection) -> Iterator[Line]:
+    for row in _pages(
+        db,
+        "SELECT m.n, i.id, s.id, m.ordinal, m.key, m.role, m.speaker, m.parts, m.origin,"
+        " m.model, m.usage, i.created_at FROM messages m JOIN items i ON i.n = m.n"
+        " JOIN sessions s ON s.n = m.session_n WHERE m.n > :after ORDER BY m.n LIMIT :page",
+    ):
+        _, id_, session_id, ordinal, key, role, speaker, parts, origin, model, usage, at = row
+        yield {
+            "record": "message",
+            "id": id_,
+            "session_id": session_id,
+            "ordinal": ordinal,
+            "key": key,
+            "role": role,
+            "speaker": speaker,
+            "parts": [_part(part) for part in unpack_parts(parts)],
+            "origin": origin,
+            "model": model,
+            "usage": orjson.loads(usage) if usage else {},
+            "created_at": at,
+        }
+
+
+def _part(part: Any) -> Line:
+    named = {name: getattr(part, name) for name in ("kind", "text", "name", "call_id", "origin")}
+    return {name: value for name, value in named.items() if value or name in ("kind", "text")}
+
+
+def _distillations(db: Connection) -> Iterator[Line]:
+    names = ("id", "session_id", "generation", "text", "from_message", "to_message",
+             "source_tokens", "archived", "created_at")  # fmt: skip
+    for row in _pages(
+        db,
+        "SELECT d.n, i.id, s.id, d.generation, d.text, d.from_message, d.to_message,"
+        " d.source_tokens, d.archived, i.created_at FROM distillations d"
+        " JOIN items i ON i.n = d.n JOIN sessions s ON s.n = d.session_n"
+        " WHERE d.n > :after ORDER BY d.n LIMIT :page",
+    ):
+        yield {"record": "distillation", **dict(zip(names, row[1:], strict=True))}
+
+
+def _fragments(db: Connection) -> Iterator[Line]:
+    names = ("id", "content", "summary", "depth", "kind", "payload", "importance", "confidence",
+             "origin", "trust", "source_messages", "metadata", "project_id", "session_id",
+             "created_at", *_FRAGMENT_STATE)  # fmt: skip
+    state = ", ".join(f"f.{name}" for name in _FRAGMENT_STATE)
+    for row in _pages(
+        db,
+        "SELECT f.n, i.id, f.content, f.summary, f.depth, f.kind, f.payload, f.importance,"
+        " f.confidence, f.origin, f.trust, f.source_messages, f.metadata, p.id, s.id,"
+        f" i.created_at, {state} FROM fragments f JOIN items i ON i.n = f.n"
+        " LEFT JOIN projects p ON p.n = i.project_n LEFT JOIN sessions s ON s.n = i.session_n"
+        " WHERE f.n > :after ORDER BY f.n LIMIT :page",
+    ):
+        line = {"record": "fragment", **dict(zip(names, row[1:], strict=True))}
+        for name in ("payload", "source_messages", "metadata"):
+            line[name] = orjson.loads(line[name])
+        yield line
+    for id_, version, content, summary, at, reason in db.rows(
+        "SELECT i.id, v.version, v.content, v.summary, v.changed_at, v.reason"
+        " FROM fragment_versions v JOIN items i ON i.n = v.fragment_n ORDER BY v.fragment_n, 2"
+    ):
+        yield {"record": "version", "fragment_id": id_, "version": version, "content": content,
+               "summary": summary, "changed_at": at, "reason": reason}  # fmt: skip
+    for source, target, kind, weight, note, at in db.rows(
+        "SELECT a.id, b.id, e.kind, e.weight, e.note, e.created_at FROM edges e"
+        " JOIN items a ON a.n = e.source_n JOIN items b ON b.n = e.target_n"
+        " ORDER BY e.source_n, e.target_n, e.kind"
+    ):
+        yield {"record": "edge", "source": source, "target": target, "kind": kind,
+               "weight": weight, "note": note, "created_at": at}  # fmt: skip
+
+
+def has_item(db: Connection, id_: str) -> bool:
+    """Tell whether an item is here already."""
+    return db.find("SELECT 1 FROM items WHERE id = :id", id=id_) is not None
+
+
+def _number(db: Connection, table: str, id_: str | None) -> int | None:
+    if id_ is None:
+        return None
+    n = db.value(f"SELECT n FROM {table} WHERE id = :id", id=id_)
+    if n is None:
+        msg = f"'{id_}' is referred to, but the import has not brought it."
+        raise InvalidInput(msg)
+    return int(n)
+
+
+def session_number(db: Connection, id_: str) -> int:
+    """Return the number of a session that was imported before."""
+    n = _number(db, "sessions", id_)
+    assert n is not None
+    return n
+
+
+def add_project(db: Connection, line: Line, _now: datetime) -> bool:
+    """Bring a project in, unless it is here."""
+    return bool(
+        db.run(
+            "INSERT INTO projects (id, path, remote, name, created_at)"
+            " VALUES (:id, :path, :remote, :name, :created_at) ON CONFLICT DO NOTHING",
+            **_fields(line, "id", "path", "remote", "name", "created_at"),
+        )
+    )
+
+
+def add_session(db: Connection, line: Line, _now: datetime) -> bool:
+    """Bring a session in, unless it is here."""
+    names = ("id", "external_id", "agent", "title", "files", "branch", "started_at",
+             "last_message_at", "state")  # fmt: skip
+    n = db.value(
+        "INSERT INTO sessions (id, external_id, project_n, agent, title, files, branch, parent_n,"
+        " started_at, last_message_at, state) VALUES (:id, :external_id, :project_n, :agent,"
+        " :title, :files, :branch, :parent_n, :started_at, :last_message_at, :state)"
+        " ON CONFLICT DO NOTHING RETURNING n",
+        project_n=_number(db, "projects", line["project_id"]),
+        parent_n=_number(db, "sessions", line["parent_id"]),
+        **_fields(line, *names),
+    )
+    if n is None:
+        return False
+    keywords.index_session(db, n)
+    return True
+
+
+def add_distillation(db: Connection, line: Line, now: datetime) -> bool:
+    """Bring a distillation in, unless it is here."""
+    if has_item(db, line["id"]):
+        return False
+    session_n = session_number(db, line["session_id"])
+    record = Distillation(
+        id=line["id"],
+        session_id=line["session_id"],
+        generation=line["generation"],
+        text=line["text"],
+        from_message=line["from_message"],
+        to_message=line["to_message"],
+        tokens=0,
+        source_tokens=line["source_tokens"],
+        archived=bool(line["archived"]),
+        created_at=clock.from_us(line["created_at"]),
+    )
+    distillations.add(db, session_n, record, now=now)
+    return True
+
+
+def add_fragment(db: Connection, line: Line, mentioned: Sequence[Mention], now: datetime) -> None:
+    """Bring a fragment in with the state it had."""
+    names = ("id", "content", "summary", "depth", "kind", "payload", "importance", "confidence",
+             "origin", "trust", "metadata")  # fmt: skip
+    n = fragments.add(
+        db,
+        fragments.NewFragment(
+            **_fields(line, *names),
+            created_at=clock.from_us(line["created_at"]),
+            project_n=_number(db, "projects", line["project_id"]),
+            session_n=_number(db, "sessions", line["session_id"]),
+            source_messages=tuple(line["source_messages"]),
+            mentions=tuple(mentioned),
+        ),
+        now=now,
+    )
+    assignments = ", ".join(f"{name} = :{name}" for name in _FRAGMENT_STATE)
+    db.run(
+        f"UPDATE fragments SET {assignments} WHERE n = :n", n=n, **_fields(line, *_FRAGMENT_STATE)
+    )
+
+
+def add_version(db: Connection, line: Line, _now: datetime) -> bool:
+    """Bring a former version of a fragment in, unless it is here."""
+    return bool(
+        db.run(
+            "INSERT INTO fragment_versions (fragment_n, version, content, summary, changed_at,"
+            " reason) VALUES (:n, :version, :content, :summary, :changed_at, :reason)"
+            " ON CONFLICT DO NOTHING",
+            n=_number(db, "items", line["fragment_id"]),
+            **_fields(line, "version", "content", "summary", "changed_at", "reason"),
+        )
+    )
+
+
+def add_edge(db: Connection, line: Line, _now: datetime) -> bool:
+    """Bring an edge in, unless it is here."""
+    return bool(
+        db.run(
+            "INSERT INTO edges (source_n, target_n, kind, weight, note, created_at)"
+            " VALUES (:source_n, :target_n, :kind, :weight, :note, :created_at)"
+            " ON CONFLICT DO NOTHING",
+            source_n=_number(db, "items", line["source"]),
+            target_n=_number(db, "items", line["target"]),
+            **_fields(line, "kind", "weight", "note", "created_at"),
+        )
+    )
+
+
+def add_tombstone(db: Connection, line: Line, _now: datetime) -> bool:
+    """Remember that something was forgotten elsewhere."""
+    changes.bury(db, [line["id"]], clock.from_us(line["at"]))
+    return True
+
+
+def _fields(line: Line, *names: str) -> Line:
+    return {name: line[name] for name in names}

@@ -1,0 +1,265 @@
+"""Fragments: knowledge with versions; a change keeps what was said before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from lore import clock
+from lore.errors import NotFound
+from lore.records import TRUST, Fragment, FragmentKind, FragmentVersion, Origin
+from lore.relevance import VISIBLE, decay_rate, relevance
+from lore.store import changes, items, keywords, mentions
+from lore.store.items import NewItem
+from lore.store.sqlite import Connection, Row, among, numbers
+from lore.text import tokens
+from lore.text.entities import Mention
+
+_COLUMNS = (
+    "i.id, f.content, f.summary, f.depth, f.kind, f.payload, f.importance, f.confidence,"
+    " f.decay_rate, f.access_count, f.last_accessed, f.last_reinforced, f.relevance, f.origin,"
+    " f.trust, p.id, s.id, f.source_messages, f.superseded_by, f.valid_from, f.valid_to,"
+    " i.created_at, f.updated_at, f.version, parent.id, f.metadata"
+)
+_FROM = (
+    "FROM fragments f JOIN items i ON i.n = f.n"
+    " LEFT JOIN projects p ON p.n = i.project_n"
+    " LEFT JOIN sessions s ON s.n = i.session_n"
+    " LEFT JOIN edges e ON e.target_n = f.n AND e.kind = 'hierarchical'"
+    " LEFT JOIN items parent ON parent.n = e.source_n"
+)
+
+VISIBLE_FRAGMENT = (
+    f"f.deleted_at IS NULL AND f.superseded_by IS NULL AND f.relevance >= {VISIBLE}"
+)
+"""What search and recall may show: superseded, deleted and faded fragments stay out."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewFragment:
+    """A fragment on its way into the store."""
+
+    id: str
+    content: str
+    summary: str
+    kind: FragmentKind
+    created_at: datetime
+    depth: int = 0
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    importance: float = 0.5
+    confidence: float = 0.7
+    origin: Origin = "user"
+    trust: int | None = None
+    project_n: int | None = None
+    session_n: int | None = None
+    source_messages: tuple[str, ...] = ()
+    mentions: tuple[Mention, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def add(db: Connection, new: NewFragment, *, now: datetime) -> int:
+    """Store a fragment, make it findable, and return its number."""
+    at = clock.to_us(new.created_at)
+    size = tokens.count(new.content)
+    n = items.add(
+        db, NewItem(new.id, "fragment", new.project_n, new.session_n, at, size, embeds=True)
+    )
+    db.run(
+        "INSERT INTO fragments (n, content, summary, depth, kind, payload, importance,"
+        " confidence, decay_rate, access_count, last_reinforced, relevance, origin, trust,"
+        " source_messages, updated_at, version, metadata) VALUES (:n, :content, :summary, :depth,"
+        " :kind, :payload, :importance, :confidence, :decay_rate, 0, :at, :relevance, :origin,"
+        " :trust, :source_messages, :at, 1, :metadata)",
+        n=n,
+        content=new.content,
+        summary=new.summary,
+        depth=new.depth,
+        kind=new.kind,
+        payload=_json(new.payload),
+        importance=new.importance,
+        confidence=new.confidence,
+        decay_rate=decay_rate(new.importance),
+        at=at,
+        relevance=relevance(new.importance, 0, 0.0),
+        origin=new.origin,
+        trust=TRUST[new.origin] if new.trust is None else new.trust,
+        source_messages=_json(list(new.source_messages)),
+        metadata=_json(new.metadata),
+    )
+    keywords.add_fragment(db, n, new.summary, new.content, new.kind)
+    mentions.add(db, n, new.mentions)
+    changes.log(db, "add", [n], now)
+    return n
+
+
+def update(
+    db: Connection,
+    n: int,
+    *,
+    content: str,
+    summary: str,
+    mentioned: Sequence[Mention],
+    now: datetime,
+    reason: str,
+) -> int:
+    """Give a fragment new words, keep the former ones as a version, return its new version."""
+    old = get(db, n)
+    at = clock.to_us(now)
+    db.run(
+        "INSERT INTO fragment_versions (fragment_n, version, content, summary, changed_at, reason)"
+        " VALUES (:n, :version, :content, :summary, :at, :reason)",
+        n=n,
+        version=old.version,
+        content=old.content,
+        summary=old.summary,
+        at=at,
+        reason=reason,
+    )
+    db.run(
+        "UPDATE fragments SET content = :content, summary = :summary, version = version + 1,"
+        " updated_at = :at, last_reinforced = :at WHERE n = :n",
+        content=content,
+        summary=summary,
+        at=at,
+        n=n,
+    )
+    db.run(
+        "UPDATE items SET tokens = :tokens, embedder_n = NULL WHERE n = :n",
+        tokens=tokens.count(content),
+        n=n,
+    )
+    db.run("DELETE FROM vectors WHERE n = :n", n=n)
+    keywords.add_fragment(db, n, summary, content, old.kind)
+    mentions.remove(db, [n])
+    mentions.add(db, n, mentioned)
+    changes.log(db, "change", [n], now)
+    return old.version + 1
+
+
+def get(db: Connection, n: int) -> Fragment:
+    """Return a fragment by number, deleted or not."""
+    found = by_number(db, [n])
+    if n not in found:
+        msg = "That fragment is gone."
+        raise NotFound(msg)
+    return found[n]
+
+
+def by_number(db: Connection, ns: Sequence[int]) -> dict[int, Fragment]:
+    """Return fragments by number."""
+    if not len(ns):
+        return {}
+    rows = db.rows(f"SELECT f.n, {_COLUMNS} {_FROM} WHERE {among('f.n', 'ns')}", ns=numbers(ns))
+    return {row[0]: _fragment(row[1:]) for row in rows}
+
+
+def is_deleted(db: Connection, n: int) -> bool:
+    """Tell whether a fragment was deleted and can be brought back."""
+    return db.value("SELECT deleted_at FROM fragments WHERE n = :n", n=n) is not None
+
+
+def versions(db: Connection, n: int) -> list[FragmentVersion]:
+    """Return what a fragment said before, oldest first."""
+    rows = db.rows(
+        "SELECT i.id, v.version, v.content, v.summary, v.changed_at, v.reason"
+        " FROM fragment_versions v JOIN items i ON i.n = v.fragment_n"
+        " WHERE v.fragment_n = :n ORDER BY v.version",
+        n=n,
+    )
+    return [
+        FragmentVersion(id_, version, content, summary, clock.from_us(at), reason)
+        for id_, version, content, summary, at, reason in rows
+    ]
+
+
+def roots(
+    db: Connection, *, project_n: int | None, limit: int
+) -> list[tuple[int, int]]:
+    """Return the numbers of the roots with how many children each has, strongest first."""
+    rows = db.rows(
+        "SELECT f.n, (SELECT count(*) FROM edges e WHERE e.source_n = f.n"
+        " AND e.kind = 'hierarchical') FROM fragments f JOIN items i ON i.n = f.n"
+        f" WHERE f.depth = 0 AND {VISIBLE_FRAGMENT}"
+        " AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n)"
+        " ORDER BY f.relevance DESC, f.n DESC LIMIT :limit",
+        project_n=project_n,
+        limit=limit,
+    )
+    return [(n, children) for n, children in rows]
+
+
+def reinforce(db: Connection, n: int, *, now: datetime) -> None:
+    """Strengthen a fragment because it was read, and its neighbours a little."""
+    at = clock.to_us(now)
+    row = db.find(
+        "UPDATE fragments SET access_count = access_count + 1, last_accessed = :at,"
+        " last_reinforced = :at WHERE n = :n RETURNING importance, access_count",
+        at=at,
+        n=n,
+    )
+    if row is None:
+        return
+    db.run(
+        "UPDATE fragments SET relevance = max(relevance, :relevance) WHERE n = :n",
+        relevance=relevance(row[0], row[1], 0.0),
+        n=n,
+    )
+    db.run(
+        "UPDATE fragments SET relevance = min(1.0, relevance + 0.1 * (SELECT max(e.weight)"
+        " FROM edges e WHERE (e.source_n = :n AND e.target_n = fragments.n)"
+        " OR (e.target_n = :n AND e.source_n = fragments.n))) WHERE fragments.n IN"
+        " (SELECT target_n FROM edges WHERE source_n = :n"
+        " UNION SELECT source_n FROM edges WHERE target_n = :n)",
+        n=n,
+    )
+
+
+def set_deleted(db: Connection, n: int, deleted_at: datetime | None, *, now: datetime) -> None:
+    """Hide a fragment, or bring it back."""
+    db.run(
+        "UPDATE fragments SET deleted_at = :at WHERE n = :n",
+        at=clock.to_us(deleted_at) if deleted_at else None,
+        n=n,
+    )
+    changes.log(db, "delete" if deleted_at else "change", [n], now)
+
+
+def set_superseded(db: Connection, n: int, newer_id: str | None, *, now: datetime) -> None:
+    """Mark a fragment as replaced by a newer one, or as standing again."""
+    db.run(
+        "UPDATE fragments SET superseded_by = :newer, valid_to = :at WHERE n = :n",
+        newer=newer_id,
+        at=clock.to_us(now) if newer_id else None,
+        n=n,
+    )
+    changes.log(db, "change", [n], now)
+
+
+def set_depth(db: Connection, n: int, depth: int) -> None:
+    """Move a fragment to another level of abstraction."""
+    db.run("UPDATE fragments SET depth = :depth WHERE n = :n", depth=depth, n=n)
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _moment(us: int | None) -> datetime | None:
+    return None if us is None else clock.from_us(us)
+
+
+def _fragment(row: Row) -> Fragment:
+    names = Fragment.__dataclass_fields__
+    values = dict(zip(names, row, strict=True))
+    for name in ("payload", "metadata"):
+        values[name] = orjson.loads(values[name])
+    values["source_messages"] = tuple(orjson.loads(values["source_messages"]))
+    for name in ("last_accessed", "valid_from", "valid_to"):
+        values[name] = _moment(values[name])
+    for name in ("last_reinforced", "created_at", "updated_at"):
+        values[name] = clock.from_us(values[name])
+    return Fragment(**values)

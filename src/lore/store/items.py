@@ -1,0 +1,132 @@
+"""Items: the catalogue of everything searchable, and how ids are resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lore.errors import AmbiguousId, InvalidInput, NotFound
+from lore.records import ITEM_TYPES, ItemType
+from lore.store.sqlite import Connection, among, numbers
+
+NEVER_EMBEDDED = 0
+"""`embedder_n` of an item that has no vector on purpose; NULL is one that waits for it."""
+
+SHORTEST_PREFIX = 8
+
+_TYPE_NUMBERS: dict[ItemType, int] = {name: i + 1 for i, name in enumerate(ITEM_TYPES)}
+_HEX = frozenset("0123456789abcdef-")
+
+
+class Item(NamedTuple):
+    """One row of the catalogue."""
+
+    n: int
+    id: str
+    type: ItemType
+    project_n: int | None
+    session_n: int | None
+    created_at: int
+    tokens: int
+
+
+class NewItem(NamedTuple):
+    """A row on its way into the catalogue."""
+
+    id: str
+    type: ItemType
+    project_n: int | None
+    session_n: int | None
+    created_at: int
+    tokens: int
+    embeds: bool
+
+
+def type_number(name: ItemType) -> int:
+    """Return the number under which the store keeps a type."""
+    return _TYPE_NUMBERS[name]
+
+
+def type_name(number: int) -> ItemType:
+    """Return the type of a number that `type_number` gave."""
+    return ITEM_TYPES[number - 1]
+
+
+def add(db: Connection, item: NewItem) -> int:
+    """Enter an item into the catalogue and return its number."""
+    n = db.value(
+        "INSERT INTO items (id, type, project_n, session_n, created_at, tokens, embedder_n)"
+        " VALUES (:id, :type, :project_n, :session_n, :created_at, :tokens, :embedder_n)"
+        " RETURNING n",
+        id=item.id,
+        type=type_number(item.type),
+        project_n=item.project_n,
+        session_n=item.session_n,
+        created_at=item.created_at,
+        tokens=item.tokens,
+        embedder_n=None if item.embeds else NEVER_EMBEDDED,
+    )
+    return int(n)
+
+
+def resolve(db: Connection, id_or_prefix: str, *, type: ItemType | None = None) -> Item:  # noqa: A002 - the domain's word
+    """Return the item of an id or of a prefix of at least 8 characters."""
+    wanted = id_or_prefix.strip().lower()
+    if len(wanted) < SHORTEST_PREFIX or not _HEX.issuperset(wanted):
+        msg = f"'{id_or_prefix[:60]}' is not an id: give at least {SHORTEST_PREFIX} of its characters."
+        raise InvalidInput(msg, hint="'lore search' and 'lore recall' show ids.")
+    rows = db.rows(
+        "SELECT n, id, type, project_n, session_n, created_at, tokens FROM items"
+        " WHERE id >= :low AND id < :high AND (:type IS NULL OR type = :type) LIMIT 4",
+        low=wanted,
+        high=wanted + "~",
+        type=type_number(type) if type else None,
+    )
+    if not rows:
+        what = type or "item"
+        msg = f"No {what} starts with '{wanted}'."
+        raise NotFound(msg, hint="'lore search' and 'lore recall' show ids.")
+    if len(rows) > 1:
+        some = ", ".join(row[1] for row in rows[:3])
+        msg = f"'{wanted}' fits several ids: {some}{' …' if len(rows) > 3 else ''}"
+        raise AmbiguousId(msg, hint="Give more characters of the one you mean.")
+    n, id_, number, *rest = rows[0]
+    return Item(n, id_, type_name(number), *rest)
+
+
+def ids_of(db: Connection, ns: Sequence[int]) -> dict[int, str]:
+    """Return the ids of item numbers."""
+    if not len(ns):
+        return {}
+    rows = db.rows(f"SELECT n, id FROM items WHERE {among('n', 'ns')}", ns=numbers(ns))
+    return {n: id_ for n, id_ in rows}
+
+
+def short_ids(db: Connection, ids: Sequence[str], shortest: int = 13) -> dict[str, str]:
+    """Return for each id the shortest prefix that names it alone."""
+    short = {}
+    for id_ in ids:
+        beside = [
+            db.value("SELECT max(id) FROM items WHERE id < :id", id=id_),
+            db.value("SELECT min(id) FROM items WHERE id > :id", id=id_),
+        ]
+        shared = max((_shared(id_, other) for other in beside if other), default=0)
+        length = max(shortest, shared + 1)
+        short[id_] = id_[: length + 1] if id_[length - 1 : length] == "-" else id_[:length]
+    return short
+
+
+def _shared(one: str, other: str) -> int:
+    length = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        length += 1
+    return length
+
+
+def count_by_type(db: Connection) -> dict[ItemType, int]:
+    """Return how many items of each type there are."""
+    rows = db.rows("SELECT type, count(*) FROM items GROUP BY type")
+    found = {type_name(number): count for number, count in rows}
+    return {name: found.get(name, 0) for name in ITEM_TYPES}

@@ -1,0 +1,104 @@
+"""Mentions: which entities a fragment names; a graph between fragments that share them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lore.store.sqlite import Connection, among, numbers
+from lore.text.entities import Mention
+
+Table = NDArray[np.int64]
+"""Rows of (item, entity, 1 if the entity is the item's title, uses of the entity)."""
+
+
+def add(db: Connection, item_n: int, found: Sequence[Mention]) -> None:
+    """Write down what an item mentions."""
+    for mention in found:
+        entity_n = db.value(
+            "INSERT INTO entities (name, uses) VALUES (:name, 1)"
+            " ON CONFLICT (name) DO UPDATE SET uses = uses + 1 RETURNING n",
+            name=mention.name,
+        )
+        db.run(
+            "INSERT INTO mentions (item_n, entity_n, is_title)"
+            " VALUES (:item_n, :entity_n, :is_title)",
+            item_n=item_n,
+            entity_n=entity_n,
+            is_title=int(mention.is_title),
+        )
+
+
+def remove(db: Connection, item_ns: Sequence[int]) -> None:
+    """Drop what items mention, and entities that nothing mentions any more."""
+    if not len(item_ns):
+        return
+    rows = db.rows(
+        f"DELETE FROM mentions WHERE {among('item_n', 'ns')} RETURNING entity_n",
+        ns=numbers(item_ns),
+    )
+    for (entity_n,) in rows:
+        db.run("UPDATE entities SET uses = uses - 1 WHERE n = :n", n=entity_n)
+    if rows:
+        db.run("DELETE FROM entities WHERE uses <= 0")
+
+
+def recount(db: Connection) -> None:
+    """Set the uses of all entities right."""
+    db.run("UPDATE entities SET uses = (SELECT count(*) FROM mentions WHERE entity_n = entities.n)")
+    db.run("DELETE FROM entities WHERE uses = 0")
+
+
+def titled(db: Connection, names: Iterable[str], *, most_each: int) -> dict[str, list[int]]:
+    """Return for each name the items that have it as their title."""
+    found: dict[str, list[int]] = {}
+    for name in dict.fromkeys(names):
+        rows = db.rows(
+            "SELECT m.item_n FROM entities e JOIN mentions m ON m.entity_n = e.n"
+            " WHERE e.name = :name AND m.is_title = 1 LIMIT :most",
+            name=name,
+            most=most_each,
+        )
+        if rows:
+            found[name] = [row[0] for row in rows]
+    return found
+
+
+def of_items(db: Connection, item_ns: Sequence[int]) -> Table:
+    """Return what items mention."""
+    if not len(item_ns):
+        return np.empty((0, 4), np.int64)
+    return _table(
+        db.rows(
+            "SELECT m.item_n, m.entity_n, m.is_title, e.uses FROM mentions m"
+            f" JOIN entities e ON e.n = m.entity_n WHERE {among('m.item_n', 'ns')}",
+            ns=numbers(item_ns),
+        )
+    )
+
+
+def of_entities(db: Connection, entity_ns: Sequence[int]) -> Table:
+    """Return which items mention entities."""
+    if not len(entity_ns):
+        return np.empty((0, 4), np.int64)
+    return _table(
+        db.rows(
+            "SELECT item_n, entity_n, is_title, 0 FROM mentions"
+            f" WHERE {among('entity_n', 'ns')}",
+            ns=numbers(entity_ns),
+        )
+    )
+
+
+def _table(rows: Sequence[tuple[int, ...]]) -> Table:
+    return np.array(rows, np.int64).reshape(-1, 4)
+
+
+def names_of(db: Connection, entity_ns: Sequence[int]) -> dict[int, str]:
+    """Return the names of entities."""
+    if not len(entity_ns):
+        return {}
+    rows = db.rows(f"SELECT n, name FROM entities WHERE {among('n', 'ns')}", ns=numbers(entity_ns))
+    return {n: name for n, name in rows}

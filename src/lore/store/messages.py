@@ -1,0 +1,185 @@
+"""Messages: the ground truth, stored whole and in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import orjson
+
+from lore import clock
+from lore.records import Message, NewMessage
+from lore.store import changes, items, keywords, standing
+from lore.store.items import NewItem
+from lore.store.packing import pack_parts, unpack_parts
+from lore.store.sqlite import Connection, Row, among, numbers
+
+_COLUMNS = (
+    "i.id, s.id, m.ordinal, m.role, m.parts, i.tokens, i.created_at, m.origin, m.speaker,"
+    " m.model, m.usage"
+)
+_FROM = "FROM messages m JOIN items i ON i.n = m.n JOIN sessions s ON s.n = m.session_n"
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedMessage:
+    """A message with everything that is derived from it, ready to be written."""
+
+    new: NewMessage
+    id: str
+    key: str
+    tokens: int
+    embeds: bool
+    traits: int
+    standing: tuple[str, ...]
+
+
+def add(
+    db: Connection, session_n: int, prepared: Sequence[PreparedMessage], *, now: datetime
+) -> list[str]:
+    """Append messages to a session, skipping those it has; return the ids of all of them."""
+    project_n = db.value("SELECT project_n FROM sessions WHERE n = :n", n=session_n)
+    ordinal = db.value(
+        "SELECT coalesce(max(ordinal) + 1, 0) FROM messages WHERE session_n = :n", n=session_n
+    )
+    known = _known(db, session_n, [message.key for message in prepared])
+    ids: list[str] = []
+    added: list[tuple[int, PreparedMessage]] = []
+    for message in prepared:
+        if message.key in known:
+            ids.append(known[message.key])
+            continue
+        n = _insert(db, session_n, project_n, ordinal, message)
+        known[message.key] = message.id
+        ids.append(message.id)
+        added.append((n, message))
+        ordinal += 1
+    if added:
+        _index(db, project_n, added)
+        changes.log(db, "add", [n for n, _ in added], now)
+        db.run(
+            "UPDATE sessions SET last_message_at = max(last_message_at, :at) WHERE n = :n",
+            at=max(clock.to_us(message.new.created_at) for _, message in added),
+            n=session_n,
+        )
+    return ids
+
+
+def _known(db: Connection, session_n: int, keys: Sequence[str]) -> dict[str, str]:
+    known = {}
+    for key in keys:
+        id_ = db.value(
+            "SELECT i.id FROM messages m JOIN items i ON i.n = m.n"
+            " WHERE m.session_n = :session_n AND m.key = :key",
+            session_n=session_n,
+            key=key,
+        )
+        if id_:
+            known[key] = id_
+    return known
+
+
+def _insert(
+    db: Connection, session_n: int, project_n: int | None, ordinal: int, message: PreparedMessage
+) -> int:
+    new = message.new
+    created_at = clock.to_us(new.created_at)
+    n = items.add(
+        db,
+        NewItem(
+            message.id, "message", project_n, session_n, created_at, message.tokens, message.embeds
+        ),
+    )
+    db.run(
+        "INSERT INTO messages (n, session_n, ordinal, key, role, speaker, parts, origin, model,"
+        " usage, traits) VALUES (:n, :session_n, :ordinal, :key, :role, :speaker, :parts,"
+        " :origin, :model, :usage, :traits)",
+        n=n,
+        session_n=session_n,
+        ordinal=ordinal,
+        key=message.key,
+        role=new.role,
+        speaker=new.speaker,
+        parts=pack_parts(new.parts),
+        origin=new.origin,
+        model=new.model,
+        usage=orjson.dumps(new.usage).decode() if new.usage else "",
+        traits=message.traits,
+    )
+    return n
+
+
+def _index(
+    db: Connection,
+    project_n: int | None,
+    added: Sequence[tuple[int, PreparedMessage]],
+) -> None:
+    """Make messages findable; the one before them learns what followed it."""
+    ns = [n for n, _ in added]
+    before = db.value(
+        "SELECT p.n FROM messages m JOIN messages p ON p.session_n = m.session_n"
+        " AND p.ordinal = m.ordinal - 1 WHERE m.n = :n",
+        n=ns[0],
+    )
+    for speaker in {message.new.speaker for _, message in added if message.new.speaker}:
+        db.run("INSERT INTO speakers (name) VALUES (:name) ON CONFLICT DO NOTHING", name=speaker)
+    keywords.index_messages(db, [*([before] if before else []), *ns])
+    for n, message in added:
+        for text in message.standing:
+            standing.add(db, n, project_n, text, clock.to_us(message.new.created_at))
+
+
+def get(db: Connection, n: int) -> Message:
+    """Return a message by number."""
+    return _message(db.rows(f"SELECT {_COLUMNS} {_FROM} WHERE m.n = :n", n=n)[0])
+
+
+def by_number(db: Connection, ns: Sequence[int]) -> dict[int, Message]:
+    """Return messages by number."""
+    if not len(ns):
+        return {}
+    rows = db.rows(
+        f"SELECT m.n, {_COLUMNS} {_FROM} WHERE {among('m.n', 'ns')}", ns=numbers(ns)
+    )
+    return {row[0]: _message(row[1:]) for row in rows}
+
+
+def of_session(
+    db: Connection, session_n: int, *, first: int = 0, limit: int = 10_000
+) -> list[Message]:
+    """Return the messages of a session in order, from an ordinal on."""
+    rows = db.rows(
+        f"SELECT {_COLUMNS} {_FROM} WHERE m.session_n = :n AND m.ordinal >= :first"
+        " ORDER BY m.ordinal LIMIT :limit",
+        n=session_n,
+        first=first,
+        limit=limit,
+    )
+    return [_message(row) for row in rows]
+
+
+def find_speakers(db: Connection, names: Iterable[str]) -> list[str]:
+    """Return those of the names that belong to people who spoke."""
+    return [
+        name
+        for name in dict.fromkeys(names)
+        if db.find("SELECT 1 FROM speakers WHERE name = :name", name=name)
+    ]
+
+
+def _message(row: Row) -> Message:
+    id_, session_id, ordinal, role, parts, tokens, at, origin, speaker, model, usage = row
+    return Message(
+        id=id_,
+        session_id=session_id,
+        ordinal=ordinal,
+        role=role,
+        parts=unpack_parts(parts),
+        tokens=tokens,
+        created_at=clock.from_us(at),
+        origin=origin,
+        speaker=speaker,
+        model=model,
+        usage=orjson.loads(usage) if usage else {},
+    )

@@ -1,0 +1,254 @@
+"""The schema, as named steps: each one transaction, recorded in the same transaction."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lore import clock
+from lore.errors import SchemaTooNew, StoreDamaged
+from lore.store import keywords
+from lore.store.sqlite import Connection
+
+if TYPE_CHECKING:
+    from lore.store.db import Database
+
+Migration = Callable[[Connection], None]
+
+
+def m001_initial(db: Connection) -> None:
+    """Make the tables of the first release."""
+    for statement in _INITIAL.split(";\n"):
+        if statement.strip():
+            db.rows(statement)
+    keywords.create(db)
+    db.run("INSERT INTO meta (key, value) VALUES ('epoch', :epoch)", epoch=uuid.uuid4().hex)
+
+
+MIGRATIONS: tuple[Migration, ...] = (m001_initial,)
+
+
+def migrate(
+    database: Database, backups: Path, steps: Sequence[Migration] = MIGRATIONS
+) -> list[str]:
+    """Apply the steps that are missing; an existing database is copied to `backups` first."""
+    with database.read() as db:
+        done = check(db, steps)
+    missing = [step for step in steps if step.__name__ not in done]
+    if missing and done:
+        backups.mkdir(mode=0o700, parents=True, exist_ok=True)
+        stamp = database.now().strftime("%Y%m%dT%H%M%S")
+        database.copy_to(backups / f"before-{missing[0].__name__}-{stamp}.db")
+    for step in missing:
+        database.write(lambda db, step=step: _apply(db, step, database.now))
+    return [step.__name__ for step in missing]
+
+
+def check(db: Connection, steps: Sequence[Migration] = MIGRATIONS) -> set[str]:
+    """Return the names of the applied steps; refuse a schema newer than this program."""
+    if not db.value("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'"):
+        if db.value("SELECT count(*) FROM sqlite_schema"):
+            msg = f"{db.path} is a database of another program."
+            raise StoreDamaged(msg, hint="LORE_DB_PATH names another file.")
+        return set()
+    done = {row[0] for row in db.rows("SELECT name FROM migrations")}
+    unknown = done - {step.__name__ for step in steps}
+    if unknown:
+        msg = f"{db.path} was written by a newer Lore (it has {', '.join(sorted(unknown))})."
+        raise SchemaTooNew(msg, hint="Upgrade this Lore; nothing was changed.")
+    return done
+
+
+def _apply(db: Connection, step: Migration, now: clock.Clock) -> None:
+    """Run one step unless another process was quicker."""
+    db.rows("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, at INTEGER NOT NULL)")
+    db.rows(
+        "CREATE TABLE IF NOT EXISTS receipts"
+        " (key TEXT PRIMARY KEY, result TEXT NOT NULL, at INTEGER NOT NULL)"
+    )
+    if db.find("SELECT 1 FROM migrations WHERE name = :name", name=step.__name__):
+        return
+    step(db)
+    db.run(
+        "INSERT INTO migrations (name, at) VALUES (:name, :at)",
+        name=step.__name__,
+        at=clock.to_us(now()),
+    )
+
+
+_INITIAL = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+
+CREATE TABLE projects (
+    n INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    path TEXT NOT NULL UNIQUE,
+    remote TEXT NOT NULL,
+    name TEXT NOT NULL,
+    created_at INTEGER NOT NULL);
+
+CREATE TABLE sessions (
+    n INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    external_id TEXT NOT NULL,
+    project_n INTEGER REFERENCES projects (n),
+    agent TEXT NOT NULL,
+    title TEXT NOT NULL,
+    files TEXT NOT NULL,
+    branch TEXT NOT NULL,
+    parent_n INTEGER REFERENCES sessions (n) ON DELETE SET NULL,
+    started_at INTEGER NOT NULL,
+    last_message_at INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    UNIQUE (agent, external_id));
+CREATE INDEX sessions_project ON sessions (project_n);
+CREATE INDEX sessions_parent ON sessions (parent_n);
+
+CREATE TABLE items (
+    n INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    type INTEGER NOT NULL,
+    project_n INTEGER REFERENCES projects (n),
+    session_n INTEGER REFERENCES sessions (n),
+    created_at INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    embedder_n INTEGER);
+CREATE INDEX items_session ON items (session_n);
+CREATE INDEX items_project ON items (project_n, created_at);
+CREATE INDEX items_to_embed ON items (n) WHERE embedder_n IS NULL;
+
+CREATE TABLE messages (
+    n INTEGER PRIMARY KEY REFERENCES items (n) ON DELETE CASCADE,
+    session_n INTEGER NOT NULL REFERENCES sessions (n),
+    ordinal INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    role TEXT NOT NULL,
+    speaker TEXT NOT NULL,
+    parts TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    model TEXT NOT NULL,
+    usage TEXT NOT NULL,
+    traits INTEGER NOT NULL,
+    UNIQUE (session_n, ordinal),
+    UNIQUE (session_n, key));
+
+CREATE TABLE distillations (
+    n INTEGER PRIMARY KEY REFERENCES items (n) ON DELETE CASCADE,
+    session_n INTEGER NOT NULL REFERENCES sessions (n),
+    generation INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    from_message TEXT NOT NULL,
+    to_message TEXT NOT NULL,
+    source_tokens INTEGER NOT NULL,
+    archived INTEGER NOT NULL);
+CREATE INDEX distillations_session ON distillations (session_n, generation);
+
+CREATE TABLE fragments (
+    n INTEGER PRIMARY KEY REFERENCES items (n) ON DELETE CASCADE,
+    content TEXT NOT NULL,
+    summary TEXT NOT NULL,
+    depth INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    payload TEXT NOT NULL,
+    importance REAL NOT NULL,
+    confidence REAL NOT NULL,
+    decay_rate REAL NOT NULL,
+    access_count INTEGER NOT NULL,
+    last_accessed INTEGER,
+    last_reinforced INTEGER NOT NULL,
+    relevance REAL NOT NULL,
+    origin TEXT NOT NULL,
+    trust INTEGER NOT NULL,
+    source_messages TEXT NOT NULL,
+    superseded_by TEXT,
+    valid_from INTEGER,
+    valid_to INTEGER,
+    updated_at INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    deleted_at INTEGER,
+    metadata TEXT NOT NULL);
+CREATE INDEX fragments_roots ON fragments (n) WHERE depth = 0;
+
+CREATE TABLE fragment_versions (
+    fragment_n INTEGER NOT NULL REFERENCES fragments (n) ON DELETE CASCADE,
+    version INTEGER NOT NULL,
+    content TEXT NOT NULL,
+    summary TEXT NOT NULL,
+    changed_at INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    PRIMARY KEY (fragment_n, version));
+
+CREATE TABLE edges (
+    source_n INTEGER NOT NULL REFERENCES fragments (n) ON DELETE CASCADE,
+    target_n INTEGER NOT NULL REFERENCES fragments (n) ON DELETE CASCADE,
+    kind TEXT NOT NULL,
+    weight REAL NOT NULL,
+    note TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (source_n, target_n, kind));
+CREATE INDEX edges_target ON edges (target_n, kind);
+
+CREATE TABLE entities (n INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, uses INTEGER NOT NULL);
+CREATE TABLE mentions (
+    item_n INTEGER NOT NULL REFERENCES items (n) ON DELETE CASCADE,
+    entity_n INTEGER NOT NULL REFERENCES entities (n),
+    is_title INTEGER NOT NULL,
+    PRIMARY KEY (item_n, entity_n));
+CREATE INDEX mentions_entity ON mentions (entity_n, item_n, is_title);
+
+CREATE TABLE speakers (name TEXT PRIMARY KEY);
+
+CREATE TABLE standing (
+    n INTEGER PRIMARY KEY,
+    item_n INTEGER NOT NULL REFERENCES items (n) ON DELETE CASCADE,
+    project_n INTEGER REFERENCES projects (n),
+    text TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    created_at INTEGER NOT NULL);
+CREATE INDEX standing_project ON standing (project_n, created_at);
+CREATE INDEX standing_item ON standing (item_n);
+
+CREATE TABLE embedders (n INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE, dimension INTEGER NOT NULL);
+CREATE TABLE vectors (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    n INTEGER NOT NULL UNIQUE REFERENCES items (n) ON DELETE CASCADE,
+    embedder_n INTEGER NOT NULL REFERENCES embedders (n),
+    vector BLOB NOT NULL);
+
+CREATE TABLE jobs (
+    n INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    state TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    last_error TEXT NOT NULL,
+    progress INTEGER NOT NULL,
+    total INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    UNIQUE (kind, subject));
+
+CREATE TABLE actions (
+    n INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    verb TEXT NOT NULL,
+    fragment_n INTEGER NOT NULL REFERENCES fragments (n) ON DELETE CASCADE,
+    before TEXT NOT NULL,
+    undone INTEGER NOT NULL);
+
+CREATE TABLE changes (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    at INTEGER NOT NULL,
+    action TEXT NOT NULL,
+    item_n INTEGER NOT NULL);
+CREATE TABLE tombstones (id TEXT PRIMARY KEY, at INTEGER NOT NULL, seq INTEGER NOT NULL);
+
+CREATE TABLE retrievals (
+    n INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    verb TEXT NOT NULL,
+    query TEXT NOT NULL,
+    hits TEXT NOT NULL,
+    took_ms REAL NOT NULL);
+"""

@@ -1,0 +1,115 @@
+"""Pooling: what ranking needs to know of many items at once, read in one go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lore.records import UNASKED_TRUST
+from lore.store.fragments import VISIBLE_FRAGMENT
+from lore.store.items import type_number
+from lore.store.packing import unpack_parts
+from lore.store.sqlite import Connection, among, numbers
+from lore.text import parts
+
+Numbers = NDArray[np.int64]
+
+_TRUSTED_ORIGINS = ("user", "assistant")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Items as columns, in the order of their numbers; 0 stands for 'none'."""
+
+    ns: Numbers
+    types: Numbers
+    sessions: Numbers
+    projects: Numbers
+    created_at: Numbers
+    tokens: Numbers
+    ordinals: Numbers
+    traits: Numbers
+    before: Numbers
+    before_that: Numbers
+    after: Numbers
+    relevance: NDArray[np.float64]
+    importance: NDArray[np.float64]
+    confidence: NDArray[np.float64]
+    speakers: list[str]
+
+
+def rows_of(
+    db: Connection,
+    ns: Numbers,
+    *,
+    project_n: int | None,
+    session_n: int | None,
+    trusted_only: bool,
+) -> Rows:
+    """Return items that may be shown: nothing deleted, superseded, faded or out of bounds."""
+    found = db.rows(_ROWS, **_bound(ns, project_n, session_n)) if len(ns) else []
+    if trusted_only:
+        found = [row for row in found if row[14] in _TRUSTED_ORIGINS and row[15] >= UNASKED_TRUST]
+    found.sort()
+    columns = list(zip(*found, strict=True)) if found else [()] * 17
+    whole = [np.array(column, np.int64) for column in columns[:11]]
+    real = [np.array(column, np.float64) for column in columns[11:14]]
+    return Rows(*whole, *real, speakers=list(columns[16]))
+
+
+def _bound(ns: Numbers, project_n: int | None, session_n: int | None) -> dict[str, object]:
+    return {"ns": numbers(ns), "project_n": project_n, "session_n": session_n}
+
+
+_FRAGMENT = type_number("fragment")
+
+_ROWS = f"""
+SELECT i.n, i.type, coalesce(i.session_n, 0), coalesce(i.project_n, 0), i.created_at, i.tokens,
+    coalesce(m.ordinal, 0), coalesce(m.traits, 0),
+    coalesce((SELECT b.n FROM messages b WHERE b.session_n = m.session_n
+        AND b.ordinal = m.ordinal - 1), 0),
+    coalesce((SELECT b.n FROM messages b WHERE b.session_n = m.session_n
+        AND b.ordinal = m.ordinal - 2), 0),
+    coalesce((SELECT b.n FROM messages b WHERE b.session_n = m.session_n
+        AND b.ordinal = m.ordinal + 1), 0),
+    coalesce(f.relevance, 0), coalesce(f.importance, 0), coalesce(f.confidence, 0),
+    coalesce(m.origin, f.origin, 'assistant'), coalesce(f.trust, {UNASKED_TRUST}),
+    coalesce(m.speaker, '')
+FROM items i LEFT JOIN messages m ON m.n = i.n LEFT JOIN fragments f ON f.n = i.n
+WHERE {among("i.n", "ns")}
+    AND (i.type <> {_FRAGMENT} OR ({VISIBLE_FRAGMENT}))
+    AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n)
+    AND (:session_n IS NULL OR i.session_n = :session_n)
+"""
+
+
+def traits_of(db: Connection, ns: Numbers) -> dict[int, tuple[int, str]]:
+    """Return the traits and the speaker of messages."""
+    if not len(ns):
+        return {}
+    rows = db.rows(f"SELECT n, traits, speaker FROM messages WHERE {among('n', 'ns')}", ns=numbers(ns))
+    return {n: (traits, speaker) for n, traits, speaker in rows}
+
+
+def texts_of(db: Connection, ns: Numbers, most_chars: int) -> dict[int, str]:
+    """Return the searchable beginning of items."""
+    if not len(ns):
+        return {}
+    rows = db.rows(
+        "SELECT i.n, m.parts, d.text, f.summary || ' ' || f.content FROM items i"
+        " LEFT JOIN messages m ON m.n = i.n LEFT JOIN distillations d ON d.n = i.n"
+        f" LEFT JOIN fragments f ON f.n = i.n WHERE {among('i.n', 'ns')}",
+        ns=numbers(ns),
+    )
+    return {
+        n: (parts.searchable(unpack_parts(packed)) if packed else distilled or content)[:most_chars]
+        for n, packed, distilled, content in rows
+    }
+
+
+def of_session(db: Connection, session_n: int) -> Numbers:
+    """Return the numbers of all items of a session."""
+    rows = db.rows("SELECT n FROM items WHERE session_n = :n ORDER BY n", n=session_n)
+    return np.array([row[0] for row in rows], np.int64)

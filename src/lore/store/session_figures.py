@@ -1,0 +1,71 @@
+"""Figures of sessions: how well their words fit, and which messages they consist of."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lore.store.sqlite import Connection, among, numbers
+from lore.text.traits import FROM_USER
+
+_SATURATION, _LENGTH_SHARE = 1.2, 0.75
+"""The usual constants of BM25, here with a session as the document and messages as words."""
+
+
+class Figure(NamedTuple):
+    """The messages of one session."""
+
+    ns: NDArray[np.int64]
+    from_user: NDArray[np.bool_]
+    started_at: int
+
+
+def term_scores(db: Connection, terms: Sequence[str]) -> dict[int, float]:
+    """Return BM25 of sessions for words, counting the messages of each that have them."""
+    sizes = dict(
+        db.rows("SELECT session_n, max(ordinal) + 1 FROM messages GROUP BY session_n")
+    )
+    if not sizes:
+        return {}
+    average = sum(sizes.values()) / len(sizes)
+    scores: defaultdict[int, float] = defaultdict(float)
+    for term in terms:
+        counts: defaultdict[int, int] = defaultdict(int)
+        for table in ("message_words", "long_words"):
+            for session_n, count in db.rows(
+                f"SELECT i.session_n, count(*) FROM {table} w JOIN items i ON i.n = w.rowid"
+                f" WHERE {table} MATCH :match GROUP BY 1",
+                match=f'{{text}} : "{term}"',
+            ):
+                counts[session_n] += count
+        rarity = log(1 + (len(sizes) - len(counts) + 0.5) / (len(counts) + 0.5))
+        for session_n, count in counts.items():
+            length = 1 - _LENGTH_SHARE + _LENGTH_SHARE * sizes.get(session_n, 1) / average
+            scores[session_n] += rarity * count * (_SATURATION + 1) / (count + _SATURATION * length)
+    return dict(scores)
+
+
+def figures_of(db: Connection, session_ns: NDArray[np.int64]) -> list[Figure]:
+    """Return the messages of sessions, in the order of the sessions given."""
+    started = dict(
+        db.rows(f"SELECT n, started_at FROM sessions WHERE {among('n', 'ns')}", ns=numbers(session_ns))
+    )
+    members: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for session_n, n, traits in db.rows(
+        f"SELECT session_n, n, traits FROM messages WHERE {among('session_n', 'ns')}",
+        ns=numbers(session_ns),
+    ):
+        members[session_n].append((n, traits))
+    return [
+        Figure(
+            np.array([n for n, _ in members[int(s)]], np.int64),
+            np.array([bool(t & FROM_USER) for _, t in members[int(s)]], np.bool_),
+            started.get(int(s), 0),
+        )
+        for s in session_ns
+    ]

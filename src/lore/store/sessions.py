@@ -1,0 +1,184 @@
+"""Projects and sessions: where a conversation took place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from lore import clock
+from lore.errors import InvalidInput, NotFound
+from lore.records import Project, Session
+from lore.store import keywords
+from lore.store.sqlite import Connection, Row, among, numbers
+
+_PROJECT = "id, path, remote, name, created_at"
+_SESSION = (
+    "s.id, s.external_id, p.id, s.agent, s.title, s.branch, parent.id,"
+    " s.started_at, s.last_message_at, s.state"
+)
+_SESSION_FROM = (
+    "FROM sessions s LEFT JOIN projects p ON p.n = s.project_n"
+    " LEFT JOIN sessions parent ON parent.n = s.parent_n"
+)
+
+
+def ensure_project(
+    db: Connection, path: str, *, now: datetime, remote: str = "", name: str = ""
+) -> int:
+    """Return the number of the project at a path, made if it is new."""
+    found = db.value("SELECT n FROM projects WHERE path = :path", path=path)
+    if found:
+        return int(found)
+    return int(
+        db.value(
+            "INSERT INTO projects (id, path, remote, name, created_at)"
+            " VALUES (:id, :path, :remote, :name, :at) RETURNING n",
+            id=clock.new_id(now),
+            path=path,
+            remote=remote,
+            name=name or path.rstrip("/").rsplit("/", 1)[-1] or path,
+            at=clock.to_us(now),
+        )
+    )
+
+
+def find_project(db: Connection, path_name_or_id: str) -> int | None:
+    """Return the number of the project with this path, name or id."""
+    rows = db.rows(
+        "SELECT n FROM projects WHERE path = :w OR id = :w"
+        " UNION SELECT n FROM projects WHERE name = :w LIMIT 3",
+        w=path_name_or_id,
+    )
+    if len(rows) > 1:
+        msg = f"Several projects are called '{path_name_or_id}'."
+        raise InvalidInput(msg, hint="Give the path instead.")
+    return int(rows[0][0]) if rows else None
+
+
+def get_project(db: Connection, path_name_or_id: str) -> int:
+    """Return the number of a project, or raise."""
+    n = find_project(db, path_name_or_id)
+    if n is None:
+        msg = f"No project is called '{path_name_or_id}'."
+        raise NotFound(msg, hint="'lore stats' lists the projects.")
+    return n
+
+
+def projects(db: Connection) -> dict[int, Project]:
+    """Return all projects by number."""
+    rows = db.rows(f"SELECT n, {_PROJECT} FROM projects ORDER BY path")
+    return {
+        n: Project(id_, path, remote, name, clock.from_us(at))
+        for n, id_, path, remote, name, at in rows
+    }
+
+
+def ensure_session(
+    db: Connection,
+    external_id: str,
+    *,
+    agent: str,
+    project_n: int | None,
+    started_at: datetime,
+    branch: str = "",
+    parent_n: int | None = None,
+) -> int:
+    """Return the number of an agent's session, made if it is new."""
+    found = db.value(
+        "SELECT n FROM sessions WHERE agent = :agent AND external_id = :external_id",
+        agent=agent,
+        external_id=external_id,
+    )
+    if found:
+        return int(found)
+    at = clock.to_us(started_at)
+    return int(
+        db.value(
+            "INSERT INTO sessions (id, external_id, project_n, agent, title, files, branch,"
+            " parent_n, started_at, last_message_at, state) VALUES (:id, :external_id,"
+            " :project_n, :agent, '', '', :branch, :parent_n, :at, :at, 'open') RETURNING n",
+            id=clock.new_id(started_at),
+            external_id=external_id,
+            project_n=project_n,
+            agent=agent,
+            branch=branch,
+            parent_n=parent_n,
+            at=at,
+        )
+    )
+
+
+def describe(db: Connection, n: int, *, title: str = "", files: Sequence[str] = ()) -> None:
+    """Give a session its title, and add files that were touched in it."""
+    row = db.find("SELECT title, files FROM sessions WHERE n = :n", n=n)
+    if row is None:
+        return
+    known = row[1].split("\n") if row[1] else []
+    merged = "\n".join(dict.fromkeys([*known, *files]))
+    if (title or row[0], merged) != row:
+        db.run(
+            "UPDATE sessions SET title = :title, files = :files WHERE n = :n",
+            title=title or row[0],
+            files=merged,
+            n=n,
+        )
+        keywords.index_session(db, n)
+
+
+def get_number(db: Connection, id_prefix_or_external: str) -> int:
+    """Return the number of the session with this id, prefix of an id, or agent's own id."""
+    wanted = id_prefix_or_external.strip()
+    rows = db.rows(
+        "SELECT n FROM sessions WHERE external_id = :wanted"
+        " UNION SELECT n FROM sessions WHERE length(:wanted) >= 8 AND id >= :wanted"
+        " AND id < :wanted || '~' LIMIT 3",
+        wanted=wanted,
+    )
+    if not rows:
+        msg = f"No session is called '{wanted[:80]}'."
+        raise NotFound(msg)
+    if len(rows) > 1:
+        msg = f"'{wanted}' fits several sessions."
+        raise InvalidInput(msg, hint="Give more characters of the one you mean.")
+    return int(rows[0][0])
+
+
+def get(db: Connection, n: int) -> Session:
+    """Return a session by number."""
+    row = db.find(f"SELECT {_SESSION} {_SESSION_FROM} WHERE s.n = :n", n=n)
+    if row is None:
+        msg = "That session is gone."
+        raise NotFound(msg)
+    return _session(row)
+
+
+def project_number(db: Connection, n: int) -> int | None:
+    """Return the number of a session's project."""
+    found = db.value("SELECT project_n FROM sessions WHERE n = :n", n=n)
+    return None if found is None else int(found)
+
+
+def by_number(db: Connection, ns: Sequence[int]) -> dict[int, Session]:
+    """Return sessions by number."""
+    if not len(ns):
+        return {}
+    rows = db.rows(
+        f"SELECT s.n, {_SESSION} {_SESSION_FROM} WHERE {among('s.n', 'ns')}", ns=numbers(ns)
+    )
+    return {row[0]: _session(row[1:]) for row in rows}
+
+
+def recent(db: Connection, *, project_n: int | None = None, limit: int = 20) -> list[Session]:
+    """Return the sessions that were last spoken in, newest first."""
+    rows = db.rows(
+        f"SELECT {_SESSION} {_SESSION_FROM} WHERE :project_n IS NULL OR s.project_n = :project_n"
+        " ORDER BY s.last_message_at DESC LIMIT :limit",
+        project_n=project_n,
+        limit=limit,
+    )
+    return [_session(row) for row in rows]
+
+
+def _session(row: Row) -> Session:
+    *head, started_at, last_message_at, state = row
+    return Session(*head, clock.from_us(started_at), clock.from_us(last_message_at), state)

@@ -1,0 +1,180 @@
+"""Upkeep: backup, restore, forgetting in copies too, and rebuilding what is derived."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from contextlib import closing
+from pathlib import Path
+
+from lore.errors import InvalidInput, NotFound, StoreDamaged, StoreError
+from lore.store import checks, forgetting, migrations, sqlite
+from lore.store.db import Connection, Database, open_database
+from lore.store.forgetting import Doomed
+
+_PATIENCE_S = 5.0
+
+
+def backup(database: Database, target: Path) -> Path:
+    """Write a consistent copy of a live database; an existing file is not overwritten."""
+    if target.is_dir():
+        stamp = database.now().strftime("%Y%m%dT%H%M%S")
+        target = target / f"lore-{stamp}.db"
+    if target.exists():
+        msg = f"{target} exists already."
+        raise InvalidInput(msg, hint="Name another file.")
+    if not target.parent.is_dir():
+        msg = f"There is no folder {target.parent}."
+        raise NotFound(msg)
+    database.copy_to(target)
+    return target
+
+
+def restore(path: Path, source: Path, backups: Path) -> Path | None:
+    """Put a backup in the place of the database; return where the former one was kept.
+
+    What was forgotten stays forgotten: it is removed from the restored copy too.
+    """
+    if not source.is_file():
+        msg = f"There is no file {source}."
+        raise NotFound(msg)
+    _refuse_unsound(source)
+    forgotten = _tombstones(path)
+    fresh = path.with_name(f"{path.name}.restored-{os.getpid()}")
+    kept: Path | None = None
+    try:
+        _copy(source, fresh)
+        with closing(open_database(fresh, busy_timeout_s=_PATIENCE_S, backups=backups)) as copy:
+            copy.write(lambda db: forgetting.apply_tombstones(db, forgotten, now=copy.now()))
+            copy.write(_new_epoch)
+            copy.checkpoint()
+        if path.exists():
+            backups.mkdir(mode=0o700, parents=True, exist_ok=True)
+            kept = backups / f"before-restore-{uuid.uuid4().hex[:8]}.db"
+            _keep_former(path, kept)
+        _swap(fresh, path)
+    finally:
+        for leftover in (fresh, *_companions(fresh)):
+            leftover.unlink(missing_ok=True)
+    return kept
+
+
+def _refuse_unsound(source: Path) -> None:
+    with closing(sqlite.open_connection(source, busy_timeout_s=1, read_only=True)) as db:
+        if not migrations.check(db):
+            msg = f"{source} is an empty database, not a backup of Lore."
+            raise InvalidInput(msg)
+        if sqlite.damage(db):
+            msg = f"{source} is damaged; the present database was left as it is."
+            raise StoreDamaged(msg)
+
+
+def _tombstones(path: Path) -> list[str]:
+    """Return what the present database has forgotten, if it can still be read."""
+    if not path.exists():
+        return []
+    try:
+        with closing(sqlite.open_connection(path, busy_timeout_s=1, read_only=True)) as db:
+            return [row[0] for row in db.rows("SELECT id FROM tombstones")]
+    except StoreError:
+        return []
+
+
+def _new_epoch(db: Connection) -> None:
+    db.run("UPDATE meta SET value = :epoch WHERE key = 'epoch'", epoch=uuid.uuid4().hex)
+
+
+def _copy(source: Path, target: Path) -> None:
+    with closing(sqlite.open_connection(source, busy_timeout_s=1, read_only=True)) as db:
+        sqlite.copy_database(db, target)
+
+
+def _keep_former(path: Path, kept: Path) -> None:
+    try:
+        _copy(path, kept)
+    except StoreError:
+        shutil.copyfile(path, kept)
+        kept.chmod(0o600)
+
+
+def _swap(fresh: Path, path: Path) -> None:
+    """Replace the content of the database in one transaction of SQLite's own.
+
+    Other processes may have the file open, so it is not renamed over: its pages are.
+    """
+    sound = True
+    try:
+        with closing(sqlite.open_connection(path, busy_timeout_s=_PATIENCE_S, read_only=False)):
+            pass
+    except StoreDamaged:
+        sound = False
+    if sound:
+        sqlite.overwrite(fresh, path)
+        return
+    for companion in _companions(path):
+        companion.unlink(missing_ok=True)
+    fresh.replace(path)
+
+
+def _companions(path: Path) -> list[Path]:
+    return [path.with_name(path.name + suffix) for suffix in ("-wal", "-shm", "-journal")]
+
+
+def forget(database: Database, doomed: Doomed, text: str, backups: Path) -> list[str]:
+    """Forget in the database and in the automatic backups, down to the bytes on disk."""
+    ids = database.write(
+        lambda db: forgetting.forget(
+            db, forgetting.with_derived(db, doomed), text=text, now=database.now()
+        )
+    )
+    database.checkpoint()
+    for copy in sorted(backups.glob("*.db")):
+        _forget_in_copy(copy, ids, text, backups)
+    return ids
+
+
+def _forget_in_copy(copy: Path, ids: list[str], text: str, backups: Path) -> None:
+    """Forget in a backup; one that cannot be cleaned is removed, for it holds the text."""
+    try:
+        with closing(open_database(copy, busy_timeout_s=_PATIENCE_S, backups=backups)) as database:
+            if database.read_only:
+                msg = f"{copy} is damaged."
+                raise StoreDamaged(msg)
+            database.write(
+                lambda db: forgetting.apply_tombstones(db, ids, now=database.now())
+            )
+            if text:
+                database.write(
+                    lambda db: forgetting.forget(
+                        db,
+                        forgetting.with_derived(db, forgetting.of_text(db, text)),
+                        text=text,
+                        now=database.now(),
+                    )
+                )
+            database.checkpoint()
+    except StoreDamaged:
+        copy.unlink()
+    finally:
+        for companion in _companions(copy):
+            companion.unlink(missing_ok=True)
+
+
+def epoch(db: Connection) -> str:
+    """Return the id of this incarnation of the database; a restore begins a new one."""
+    return str(db.value("SELECT value FROM meta WHERE key = 'epoch'"))
+
+
+def drop_old_receipts(db: Connection, *, before_us: int) -> int:
+    """Drop receipts of writes that nobody will repeat any more."""
+    return db.run("DELETE FROM receipts WHERE at < :before", before=before_us)
+
+
+def keyword_findings(database: Database) -> list[checks.Finding]:
+    """Check the keyword index; the check itself writes, so it goes through the writer."""
+    if database.read_only:
+        with database.read() as db:
+            return checks.keyword_agreement(db)
+    return database.write(checks.keyword_agreement)
+

@@ -1,0 +1,49 @@
+"""Standing instructions: sentences in which a person says how things shall be from now on."""
+
+from __future__ import annotations
+
+import re
+
+_INSTRUCTION = re.compile(
+    r"""^(?:(?:please|pls|also|and|but|so|ok(?:ay)?|hey|note)[,:]?\s+)*
+        (?:always|never|from\ now\ on|going\ forward|in\ (?:the\ )?future|whenever|every\ time
+          |each\ time|remember(?:\ that|\ to|:)|keep\ in\ mind|make\ sure\ (?:that\ )?you
+          |be\ sure\ to|do(?:n't|\ not)\ ever|stop\ \w+ing|avoid\ \w+ing
+          |for\ (?:all|any|every)\ (?:future|my))\b
+      | \b(?:you\ (?:should|must)\ (?:always|never)
+          |i\ (?:want|need|expect|would\ like|'?d\ like)\ you\ to\ (?:always|never)
+          |please\ (?:always|never|remember)|when(?:ever)?\ i\ ask|from\ now\ on
+          |going\ forward,?\ (?:please|always|use|i\ want)|(?:as|is)\ a\ (?:standing\ )?rule
+          |no\ matter\ what)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_PREFERENCE = re.compile(
+    r"""\bi(?:'d|\ would)?(?:\ (?:really|generally|usually|still|also|always|definitely|much
+            |strongly|tend\ to))?\s+(?:prefer|rather|favou?r)\b
+      | \bmy\ (?:personal\ )?preferences?\b
+      | \bi\ (?:don't|do\ not|really\ don't)\ (?:like|want\ you)\b
+      | \bi\ (?:like|love|hate|insist\ on|am\ used\ to)
+            \ (?:to|it\ when|when|using|having|working)\b
+      | \bi(?:'ve|\ have)?\ (?:chose|chosen|decided|opted|insisted)\ (?:to|on|for)\b
+      | \bi\ (?:always|never|usually)\ (?:use|want|write|work|do|avoid|go)\b
+      | \bmy\ insistence\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_QUOTED = re.compile(r"```.*?(?:```|$)|^>.*$|`[^`]*`", re.DOTALL | re.MULTILINE)
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+
+_READ_CHARS = 4_000
+_SHORTEST, _LONGEST = 8, 600
+
+
+def standing(text: str) -> tuple[str, ...]:
+    """Return the sentences of a person's message that are meant to last."""
+    head = text[:_READ_CHARS].replace("’", "'")
+    found = []
+    for sentence in _SENTENCE.split(_QUOTED.sub(" ", head)):
+        kept = sentence.strip(" -*•\t")
+        if _SHORTEST <= len(kept) <= _LONGEST and (
+            _INSTRUCTION.search(kept) or _PREFERENCE.search(kept)
+        ):
+            found.append(kept)
+    return tuple(found)

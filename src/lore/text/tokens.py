@@ -1,0 +1,60 @@
+"""Tokens: an estimate of what a text costs a language model, and a cut to fit."""
+
+from __future__ import annotations
+
+_CHARS_PER_TOKEN = 4.0
+"""English prose and code under current tokenizers: 3.6 to 4.4 characters."""
+
+_TOKENS_PER_WIDE_CHAR = 0.8
+"""Letters outside ASCII cost most of a token each."""
+
+
+def count(text: str) -> int:
+    """Estimate the number of tokens of a text; never 0 for a text that says something."""
+    if not text:
+        return 0
+    if text.isascii():
+        return max(1, round(len(text) / _CHARS_PER_TOKEN))
+    narrow = len(text.encode("ascii", "ignore"))
+    wide = len(text) - narrow
+    return max(1, round(narrow / _CHARS_PER_TOKEN + wide * _TOKENS_PER_WIDE_CHAR))
+
+
+def clip(text: str, most: int) -> str:
+    """Return the text cut to about `most` tokens, with an ellipsis where it was cut."""
+    if count(text) <= most:
+        return text
+    keep = max(1, int(len(text) * most / count(text)) - 1)
+    return text[:keep].rstrip() + "…"
+
+
+def clip_around(text: str, most: int, words: list[str]) -> str:
+    """Return about `most` tokens of the text, where the words stand closest together."""
+    if count(text) <= most:
+        return text
+    width = max(1, int(len(text) * most / count(text)))
+    lowered = text.lower()
+    places = sorted(
+        place for word in words for place in _places(lowered, word) if len(word) > 1
+    )
+    if not places:
+        return clip(text, most)
+    best, best_count = places[0], 0
+    end = 0
+    for start, place in enumerate(places):
+        while end < len(places) and places[end] < place + width * 3 // 4:
+            end += 1
+        if end - start > best_count:
+            best, best_count = place, end - start
+    begin = max(0, min(best - width // 8, len(text) - width))
+    cut = text[begin : begin + width].strip()
+    return ("…" if begin else "") + cut + ("…" if begin + width < len(text) else "")
+
+
+def _places(text: str, word: str, most: int = 50) -> list[int]:
+    found: list[int] = []
+    place = text.find(word)
+    while place >= 0 and len(found) < most:
+        found.append(place)
+        place = text.find(word, place + 1)
+    return found

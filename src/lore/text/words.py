@@ -1,0 +1,129 @@
+"""Words: how text becomes searchable, and which words of a question are worth searching.
+
+Code identifiers are found whole and by part (`getUserName`, `get_user_name`,
+`src/db/todos.ts`); scripts without spaces are found by pairs of characters.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+STOP_WORDS = frozenset(
+    """a about above after again against all also am an and any are aren't as at be because been
+    before being below between both but by can can't cannot could couldn't did didn't do does
+    doesn't doing don't down during each few for from further get gets getting give given got had
+    hadn't has hasn't have haven't having he he'd he'll he's her here here's hers herself him
+    himself his how how's i i'd i'll i'm i've if in into is isn't it it's its itself just let
+    let's me more most mustn't my myself no nor not of off on once only or other ought our ours
+    ourselves out over own same shan't she she'd she'll she's should shouldn't so some such than
+    that that's the their theirs them themselves then there there's these they they'd they'll
+    they're they've this those through to too under until up us very was wasn't we we'd we'll
+    we're we've were weren't what what's when when's where where's which while who who's whom
+    whose why why's will with won't would wouldn't you you'd you'll you're you've your yours
+    yourself yourselves""".split()
+)
+"""English function words: they cost most of a keyword query's time and carry no answer."""
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_CAMEL = re.compile(r"\b[A-Za-z]*[a-z0-9][A-Z][A-Za-z0-9]*\b|\b[A-Z]{2,}[a-z][A-Za-z0-9]*\b")
+_HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_IDENTIFIER = re.compile(
+    r"""(?<![\w/.\-])(?:
+        [\w.\-]*(?:/[\w.\-]+)+          # a path
+      | \w+(?:[.:\-]{1,2}\w+)+\(?       # dotted, dashed, namespaced
+      | \w*_\w+                         # snake case
+      | [A-Za-z]*[a-z0-9][A-Z]\w*       # camel case
+      | [A-Z][A-Z0-9]{3,}               # a constant or an error code
+    )""",
+    re.VERBOSE,
+)
+_DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+")
+_QUOTED = re.compile(r'"([^"]{2,200})"|“([^”]{2,200})”|`([^`]{2,200})`')
+_NOT_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
+
+MAX_QUERY_CHARS = 8_192
+"""A longer question is cut: no answer depends on its tail."""
+
+
+def clean(text: str) -> str:
+    """Return text that every part of the store can hold: no control characters, no halves."""
+    if text.isprintable():
+        return text
+    return _NOT_TEXT.sub(" ", text)
+
+
+def searchable_form(text: str) -> str:
+    """Return the text with the parts of its identifiers and dense scripts added at the end."""
+    extra = [part for word in set(_CAMEL.findall(text)) for part in (humps(word),)]
+    if not text.isascii():
+        extra += [pairs(run) for run in _DENSE.findall(text)]
+    return f"{text}\n{' '.join(extra)}" if extra else text
+
+
+def humps(word: str) -> str:
+    """Return the parts of a camel-case word with spaces between them."""
+    return " ".join(_HUMP.findall(word))
+
+
+def pairs(run: str) -> str:
+    """Return overlapping pairs of the characters of a text without spaces."""
+    if len(run) < 2:
+        return run
+    return " ".join(run[i : i + 2] for i in range(len(run) - 1))
+
+
+def split(text: str) -> list[str]:
+    """Return the words of a text in lower case, without accents."""
+    return [fold(word) for word in _WORD.findall(text)]
+
+
+def raw(text: str) -> list[str]:
+    """Return the words of a text as they are written."""
+    return _WORD.findall(text)
+
+
+def fold(word: str) -> str:
+    """Return a word in lower case without accents, as the keyword index sees it."""
+    if word.isascii():
+        return word.lower()
+    decomposed = unicodedata.normalize("NFKD", word)
+    return "".join(c for c in decomposed if not unicodedata.combining(c)).lower()
+
+
+def identifiers(text: str) -> list[str]:
+    """Return the code identifiers and paths in a text, each once, in order."""
+    found = (match.group(0).strip(".:-(") for match in _IDENTIFIER.finditer(text))
+    return list(dict.fromkeys(word for word in found if len(word) > 2))
+
+
+def quoted(text: str) -> list[str]:
+    """Return the phrases that a text has in quotation marks."""
+    return [next(filter(None, groups)) for groups in _QUOTED.findall(text)]
+
+
+def terms(text: str, *, most: int = 48) -> list[str]:
+    """Return the words worth searching for, each once: no stop words unless all are."""
+    text = text[:MAX_QUERY_CHARS]
+    words: list[str] = []
+    for word in split(text):
+        words += pairs(word).split() if _DENSE.fullmatch(word) else [word]
+    for identifier in identifiers(text):
+        words += split(humps(identifier)) if _CAMEL.search(identifier) else []
+    unique = list(dict.fromkeys(words))
+    telling = [word for word in unique if word not in STOP_WORDS and not _lone_letter(word)]
+    return (telling or unique)[:most]
+
+
+def _lone_letter(word: str) -> bool:
+    return len(word) == 1 and word.isascii() and not word.isdigit()
+
+
+def match_any(words: list[str], phrases: list[str] = []) -> str:  # noqa: B006 - never changed
+    """Return a keyword query that any of the words or phrases satisfies, all quoted."""
+    quoted_terms = [f'"{word}"' for word in words]
+    for phrase in phrases:
+        parts = split(phrase)
+        if len(parts) > 1:
+            quoted_terms.append('"' + " ".join(parts) + '"')
+    return " OR ".join(dict.fromkeys(quoted_terms))
