@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from lore.memory import Memory
     from lore.records import (
         Answer,
+        Draft,
         Edge,
         Fragment,
         Hit,
@@ -24,6 +25,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "Draft",
     "Edge",
     "Fragment",
     "Hit",

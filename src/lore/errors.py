@@ -1,19 +1,19 @@
 """Every exception that Lore raises, and the exit code each one has on the command line.
 
-    LoreError                       1
-    ├── InvalidInput                2   the request itself is wrong
-    │   ├── UnknownSetting          2
-    │   └── AmbiguousId             2   a prefix that fits several ids
-    ├── NotFound                    3   no such id, file or project
-    ├── StoreError                  4   the database cannot do it
-    │   ├── StoreBusy               4   another process kept the lock for too long
-    │   ├── StoreFull               5   no space left: reads go on, writes fail
-    │   ├── StoreReadOnly           6   the home or the file cannot be written
-    │   ├── StoreDamaged            7   the file is not a sound database
-    │   └── SchemaTooNew            8   written by a newer Lore
-    ├── EmbedderError               9   an embedder was asked for by name and cannot serve
-    │   └── WeightsRejected         9   a model file fails its SHA-256
-    └── EvaluationError            10   evaluation data cannot be read
+LoreError                       1
+├── InvalidInput                2   the request itself is wrong
+│   ├── UnknownSetting          2
+│   └── AmbiguousId             2   a prefix that fits several ids
+├── NotFound                    3   no such id, file or project
+├── StoreError                  4   the database cannot do it
+│   ├── StoreBusy               4   another process kept the lock for too long
+│   ├── StoreFull               5   no space left: reads go on, writes fail
+│   ├── StoreReadOnly           6   the home or the file cannot be written
+│   ├── StoreDamaged            7   the file is not a sound database
+│   └── SchemaTooNew            8   written by a newer Lore
+├── EmbedderError               9   an embedder was asked for by name and cannot serve
+│   └── WeightsRejected         9   a model file fails its SHA-256
+└── EvaluationError            10   evaluation data cannot be read
 """
 
 from __future__ import annotations

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from lore import clock, settings
 from lore.capture import embedding, exchange, fragments, messages
-from lore.capture.fragments import Draft
 from lore.capture.messages import Conversation
 from lore.embed import Embedder, open_embedder
 from lore.errors import InvalidInput, LoreError, NotFound, StoreError
@@ -21,6 +21,7 @@ from lore.recall.sources import Sources
 from lore.records import (
     Answer,
     Check,
+    Draft,
     EdgeKind,
     Fragment,
     FragmentKind,
@@ -71,9 +72,10 @@ class Memory:
         create: bool = True,
     ) -> Self:
         """Open the memory in a home folder, made if it is not there."""
-        config = config or settings.load(
-            home=Path(home) if home else None, project_dir=Path.cwd()
-        ).settings
+        config = (
+            config
+            or settings.load(home=Path(home) if home else None, project_dir=Path.cwd()).settings
+        )
         path = config.database
         if not create and not path.exists():
             msg = f"There is no memory at {path} yet."
@@ -87,7 +89,7 @@ class Memory:
         try:
             opened, notice = (embedder, "") if embedder else _open_embedder(config)
             embedding.adopt_embedder(database, opened)
-            sources = Sources(database, opened, config)
+            sources = Sources(database, opened, config, owns_embedder=embedder is None)
         except BaseException:
             database.close()
             raise
@@ -147,18 +149,20 @@ class Memory:
         files: Sequence[str] = (),
     ) -> list[str]:
         """Store messages of a session, each once, and return their ids in order."""
-        conversation = Conversation(
-            session, agent, project, title, branch, parent, tuple(files)
-        )
+        conversation = Conversation(session, agent, project, title, branch, parent, tuple(files))
         return messages.capture(self.database, conversation, new)
 
     def update(
-        self, id: str, content: str, *, summary: str = "", reason: str = "", key: str = ""  # noqa: A002 - the domain's word
+        self,
+        id: str,
+        content: str,
+        *,
+        summary: str = "",
+        reason: str = "",
+        key: str = "",
     ) -> int:
         """Give a fragment new words and return its new version; the old ones are kept."""
-        return fragments.update(
-            self.database, id, content, summary=summary, reason=reason, key=key
-        )
+        return fragments.update(self.database, id, content, summary=summary, reason=reason, key=key)
 
     def delete(self, id: str) -> str:  # noqa: A002 - the domain's word
         """Hide a fragment until `undo` brings it back; return its whole id."""
@@ -190,7 +194,7 @@ class Memory:
         recipe: str = "",
         explain: bool = False,
         why_not: Sequence[str] = (),
-        now: clock.datetime | None = None,
+        now: datetime | None = None,
         log: bool = True,
     ) -> Answer:
         """Answer a question from messages, distillations and fragments, best first."""
@@ -228,7 +232,16 @@ class Memory:
     ) -> list[Hit]:
         """Search the fragments; `deep` follows the graph to what they are related to."""
         request = SearchRequest(
-            query, parent_id, depth, limit, deep, kind, origin, since, project, self.database.now()
+            query,
+            parent_id,
+            depth,
+            limit,
+            deep,
+            kind,
+            origin,
+            since,
+            project,
+            self.database.now(),
         )
         self._catch_up()
         hits = searching.search(self.sources, request)
@@ -242,7 +255,7 @@ class Memory:
         *,
         project: str = "",
         limit: int = 5,
-        now: clock.datetime | None = None,
+        now: datetime | None = None,
         recipe: str = "",
     ) -> list[SessionHit]:
         """Find the sessions in which something was said or done."""
@@ -276,9 +289,8 @@ class Memory:
 
     def explore(self, what: str, *, max_depth: int = 2) -> list[Outline]:
         """Return the tree below a fragment, or below the best hits for a question."""
-        with self.database.read() as db:
-            with suppress(InvalidInput, NotFound):
-                return [reading.explore(db, what, max_depth=max_depth)]
+        with self.database.read() as db, suppress(InvalidInput, NotFound):
+            return [reading.explore(db, what, max_depth=max_depth)]
         hits = self.search(what, limit=3)
         with self.database.read() as db:
             return [reading.explore(db, hit.id, max_depth=max_depth) for hit in hits]
@@ -306,7 +318,9 @@ class Memory:
             return fragment_store.get(db, n), fragment_store.versions(db, n)
 
     def diff(
-        self, id: str, version: int | None = None  # noqa: A002 - the domain's word
+        self,
+        id: str,
+        version: int | None = None,
     ) -> tuple[FragmentVersion, Fragment]:
         """Return a former version of a fragment, by default the last one, and the present."""
         current, former = self.log(id)
@@ -376,7 +390,12 @@ class Memory:
         return exchange.import_lines(self.database, lines, progress=progress)
 
     def count_forgettable(
-        self, *, id: str = "", session: str = "", project: str = "", match: str = ""  # noqa: A002 - the domain's word
+        self,
+        *,
+        id: str = "",
+        session: str = "",
+        project: str = "",
+        match: str = "",
     ) -> int:
         """Count what `forget` would delete."""
         with self.database.read() as db:
@@ -385,7 +404,12 @@ class Memory:
         return len(found.item_ns) + len(found.session_ns) + len(found.project_ns)
 
     def forget(
-        self, *, id: str = "", session: str = "", project: str = "", match: str = ""  # noqa: A002 - the domain's word
+        self,
+        *,
+        id: str = "",
+        session: str = "",
+        project: str = "",
+        match: str = "",
     ) -> list[str]:
         """Delete on a person's request, without a trace; return the ids that are gone."""
         with self.database.read() as db:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, get_args
@@ -47,7 +48,14 @@ EDGE_KINDS: tuple[EdgeKind, ...] = get_args(EdgeKind)
 ITEM_TYPES: tuple[ItemType, ...] = get_args(ItemType)
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
-TRUST: dict[Origin, int] = {"user": 3, "assistant": 2, "repo": 1, "peer": 1, "tool": 1, "web": 0}
+TRUST: dict[Origin, int] = {
+    "user": 3,
+    "assistant": 2,
+    "repo": 1,
+    "peer": 1,
+    "tool": 1,
+    "web": 0,
+}
 """What an origin may do; a derived fragment has the lowest trust of what it came from."""
 
 UNASKED_TRUST = 2
@@ -182,6 +190,25 @@ class Fragment:
 
 
 @dataclass(frozen=True, slots=True)
+class Draft:
+    """A fragment as someone asks for it to be stored."""
+
+    content: str
+    summary: str = ""
+    kind: FragmentKind = "fact"
+    parent_id: str = ""
+    depth: int | None = None
+    importance: float = 0.5
+    confidence: float = 0.7
+    origin: Origin = "user"
+    project: str = ""
+    session: str = ""
+    source_messages: tuple[str, ...] = ()
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class FragmentVersion:
     """What a fragment said before it was changed."""
 
@@ -300,7 +327,7 @@ class Answer:
     notice: str = ""
     fates: tuple[Fate, ...] = ()
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Hit]:
         """Iterate over the hits, best first."""
         return iter(self.hits)
 
@@ -394,3 +421,38 @@ class Check:
     state: Literal["ok", "degraded", "broken", "fixed"]
     detail: str
     remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """How far a source, such as a transcript file, has been read."""
+
+    source: str
+    session_id: str | None
+    position: int
+    fingerprint: str
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StagedTurn:
+    """A turn that has begun and is not stored yet; `body` is the JSON of whoever staged it."""
+
+    session_id: str
+    key: str
+    body: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """What one call to a model cost; `key` makes entering it twice harmless."""
+
+    key: str
+    at: datetime
+    purpose: str
+    model: str
+    usage: dict[str, int]
+    usd: float
+    session_id: str | None = None
+    project_id: str | None = None

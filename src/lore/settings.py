@@ -7,29 +7,62 @@ project.
 
 from __future__ import annotations
 
+import errno
 import json
+import math
 import os
+import re
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
-from lore.errors import InvalidInput, UnknownSetting
+from lore.errors import InvalidInput, NotFound, StoreFull, StoreReadOnly, UnknownSetting
 
 PROJECT_FILE = ".lore.json"
 USER_FILE = "config.toml"
 
 Value = str | int | float | bool
 
+_UNWRITABLE = re.compile("[\0\ud800-\udfff]")
+_THREE_NUMBERS = r"\d+(\.\d+)?(,\d+(\.\d+)?){2}"
 
-def _setting(
-    default: Value, doc: str, *, project: bool = False, choices: tuple[str, ...] = ()
-) -> Any:
+
+class Rule(NamedTuple):
+    """What a value must fulfil beyond its type."""
+
+    choices: tuple[str, ...] = ()
+    least: float = -math.inf
+    most: float = math.inf
+    pattern: str = ""
+    form: str = ""
+
+    def broken_by(self, value: Value) -> str:
+        """Return what is wrong with a value, or nothing."""
+        if self.choices and value not in self.choices:
+            return f"is none of {', '.join(self.choices)}"
+        if self.pattern and not re.fullmatch(self.pattern, str(value)):
+            return f"is not {self.form}"
+        if isinstance(value, int | float) and not self.least <= value <= self.most:
+            return f"is not {self.span()}"
+        return ""
+
+    def span(self) -> str:
+        """Say in which span a number must lie."""
+        if self.most < math.inf:
+            return f"between {self.least:g} and {self.most:g}"
+        return f"at least {self.least:g}" if self.least > -math.inf else ""
+
+
+_NO_RULE = Rule()
+_NOT_NEGATIVE = Rule(least=0)
+
+
+def _setting(default: Value, doc: str, rule: Rule = _NO_RULE, *, project: bool = False) -> Any:
     """Describe one setting; `project` says that a project file may set it."""
-    return field(
-        default=default, metadata={"doc": doc, "project": project, "choices": choices}
-    )
+    return field(default=default, metadata={"doc": doc, "project": project, "rule": rule})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,47 +76,58 @@ class Settings:
     embed_provider: str = _setting(
         "local",
         "Who computes vectors; anything but local and none is an explicit choice.",
-        choices=("local", "fastembed", "openai", "voyage", "none"),
+        Rule(choices=("local", "fastembed", "openai", "voyage", "none")),
     )
-    embed_model: str = _setting(
-        "all-MiniLM-L6-v2", "Model name as the provider knows it."
-    )
+    embed_model: str = _setting("all-MiniLM-L6-v2", "Model name as the provider knows it.")
     embed_model_path: str = _setting("", "Folder with model files; empty to look for them.")
     embed_precision: str = _setting(
         "float32",
         "int8 is quicker and changes 6 to 11 % of the neighbours.",
-        choices=("float32", "int8"),
+        Rule(choices=("float32", "int8")),
     )
-    embed_threads: int = _setting(1, "Threads of the local model; 0 for all cores.")
-    embed_idle_unload_s: float = _setting(600.0, "Unload the model after so long unused.")
-    embed_download: bool = _setting(False, "Allow fastembed to download a model.")
+    embed_threads: int = _setting(
+        1, "Threads of the local model; 0 for all cores.", Rule(least=0, most=1024)
+    )
+    embed_idle_unload_s: float = _setting(
+        600.0, "Unload the model after so long unused.", _NOT_NEGATIVE
+    )
+    embed_download: bool = _setting(default=False, doc="Allow fastembed to download a model.")
     embed_base_url: str = _setting("", "Address of an OpenAI-compatible embedding service.")
     embed_api_key: str = _setting("", "Access key of the hosted embedding service.")
-    embed_dimension: int = _setting(0, "Dimension of a hosted model; 0 to ask the model.")
+    embed_dimension: int = _setting(
+        0, "Dimension of a hosted model; 0 to ask the model.", Rule(least=0, most=65_536)
+    )
     search_recipe: str = _setting(
         "learned",
         "How keyword and vector scores are fused.",
+        Rule(choices=("learned", "weighted", "rrf")),
         project=True,
-        choices=("learned", "weighted", "rrf"),
     )
     search_fts_weights: str = _setting(
-        "6,2,3", "Keyword weights of a fragment's summary, content and kind.", project=True
+        "6,2,3",
+        "Keyword weights of a fragment's summary, content and kind.",
+        Rule(pattern=_THREE_NUMBERS, form="three numbers with commas between them"),
+        project=True,
     )
     recall_budget_tokens: int = _setting(
-        1500, "Tokens that one recall may return.", project=True
+        1500, "Tokens that one recall may return.", Rule(least=1), project=True
     )
-    recall_max_hits: int = _setting(15, "Most hits that one recall returns.", project=True)
+    recall_max_hits: int = _setting(
+        15, "Most hits that one recall returns.", Rule(least=1, most=1000), project=True
+    )
     recall_standing_tokens: int = _setting(
-        400, "Tokens of standing instructions beside a recall.", project=True
+        400, "Tokens of standing instructions beside a recall.", _NOT_NEGATIVE, project=True
     )
     store_busy_timeout_s: float = _setting(
-        60.0, "How long a writer waits for another process before it gives up."
+        60.0,
+        "How long a writer waits for another process before it gives up.",
+        Rule(least=0, most=86_400),
     )
 
     @property
     def database(self) -> Path:
         """Return the path of the database file."""
-        return Path(self.db_path).expanduser() if self.db_path else self.home / "memory.db"
+        return self.home / _expanded(self.db_path) if self.db_path else self.home / "memory.db"
 
     @property
     def models(self) -> Path:
@@ -98,7 +142,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class SettingValue:
-    """One setting as it stands: its value and where that came from."""
+    """One setting as it stands: its value, where that came from, and what it may be."""
 
     key: str
     value: Value
@@ -106,6 +150,13 @@ class SettingValue:
     doc: str
     default: Value
     env: str
+    project: bool = False
+    allowed: str = ""
+
+    @property
+    def secret(self) -> bool:
+        """Tell whether the value must not be shown."""
+        return self.key.endswith("api_key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,52 +181,144 @@ def load(
 ) -> Loaded:
     """Read all sources and return the settings in force."""
     environ = os.environ if environ is None else environ
-    chosen_home = home or Path(environ.get("LORE_HOME") or "~/.lore")
-    chosen_home = chosen_home.expanduser().absolute()
+    chosen_home = _expanded(home or environ.get("LORE_HOME") or "~/.lore").absolute()
     user = _flatten(_read_toml(chosen_home / USER_FILE))
     project = _flatten(_read_json(project_dir / PROJECT_FILE)) if project_dir else {}
     _refuse_unknown(user, USER_FILE)
     _refuse_unknown(project, PROJECT_FILE)
-    changed: dict[str, Any] = {"home": chosen_home}
+    source = "argument" if home else "environment" if environ.get("LORE_HOME") else "default"
     described = [
         SettingValue(
-            "home",
-            str(chosen_home),
-            "argument" if home else "environment" if environ.get("LORE_HOME") else "default",
-            _doc(_fields()["home"]),
-            "~/.lore",
-            "LORE_HOME",
+            "home", str(chosen_home), source, _doc(_fields()["home"]), "~/.lore", "LORE_HOME"
         )
     ]
+    changed: dict[str, Any] = {"home": chosen_home}
     for name, spec in _fields().items():
         if name == "home":
             continue
         value, source = _pick(name, spec, (environ, project, user))
+        if name == "db_path" and value and source == "environment":
+            value = str(_expanded(str(value)).absolute())
         changed[name] = value
-        described.append(
-            SettingValue(key_of(name), value, source, _doc(spec), _default(spec), _env(name))
-        )
+        described.append(_described(name, spec, value, source))
     return Loaded(replace(Settings(), **changed), tuple(described))
 
 
-def write_user_setting(home: Path, key: str, raw: str) -> None:
-    """Set one key in the user's configuration file, keeping the other lines as they are."""
+def _described(name: str, spec: Field[Any], value: Value, source: str) -> SettingValue:
+    rule: Rule = spec.metadata["rule"]
+    return SettingValue(
+        key_of(name),
+        value,
+        source,
+        _doc(spec),
+        _default(spec),
+        _env(name),
+        bool(spec.metadata["project"]),
+        ", ".join(rule.choices) or rule.form or rule.span(),
+    )
+
+
+def wants_colour(environ: Mapping[str, str] | None = None) -> bool:
+    """Tell whether a terminal may be given colour."""
+    environ = os.environ if environ is None else environ
+    return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+
+def write_user_setting(home: Path, key: str, raw: str | None) -> Path:
+    """Set one key in the user's file, or remove it; the other lines stay as they are."""
     name = _field_name(key)
-    if name in ("home", "db_path"):
+    if name == "home":
         msg = f"'{key}' is set by the environment only ({_env(name)})."
         raise UnknownSetting(msg)
-    value = _convert(name, raw, f"'{key}'")
+    value = None if raw is None else _convert(name, raw, f"'{key}'")
     path = home / USER_FILE
-    lines = path.read_text("utf-8").splitlines() if path.exists() else []
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    line = f'"{key}" = {json.dumps(value)}'
-    kept = [old for old in lines if old.split("=", 1)[0].strip().strip('"') != key]
-    text = "\n".join([line, *kept]) + "\n"
-    tomllib.loads(text)
-    part = path.with_suffix(".part")
-    part.write_text(text, "utf-8")
-    part.chmod(0o600)
-    part.replace(path)
+    before = _flatten(_read_toml(path))
+    wanted = {other: kept for other, kept in before.items() if other != key}
+    if value is not None:
+        wanted[key] = value
+    text = _edited(_text_of(path), key, value)
+    try:
+        understood = _flatten(tomllib.loads(text)) == wanted
+    except ValueError:
+        understood = False
+    if not understood:
+        msg = f"{path} is written in a way that leaves no single line for '{key}' to change."
+        raise InvalidInput(msg, hint="Edit the file by hand.")
+    _write_whole(path, text)
+    return path
+
+
+def _text_of(path: Path) -> str:
+    with suppress(FileNotFoundError):
+        return path.read_text("utf-8")
+    return ""
+
+
+def _write_whole(path: Path, text: str) -> None:
+    part = path.with_name(f"{path.name}.part-{os.getpid()}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part.touch(mode=0o600)
+        part.write_text(text, "utf-8")
+        part.replace(path)
+    except OSError as error:
+        msg = f"{path} cannot be written: {error.strerror}."
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise (StoreFull(msg) if full else StoreReadOnly(msg)) from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+_HEADER = re.compile(r"^\s*\[\s*(?P<name>[^\[\]#]+?)\s*\]\s*(#.*)?$")
+_LINE = re.compile(
+    r"""^(?P<lead>\s*(?P<key>[^=#]+?)\s*=\s*)
+    (?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s#]+)(?P<rest>\s*(?:\#.*)?)$""",
+    re.VERBOSE,
+)
+
+
+def _edited(text: str, key: str, value: Value | None) -> str:
+    """Return the text of a TOML file with one key replaced, added or removed."""
+    shown = "" if value is None else json.dumps(value, ensure_ascii=False)
+    group, _, leaf = key.partition(".")
+    lines = text.splitlines()
+    table = ""
+    ends: dict[str, int] = {"": 0}
+    for place, line in enumerate(lines):
+        if header := _HEADER.match(line):
+            table = _bare(header["name"])
+        if line.strip() and (table or not line.lstrip().startswith("#")):
+            ends[table] = place + 1
+        found = _LINE.match(line)
+        if found and ".".join(filter(None, (table, _bare(found["key"])))) == key:
+            new = [] if value is None else [f"{found['lead']}{shown}{found['rest']}"]
+            return _joined([*lines[:place], *new, *lines[place + 1 :]])
+    if value is None:
+        return text
+    in_table = bool(leaf) and group in ends
+    new_line = f"{leaf} = {shown}" if in_table else f"{key} = {shown}"
+    place = ends[group if in_table else ""]
+    if not in_table and not place:
+        place = _after_opening_comment(lines)
+    return _joined([*lines[:place], new_line, *lines[place:]])
+
+
+def _after_opening_comment(lines: list[str]) -> int:
+    """Return the place below the comment with which a file opens."""
+    place = 0
+    while place < len(lines) and lines[place].startswith("#"):
+        place += 1
+    return place if place == len(lines) or not lines[place].strip() else 0
+
+
+def _bare(name: str) -> str:
+    """Return a TOML key without quotes and spaces: `embed . "model"` is `embed.model`."""
+    return ".".join(part.strip().strip("\"'") for part in name.split("."))
+
+
+def _joined(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _fields() -> dict[str, Field[Any]]:
@@ -195,6 +338,18 @@ def _env(name: str) -> str:
     return f"LORE_{name.upper()}"
 
 
+def _expanded(path: Path | str) -> Path:
+    """Return a path with `~` filled in; refuse one that no database could be opened at."""
+    if _UNWRITABLE.search(str(path)):
+        msg = "The path of the memory is not UTF-8 text."
+        raise InvalidInput(msg, hint="LORE_HOME names another folder.")
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        msg = f"{path} cannot be found: this user has no home folder."
+        raise NotFound(msg, hint="LORE_HOME names the folder that Lore should use.") from error
+
+
 def _field_name(key: str) -> str:
     for name in _fields():
         if key_of(name) == key:
@@ -203,9 +358,7 @@ def _field_name(key: str) -> str:
     raise UnknownSetting(msg, hint="'lore config' lists them all.")
 
 
-def _pick(
-    name: str, spec: Field[Any], sources: tuple[Mapping[str, Any], ...]
-) -> tuple[Value, str]:
+def _pick(name: str, spec: Field[Any], sources: tuple[Mapping[str, Any], ...]) -> tuple[Value, str]:
     environ, project, user = sources
     key = key_of(name)
     if environ.get(_env(name)):
@@ -220,21 +373,23 @@ def _pick(
     return _default(spec), "default"
 
 
-def _convert(name: str, raw: Any, where: str) -> Value:
+def _convert(name: str, raw: object, where: str) -> Value:
     kind = get_type_hints(Settings)[name]
+    shown = "the given value" if name.endswith("api_key") else f"'{str(raw)[:60]}'"
     try:
         value = _parse(kind, raw)
     except ValueError as error:
-        msg = f"{where}: {raw!r} is not {_article(kind)}."
+        msg = f"{where}: {shown} is not {_article(kind)}."
         raise InvalidInput(msg) from error
-    choices = _fields()[name].metadata.get("choices", ())
-    if choices and value not in choices:
-        msg = f"{where}: {value!r} is none of {', '.join(choices)}."
+    rule: Rule = _fields()[name].metadata["rule"]
+    wrong = rule.broken_by(value)
+    if wrong:
+        msg = f"{where}: {shown} {wrong}."
         raise InvalidInput(msg)
     return value
 
 
-def _parse(kind: type, raw: Any) -> Value:
+def _parse(kind: type, raw: object) -> Value:
     if kind is bool:
         lowered = str(raw).lower()
         if lowered in ("1", "true", "yes", "on"):
@@ -245,9 +400,12 @@ def _parse(kind: type, raw: Any) -> Value:
     if kind is int:
         return int(str(raw))
     if kind is float:
-        return float(str(raw))
-    if not isinstance(raw, str):
-        raise ValueError  # noqa: TRY004 - one kind of refusal for every type
+        number = float(str(raw))
+        if not math.isfinite(number):
+            raise ValueError
+        return number
+    if not isinstance(raw, str) or _UNWRITABLE.search(raw):
+        raise ValueError
     return raw
 
 
@@ -256,42 +414,55 @@ def _article(kind: type) -> str:
     return names.get(kind, "a text")
 
 
-def _flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def _flatten(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """Return groups as dotted keys: no setting lies deeper than one group."""
     flat: dict[str, Any] = {}
     for key, value in tree.items():
-        if isinstance(value, Mapping):
-            flat.update(_flatten(value, f"{prefix}{key}."))
-        else:
-            flat[f"{prefix}{key}"] = value
+        inner = value if isinstance(value, Mapping) else {"": value}
+        flat |= {f"{key}.{leaf}" if leaf else key: kept for leaf, kept in inner.items()}
     return flat
 
 
 def _refuse_unknown(flat: Mapping[str, Any], where: str) -> None:
-    known = {key_of(name) for name in _fields()}
+    known = {key_of(name) for name in _fields()} - {"home"}
     for key in flat:
+        if key == "home":
+            msg = f"{where} sets 'home', which only the environment can (LORE_HOME)."
+            raise UnknownSetting(msg)
         if key not in known:
             msg = f"{where} sets '{key}', which is no setting."
             raise UnknownSetting(msg, hint="'lore config' lists them all.")
 
 
-def _read_toml(path: Path) -> Mapping[str, Any]:
+def _read(path: Path) -> str | None:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        msg = f"{path} is not valid TOML: {error}"
+        return path.read_text("utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror}."
         raise InvalidInput(msg) from error
+    except UnicodeDecodeError as error:
+        msg = f"{path} is not UTF-8 text."
+        raise InvalidInput(msg) from error
+
+
+def _read_toml(path: Path) -> Mapping[str, Any]:
+    text = _read(path)
+    try:
+        return tomllib.loads(text) if text else {}
+    except (ValueError, RecursionError) as error:
+        msg = f"{path} is not valid TOML: {error}"
+        raise InvalidInput(msg, hint="Mend or remove the file.") from error
 
 
 def _read_json(path: Path) -> Mapping[str, Any]:
+    text = _read(path)
     try:
-        tree = json.loads(path.read_text("utf-8"))
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return {}
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        tree = json.loads(text) if text else {}
+    except (ValueError, RecursionError) as error:
         msg = f"{path} is not valid JSON: {error}"
-        raise InvalidInput(msg) from error
+        raise InvalidInput(msg, hint="Mend or remove the file.") from error
     if not isinstance(tree, dict):
         msg = f"{path} does not hold a JSON object."
         raise InvalidInput(msg)

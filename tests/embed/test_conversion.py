@@ -82,9 +82,7 @@ def test_what_a_killed_process_left_is_removed(
     assert recent.exists()
 
 
-def test_rejected_weights_are_not_converted(
-    tmp_path: Path, weights: Path, minilm: Model
-) -> None:
+def test_rejected_weights_are_not_converted(tmp_path: Path, weights: Path, minilm: Model) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "model.safetensors").write_text("tampered")

@@ -62,9 +62,7 @@ def test_voyage_is_told_queries_from_passages(service: Service) -> None:
 @pytest.mark.parametrize(
     ("provider", "field"), [("openai", "dimensions"), ("voyage", "output_dimension")]
 )
-def test_a_shorter_vector_is_asked_for_by_name(
-    service: Service, provider: str, field: str
-) -> None:
+def test_a_shorter_vector_is_asked_for_by_name(service: Service, provider: str, field: str) -> None:
     embedder = open_hosted(ask(service, provider, embed_dimension=256))
     assert embedder.embed(["text"]).shape == (1, 256)
     assert service.requests[0].body[field] == 256
@@ -156,9 +154,7 @@ def test_an_address_in_the_clear_is_refused(service: Service, url: str) -> None:
 
 def test_a_model_with_prefixes_gets_them(service: Service) -> None:
     model = Model("openai", "m", 4, 512, query_prefix="query: ", passage_prefix="passage: ")
-    embedder = HostedEmbedder(
-        model, SERVICES["openai"], Endpoint(service.url + "/embeddings", "")
-    )
+    embedder = HostedEmbedder(model, SERVICES["openai"], Endpoint(service.url + "/embeddings", ""))
     embedder.embed(["x"])
     embedder.embed(["x"], query=True)
     sent = [request.body["input"] for request in service.requests]

@@ -107,8 +107,7 @@ def test_threads_share_one_model(minilm: Model, weights: Path, home: Path) -> No
     fresh = LocalEmbedder(minilm, weights, Settings(home=home))
     results: list[Vectors] = []
     threads = [
-        threading.Thread(target=lambda: results.append(fresh.embed(TEXTS[:6])))
-        for _ in range(6)
+        threading.Thread(target=lambda: results.append(fresh.embed(TEXTS[:6]))) for _ in range(6)
     ]
     for thread in threads:
         thread.start()

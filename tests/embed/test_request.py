@@ -67,9 +67,7 @@ def test_a_refusal_for_good_is_not_repeated(service: Service, endpoint: Endpoint
     assert KEY not in str(caught.value) + caught.value.hint
 
 
-def test_a_refused_key_is_not_repeated_in_the_error(
-    service: Service, endpoint: Endpoint
-) -> None:
+def test_a_refused_key_is_not_repeated_in_the_error(service: Service, endpoint: Endpoint) -> None:
     said = {"error": {"message": f"Incorrect API key provided: {KEY[:9]}***"}}
     service.script.append(Reply(401, said))
     with pytest.raises(EmbedderError, match="refuses the access key") as caught:

@@ -15,9 +15,7 @@ FILES = (
     ModelFile(
         "model.safetensors", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
     ),
-    ModelFile(
-        "tokenizer.json", "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"
-    ),
+    ModelFile("tokenizer.json", "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"),
 )
 SMALL = Model("local", "small", 1, 8, module="no_such_module", files=FILES)
 

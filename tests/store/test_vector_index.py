@@ -43,9 +43,7 @@ def test_an_empty_index_finds_nothing(tmp_path):
 
 def test_float16_and_unnormalised_vectors_are_taken(tmp_path):
     index = open_index(tmp_path)
-    index.append(
-        [row(1), row(2)], np.stack([vector_of(1) * 9, vector_of(2)]).astype(np.float16)
-    )
+    index.append([row(1), row(2)], np.stack([vector_of(1) * 9, vector_of(2)]).astype(np.float16))
     found, scores = index.search(vector_of(1) * 3, 1)
     assert found.tolist() == [1]
     assert scores[0] == pytest.approx(1, abs=0.01)
@@ -197,9 +195,7 @@ def test_any_history_searches_like_brute_force(tmp_path, history, project, since
     model: dict[int, int] = {}
     for action, ns in history:
         if action == "append" and ns:
-            rows = [
-                row(seq + i, n, project=(seq + i) % 3, at=seq + i) for i, n in enumerate(ns, 1)
-            ]
+            rows = [row(seq + i, n, project=(seq + i) % 3, at=seq + i) for i, n in enumerate(ns, 1)]
             seq += len(ns)
             index.append(rows, np.stack([vector_of(entry.seq) for entry in rows]))
             model |= {entry.n: entry.seq for entry in rows}

@@ -37,8 +37,6 @@ def clustered(rows: int, dimension: int) -> np.ndarray:
     """Vectors as a sentence model makes them: around topics, and off centre."""
     draw = np.random.default_rng(7)
     topics = draw.standard_normal((200, dimension))
-    vectors = (
-        topics[draw.integers(0, 200, rows)] + draw.standard_normal((rows, dimension)) + 0.7
-    )
+    vectors = topics[draw.integers(0, 200, rows)] + draw.standard_normal((rows, dimension)) + 0.7
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors.astype(np.float32)

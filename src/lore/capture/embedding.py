@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
 
 from lore.embed import Embedder
-from lore.store import jobs, vectors
+from lore.errors import LoreError
+from lore.records import Job
+from lore.store import fragments, jobs, vectors
 from lore.store.db import Connection, Database
 from lore.store.vector_index import VectorIndex
+from lore.store.vectors import Waiting
 
 BATCH = 64
 """Items of one transaction: a kill loses at most so many vectors, which are made again."""
@@ -36,35 +41,63 @@ def embed_waiting(
         lambda db: vectors.ensure_embedder(db, embedder.identity, embedder.dimension)
     )
     job = database.write(
-        lambda db: jobs.start(db, "embed", embedder.identity, total=total, now=database.now())
+        partial(_begin, subject=embedder.identity, total=total, now=database.now())
     )
     done = 0
-    while True:
-        taken = _embed_batch(database, embedder, embedder_n)
+    while (taken := _embed_batch(database, embedder, embedder_n, job)) is not None:
         done += taken
+        database.submit(
+            partial(jobs.advance, job_n=job.id, progress=job.progress + done, now=database.now())
+        )
         if progress:
             progress(done, max(total, done))
-        if not taken or (within_s is not None and time.monotonic() - started > within_s):
+        if within_s is not None and time.monotonic() - started > within_s:
             break
-        database.submit(
-            lambda db, done=done: jobs.advance(db, job.id, progress=done, now=database.now())
-        )
-    if not taken or done >= total:
-        database.write(lambda db: jobs.finish(db, job.id, now=database.now()))
     with database.read() as db:
+        left = vectors.count_waiting(db)
         vectors.feed(db, index, embedder_n, embedder.dimension)
+    if not left:
+        database.write(lambda db: jobs.finish(db, job.id, now=database.now()))
     return done
 
 
-def _embed_batch(database: Database, embedder: Embedder, embedder_n: int) -> int:
+def _begin(db: Connection, *, subject: str, total: int, now: datetime) -> Job:
+    """Start the job, or go on where it was stopped: what is done stays part of its total."""
+    job = jobs.start(db, "embed", subject, total=total, now=now)
+    if not job.progress:
+        return job
+    return jobs.start(db, "embed", subject, total=job.progress + total, now=now)
+
+
+def _embed_batch(database: Database, embedder: Embedder, embedder_n: int, job: Job) -> int | None:
+    """Embed some of what waits and count it; None if nothing waits for this embedder."""
     with database.read() as db:
         waiting = vectors.waiting(db, limit=BATCH)
+        versions = _versions(db, waiting)
     if not waiting:
-        return 0
-    matrix = embedder.embed([item.text for item in waiting])
-    ns = [item.n for item in waiting]
-    database.write(lambda db: vectors.put(db, embedder_n, ns, matrix))
-    return len(waiting)
+        return None
+    try:
+        matrix = embedder.embed([item.text for item in waiting])
+    except LoreError as error:
+        reason = str(error)
+        database.write(lambda db: jobs.fail(db, job.id, reason, now=database.now()))
+        raise
+
+    def keep(db: Connection) -> int | None:
+        if vectors.find_adopted(db) not in (None, embedder.identity):
+            return None
+        now = _versions(db, waiting)
+        same = [i for i, item in enumerate(waiting) if now.get(item.n) == versions.get(item.n)]
+        vectors.put(db, embedder_n, [waiting[i].n for i in same], matrix[same])
+        return len(same)
+
+    return database.write(keep)
+
+
+def _versions(db: Connection, waiting: Sequence[Waiting]) -> dict[int, int]:
+    """Return the versions of fragments: one changed meanwhile still waits for its vector."""
+    found = fragments.by_number(db, [item.n for item in waiting])
+    return {n: fragment.version for n, fragment in found.items()}
 
 
 def adopt_embedder(database: Database, embedder: Embedder) -> int:
@@ -77,6 +110,9 @@ def adopt_embedder(database: Database, embedder: Embedder) -> int:
 
     def work(db: Connection) -> int:
         waiting = vectors.adopt(db, embedder.identity, embedder.dimension)
+        for job in jobs.open_jobs(db):
+            if job.kind == "embed" and job.subject != embedder.identity:
+                jobs.finish(db, job.id, now=database.now())
         if waiting:
             jobs.start(db, "embed", embedder.identity, total=waiting, now=database.now())
         return waiting

@@ -8,18 +8,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import orjson
 
 from lore import clock
+from lore.capture.fragments import mentions_of
 from lore.capture.messages import prepare
 from lore.errors import InvalidInput, StoreError
 from lore.records import NewMessage, Part
 from lore.store import changes, dump, messages
 from lore.store.db import Connection, Database
-from lore.text import entities
 
 FORMAT = 1
 _BATCH = 500
@@ -67,7 +68,7 @@ def import_lines(
     """Bring in an export; records that are here already, or were forgotten, are skipped."""
     counts = {"added": 0, "skipped": 0}
     for batch in _batches(_parsed(lines)):
-        added = database.write(lambda db, batch=batch: _add_batch(db, batch, database.now()))
+        added = database.write(partial(_add_batch, batch=batch, now=database.now()))
         counts["added"] += added
         counts["skipped"] += len(batch) - added
         if progress:
@@ -91,7 +92,7 @@ def _parsed(lines: Iterable[bytes]) -> Iterator[Line]:
                 raise InvalidInput(msg)
             header_seen = True
             continue
-        if not isinstance(line, dict) or line.get("record") not in _ADDERS:
+        if not isinstance(line, dict) or str(line.get("record")) not in _ADDERS:
             msg = f"Line {number} holds no record that this Lore knows."
             raise InvalidInput(msg)
         yield line
@@ -114,8 +115,8 @@ def _add_batch(db: Connection, batch: list[Line], now: datetime) -> int:
         try:
             fresh = not changes.buried(db, [str(line.get("id", ""))])
             added += bool(fresh and _ADDERS[line["record"]](db, line, now))
-        except (KeyError, TypeError, ValueError) as error:
-            msg = f"A record of kind '{line['record']}' is not complete: {error!r}."
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            msg = f"A record of kind '{line['record']}' is not complete or not sound: {error}."
             raise InvalidInput(msg) from error
     return added
 
@@ -141,7 +142,7 @@ def _add_message(db: Connection, line: Line, now: datetime) -> bool:
 def _add_fragment(db: Connection, line: Line, now: datetime) -> bool:
     if dump.has_item(db, line["id"]):
         return False
-    mentioned = entities.extract(line["content"], title=line["summary"])
+    mentioned = mentions_of(line["content"], line["summary"])
     dump.add_fragment(db, line, mentioned, now)
     return True
 

@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from functools import partial
 from itertools import islice
 from typing import Any
 
+import orjson
+
 from lore import clock
 from lore.errors import InvalidInput, NotFound
-from lore.records import EDGE_KINDS, FRAGMENT_KINDS, ORIGINS, EdgeKind, FragmentKind, Origin
-from lore.store import actions, edges, fragments, items, sessions
+from lore.records import (
+    EDGE_KINDS,
+    FRAGMENT_KINDS,
+    ORIGINS,
+    TRUST,
+    Draft,
+    EdgeKind,
+    Fragment,
+    Origin,
+)
+from lore.store import actions, dump, edges, fragments, items, messages, sessions
 from lore.store.db import Connection, Database
 from lore.text import entities, lines, words
+from lore.text.entities import Mention
 
 BATCH = 200
 """Fragments that share one transaction when many are stored."""
 
+SUMMARY_CHARS = 400
+"""A given summary may say more than a derived one."""
+
 MOST_CHARS = 200_000
 """A fragment is one unit of knowledge; a longer text is a document."""
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A fragment as someone asks for it to be stored."""
-
-    content: str
-    summary: str = ""
-    kind: FragmentKind = "fact"
-    parent_id: str = ""
-    depth: int | None = None
-    importance: float = 0.5
-    confidence: float = 0.7
-    origin: Origin = "user"
-    project: str = ""
-    session: str = ""
-    source_messages: tuple[str, ...] = ()
-    payload: Mapping[str, Any] = field(default_factory=dict)
-    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 def store(database: Database, draft: Draft, *, key: str = "") -> str:
@@ -51,45 +48,61 @@ def store_all(database: Database, drafts: Iterable[Draft]) -> list[str]:
     ids: list[str] = []
     stream = iter(drafts)
     while works := [_storing(database, draft) for draft in islice(stream, BATCH)]:
-        ids += database.write(lambda db, works=works: [work(db) for work in works])
+        ids += database.write(partial(_run_all, works))
     return ids
+
+
+def _run_all(works: list[Callable[[Connection], str]], db: Connection) -> list[str]:
+    return [work(db) for work in works]
 
 
 def _storing(database: Database, draft: Draft) -> Callable[[Connection], str]:
     """Check a draft and return the work that stores it."""
     content = _checked(draft)
     now = database.now()
-    summary = words.clean(draft.summary).strip() or lines.summary(content)
-    mentioned = entities.extract(content, title=draft.summary)
+    title = lines.one_line(words.clean(draft.summary), SUMMARY_CHARS)
+    mentioned = entities.extract(content, title=title)
+    project = words.clean(draft.project)
 
     def work(db: Connection) -> str:
-        parent = items.resolve(db, draft.parent_id, type="fragment") if draft.parent_id else None
+        parent = _living(db, draft.parent_id) if draft.parent_id else None
+        sources = [items.resolve(db, id_, type="message") for id_ in draft.source_messages]
         new = fragments.NewFragment(
             id=clock.new_id(now),
             content=content,
-            summary=lines.summary(summary, 400),
+            summary=title or lines.summary(content),
             kind=draft.kind,
             created_at=now,
-            depth=fragments.get(db, parent.n).depth + 1 if parent else 0,
-            payload=draft.payload,
+            depth=fragments.get(db, parent).depth + 1 if parent else 0,
+            payload=dict(draft.payload),
             importance=draft.importance,
             confidence=draft.confidence,
             origin=draft.origin,
-            project_n=sessions.ensure_project(db, draft.project, now=now) if draft.project else None,
+            trust=_trust(db, draft.origin, [source.n for source in sources]),
+            project_n=sessions.ensure_project(db, project, now=now) if project else None,
             session_n=sessions.get_number(db, draft.session) if draft.session else None,
-            source_messages=tuple(
-                items.resolve(db, id_, type="message").id for id_ in draft.source_messages
-            ),
+            source_messages=tuple(source.id for source in sources),
             mentions=mentioned,
-            metadata=draft.metadata,
+            metadata=dict(draft.metadata),
         )
         n = fragments.add(db, new, now=now)
         if parent:
-            edges.put(db, parent.n, n, "hierarchical", now=now)
+            edges.put(db, parent, n, "hierarchical", now=now)
         actions.record(db, "store", n, {}, now=now)
         return new.id
 
     return work
+
+
+def _trust(db: Connection, origin: Origin, source_ns: list[int]) -> int:
+    """Return the lowest trust of a fragment's origin and of the messages it comes from."""
+    said = messages.by_number(db, source_ns).values()
+    return min([TRUST[origin], *(TRUST[message.origin] for message in said)])
+
+
+def mentions_of(content: str, summary: str) -> tuple[Mention, ...]:
+    """Return what a stored fragment mentions; a summary that was only derived is no title."""
+    return entities.extract(content, title="" if summary == lines.summary(content) else summary)
 
 
 def _checked(draft: Draft) -> str:
@@ -109,6 +122,11 @@ def _checked(draft: Draft) -> str:
     if not (0 <= draft.importance <= 1 and 0 <= draft.confidence <= 1):
         msg = "Importance and confidence lie between 0 and 1."
         raise InvalidInput(msg)
+    try:
+        orjson.dumps((dict(draft.payload), dict(draft.metadata)))
+    except TypeError as error:
+        msg = f"Payload and metadata hold plain values only: {error}."
+        raise InvalidInput(msg) from error
     if draft.depth is not None and draft.depth != 0 and not draft.parent_id:
         msg = "A fragment below depth 0 needs a parent."
         raise InvalidInput(msg, hint="Give parent_id, or leave the depth out.")
@@ -116,27 +134,31 @@ def _checked(draft: Draft) -> str:
 
 
 def update(
-    database: Database, id_: str, content: str, *, summary: str = "", reason: str = "", key: str = ""
+    database: Database,
+    id_: str,
+    content: str,
+    *,
+    summary: str = "",
+    reason: str = "",
+    key: str = "",
 ) -> int:
     """Give a fragment new words and return its new version; the old ones stay readable."""
     text = _checked(Draft(content))
-    summary = words.clean(summary).strip() or lines.summary(text)
+    title = lines.one_line(words.clean(summary), SUMMARY_CHARS)
     now = database.now()
 
     def work(db: Connection) -> int:
         n = _living(db, id_)
         old = fragments.get(db, n)
-        actions.record(
-            db, "update", n, {"content": old.content, "summary": old.summary}, now=now
-        )
+        actions.record(db, "update", n, {"content": old.content, "summary": old.summary}, now=now)
         return fragments.update(
             db,
             n,
             content=text,
-            summary=summary,
-            mentioned=entities.extract(text, title=summary),
+            summary=title or lines.summary(text),
+            mentioned=entities.extract(text, title=title),
             now=now,
-            reason=reason,
+            reason=words.clean(reason),
         )
 
     return database.write(work, key=key)
@@ -181,26 +203,48 @@ def link(
         if kind == "supersedes":
             msg = "Use supersede for that: it also hides the older one."
             raise InvalidInput(msg)
+        before = {"target": b, "kind": kind, "edge": _edge(db, a, b, kind)}
         if kind == "hierarchical":
-            _adopt(db, a, b)
+            before["parent"] = edges.find_parent(db, b)
+            _move(db, b, a)
         edges.put(db, a, b, kind, now=now, weight=weight, note=words.clean(note))
-        actions.record(db, "link", a, {"target": b, "kind": kind}, now=now)
+        actions.record(db, "link", a, before, now=now)
 
     database.write(work)
 
 
-def _adopt(db: Connection, parent: int, child: int) -> None:
-    """Move a child with its subtree below a parent; a tree stays a tree."""
-    below = edges.subtree(db, child)
-    if parent in {n for n, _ in below}:
+def _edge(db: Connection, source: int, target: int, kind: EdgeKind) -> list[float | str] | None:
+    """Return weight and note of an edge that is there already."""
+    id_ = fragments.get(db, target).id
+    found = [e for e in edges.of_fragment(db, source) if e.target == id_ and e.kind == kind]
+    return [found[0].weight, found[0].note] if found else None
+
+
+def _move(db: Connection, child: int, parent: int | None) -> None:
+    """Take a child with its subtree to the depth below another parent, or to the top."""
+    below = _below(db, child)
+    if parent in below:
         msg = "That would make a fragment its own ancestor."
         raise InvalidInput(msg)
     former = edges.find_parent(db, child)
     if former is not None:
         edges.remove(db, former, child, "hierarchical")
-    depth = fragments.get(db, parent).depth + 1
-    for n, distance in below:
+    depth = 0 if parent is None else fragments.get(db, parent).depth + 1
+    for n, distance in below.items():
         fragments.set_depth(db, n, depth + distance)
+
+
+def _below(db: Connection, top: int) -> dict[int, int]:
+    """Return a fragment and all below it with their distances; deleted ones may come back."""
+    found = {top: 0}
+    level = [top]
+    while level:
+        rows = edges.among_fragments(db, level, ("hierarchical",))
+        above = set(level)
+        level = [row.target_n for row in rows if row.source_n in above]
+        level = [n for n in dict.fromkeys(level) if n not in found]
+        found |= dict.fromkeys(level, found[next(iter(above))] + 1)
+    return found
 
 
 def supersede(database: Database, old: str, new: str) -> None:
@@ -213,7 +257,9 @@ def supersede(database: Database, old: str, new: str) -> None:
             msg = "A fragment cannot supersede itself."
             raise InvalidInput(msg)
         a, b = fragments.get(db, older), fragments.get(db, newer)
-        if b.superseded_by == a.id:
+        if a.superseded_by == b.id:
+            return
+        if a.id in _successors(db, b):
             msg = "The newer one is itself superseded by the older one."
             raise InvalidInput(msg)
         if b.trust < a.trust:
@@ -221,9 +267,20 @@ def supersede(database: Database, old: str, new: str) -> None:
             raise InvalidInput(msg)
         edges.put(db, newer, older, "supersedes", now=now)
         fragments.set_superseded(db, older, b.id, now=now)
-        actions.record(db, "supersede", older, {"newer": newer}, now=now)
+        before = {"newer": newer, "former": a.superseded_by}
+        actions.record(db, "supersede", older, before, now=now)
 
     database.write(work)
+
+
+def _successors(db: Connection, fragment: Fragment) -> list[str]:
+    """Return the ids of what superseded a fragment, and of what superseded that, and so on."""
+    found: list[str] = []
+    following = fragment.superseded_by
+    while following is not None and following not in found:
+        found.append(following)
+        following = fragments.get(db, items.resolve(db, following).n).superseded_by
+    return found
 
 
 def undo(database: Database, id_: str = "") -> tuple[str, str]:
@@ -243,7 +300,7 @@ def undo(database: Database, id_: str = "") -> tuple[str, str]:
     return database.write(work)
 
 
-def _reverse(db: Connection, action: actions.Action, now: clock.datetime) -> None:
+def _reverse(db: Connection, action: actions.Action, now: datetime) -> None:
     n, before = action.fragment_n, action.before
     if action.verb == "store":
         fragments.set_deleted(db, n, now, now=now)
@@ -255,15 +312,34 @@ def _reverse(db: Connection, action: actions.Action, now: clock.datetime) -> Non
             n,
             content=before["content"],
             summary=before["summary"],
-            mentioned=entities.extract(before["content"], title=before["summary"]),
+            mentioned=mentions_of(before["content"], before["summary"]),
             now=now,
             reason="undo",
         )
     elif action.verb == "link":
-        edges.remove(db, n, before["target"], before["kind"])
+        _unlink(db, n, before, now)
     else:
         edges.remove(db, before["newer"], n, "supersedes")
-        fragments.set_superseded(db, n, None, now=now)
+        former = before.get("former")
+        there = former is not None and dump.has_item(db, former)
+        fragments.set_superseded(db, n, former if there else None, now=now)
+
+
+def _unlink(db: Connection, source: int, before: dict[str, Any], now: datetime) -> None:
+    """Take an edge away again, and let what it replaced stand where it stood."""
+    target, kind = before["target"], before["kind"]
+    if not fragments.by_number(db, [target]):
+        return
+    edges.remove(db, source, target, kind)
+    if kind == "hierarchical":
+        parent = before.get("parent")
+        parent = parent if parent is not None and fragments.by_number(db, [parent]) else None
+        _move(db, target, parent)
+        if parent is not None:
+            edges.put(db, parent, target, "hierarchical", now=now)
+    if before.get("edge"):
+        weight, note = before["edge"]
+        edges.put(db, source, target, kind, now=now, weight=weight, note=note)
 
 
 def _living(db: Connection, id_: str) -> int:

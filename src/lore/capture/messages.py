@@ -9,7 +9,7 @@ from datetime import datetime
 
 from lore import clock
 from lore.errors import InvalidInput
-from lore.records import NewMessage, Origin, Part, Role
+from lore.records import ORIGINS, PART_KINDS, ROLES, NewMessage, Origin, Part, Role
 from lore.store import messages, sessions
 from lore.store.db import Connection, Database
 from lore.store.messages import PreparedMessage
@@ -37,9 +37,7 @@ class Conversation:
     files: tuple[str, ...] = ()
 
 
-def capture(
-    database: Database, conversation: Conversation, new: Sequence[NewMessage]
-) -> list[str]:
+def capture(database: Database, conversation: Conversation, new: Sequence[NewMessage]) -> list[str]:
     """Store messages of a conversation, each once, and return their ids in order."""
     if not conversation.session.strip():
         msg = "A session needs a name."
@@ -47,7 +45,20 @@ def capture(
     if not new:
         return []
     prepared = [prepare(message) for message in _keyed(new)]
-    return database.write(lambda db: _store(database, db, conversation, prepared))
+    cleaned = _cleaned(conversation)
+    return database.write(lambda db: _store(database, db, cleaned, prepared))
+
+
+def _cleaned(conversation: Conversation) -> Conversation:
+    return Conversation(
+        session=words.clean(conversation.session),
+        agent=words.clean(conversation.agent),
+        project=words.clean(conversation.project),
+        title=words.clean(conversation.title),
+        branch=words.clean(conversation.branch),
+        parent=words.clean(conversation.parent),
+        files=tuple(words.clean(file) for file in conversation.files),
+    )
 
 
 def _store(
@@ -72,9 +83,7 @@ def _store(
         parent_n=parent_n,
     )
     if conversation.title or conversation.files:
-        sessions.describe(
-            db, session_n, title=words.clean(conversation.title), files=conversation.files
-        )
+        sessions.describe(db, session_n, title=conversation.title, files=conversation.files)
     return messages.add(db, session_n, prepared, now=now)
 
 
@@ -85,10 +94,11 @@ def _keyed(new: Sequence[NewMessage]) -> list[NewMessage]:
     for message in new:
         key = message.key
         if not key:
-            body = f"{message.role}\0{message.created_at.isoformat()}\0" + "\0".join(
-                f"{part.kind}\0{part.call_id}\0{part.text}" for part in message.parts
+            at = clock.to_us(message.created_at)
+            body = f"{message.role}\0{message.speaker}\0{at}\0" + "\0".join(
+                f"{part.kind}\0{part.name}\0{part.call_id}\0{part.text}" for part in message.parts
             )
-            digest = hashlib.sha256(body.encode("utf-8", "replace")).hexdigest()[:24]
+            digest = hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:24]
             seen[digest] = seen.get(digest, 0) + 1
             key = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
         keyed.append(replace(message, key=key))
@@ -97,9 +107,24 @@ def _keyed(new: Sequence[NewMessage]) -> list[NewMessage]:
 
 def prepare(message: NewMessage, *, id: str = "") -> PreparedMessage:  # noqa: A002 - the domain's word
     """Derive all that the store keeps beside a message."""
-    cleaned = tuple(replace(part, text=words.clean(part.text)) for part in message.parts)
-    origin = message.origin or _ORIGINS[message.role]
-    message = replace(message, parts=cleaned, origin=origin, speaker=words.clean(message.speaker))
+    _check(message)
+    cleaned = tuple(
+        replace(
+            part,
+            text=words.clean(part.text),
+            name=words.clean(part.name),
+            call_id=words.clean(part.call_id),
+        )
+        for part in message.parts
+    )
+    message = replace(
+        message,
+        parts=cleaned,
+        origin=message.origin or _ORIGINS[message.role],
+        key=words.clean(message.key),
+        speaker=words.clean(message.speaker),
+        model=words.clean(message.model),
+    )
     said = parts.said(cleaned)
     by_person = message.role == "user" and not message.speaker
     standing = instructions.standing(said) if by_person else ()
@@ -112,6 +137,20 @@ def prepare(message: NewMessage, *, id: str = "") -> PreparedMessage:  # noqa: A
         traits=traits_of(parts.searchable(cleaned), message.role, standing=bool(standing)),
         standing=standing,
     )
+
+
+def _check(message: NewMessage) -> None:
+    if message.role not in ROLES:
+        msg = f"'{message.role}' is no role."
+        raise InvalidInput(msg, hint=f"Roles: {', '.join(ROLES)}.")
+    for part in message.parts:
+        if part.kind not in PART_KINDS:
+            msg = f"'{part.kind}' is no kind of part."
+            raise InvalidInput(msg, hint=f"Kinds: {', '.join(PART_KINDS)}.")
+    for origin in (message.origin, *(part.origin for part in message.parts)):
+        if origin is not None and origin not in ORIGINS:
+            msg = f"'{origin}' is no origin."
+            raise InvalidInput(msg, hint=f"Origins: {', '.join(ORIGINS)}.")
 
 
 def message_of(role: Role, text: str, created_at: datetime) -> NewMessage:

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lore.cli import evaluation, finding, knowledge, keeping, looking
-from lore.errors import LoreError
+from lore.cli import evaluation, finding, keeping, knowledge, looking, model, setting
+from lore.cli.output import one_line
+from lore.errors import InvalidInput, LoreError, StoreFull, StoreReadOnly
 
 INTERRUPTED = 130
 
+_LONGEST = 400
+"""A complaint is one line: what it quotes may be longer."""
+
+_NOT_TEXT = re.compile("[\0\ud800-\udfff]")
+"""What an argument holds where it is not UTF-8, and what no text of the store may hold."""
+
 app = typer.Typer(
     name="lore",
-    help="Long-term memory for AI agents: remember, recall, search, forget.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for room in (knowledge, finding, looking, keeping, evaluation):
+for room in (knowledge, finding, looking, keeping, setting, model, evaluation):
     room.add_to(app)
 
 
@@ -38,37 +47,70 @@ def _show_version(*, value: bool) -> None:
 def options(
     context: typer.Context,
     home: Annotated[
-        Path | None, typer.Option(help="Folder of the memory (LORE_HOME, ~/.lore).")
+        str | None, typer.Option(help="Folder of the memory (LORE_HOME, ~/.lore).")
     ] = None,
     version: Annotated[  # noqa: ARG001 - handled by its callback
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Long-term memory for AI agents: remember, recall, search, forget."""
-    context.obj = home
+    if home is not None and not home.strip():
+        msg = "--home is empty: name a folder."
+        raise InvalidInput(msg)
+    context.obj = Path(home) if home else None
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    given = sys.argv[1:] if arguments is None else arguments
+    sys.exit(_run([_NOT_TEXT.sub("\ufffd", argument) for argument in given]))
+
+
+def _run(arguments: list[str]) -> int:
+    """Run one command, tell its error in a line, and return its exit code."""
     try:
-        app(arguments, standalone_mode=True)
+        code = app(arguments, prog_name="lore", standalone_mode=False)
+        sys.stdout.flush()
     except LoreError as error:
-        _complain(error)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        print("Interrupted; what was acknowledged is stored.", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+        return _complain(error)
+    except typer.TyperException as error:
+        return _complain(_wrong_use(error))
+    except (typer.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        return LoreError.exit_code
+    except OSError as error:
+        return _complain(_translated(error))
+    if code == INTERRUPTED:
+        print("\nlore: Interrupted; what was acknowledged is stored.", file=sys.stderr)
+    return code or 0
 
 
-def _complain(error: LoreError) -> None:
-    print(f"lore: {_printable(str(error))}", file=sys.stderr)
+def _complain(error: LoreError) -> int:
+    print(f"lore: {one_line(str(error), _LONGEST)}", file=sys.stderr)
     if error.hint:
-        print(f"      {_printable(error.hint)}", file=sys.stderr)
+        print(f"      {one_line(error.hint, _LONGEST)}", file=sys.stderr)
+    return error.exit_code
 
 
-def _printable(text: str) -> str:
-    """Keep control characters of foreign text off the terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
+def _wrong_use(error: typer.TyperException) -> LoreError:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "lore"
+    return InvalidInput(error.format_message(), hint=f"'{command} --help' shows how it is used.")
+
+
+def _translated(error: OSError) -> LoreError:
+    """Return Lore's error for one of the operating system's."""
+    what = f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreFull(what, hint="Free some space; reading goes on meanwhile.")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return StoreReadOnly(what, hint="Check owner and permissions.")
+    return LoreError(what)

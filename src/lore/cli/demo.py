@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import shlex
 import tempfile
 import time
 from datetime import datetime
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lore.cli.finding import print_answer
-from lore.cli.output import Json, console, notice, print_json, progress
+from lore.cli.output import Json, bold, counted, notice, print_json, progress
 
 if TYPE_CHECKING:
     from lore.memory import Memory
@@ -27,10 +28,15 @@ QUESTIONS = (
 
 
 def demo(
-    keep: Annotated[Path | None, typer.Option(help="Keep the demo's memory in this folder.")] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="Keep the demo's memory in this folder.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Store example conversations and answer three questions: no key, no network."""
+    """Store example conversations and answer three questions.
+
+    No key, no network; in a memory of its own that is gone afterwards.
+    """
     from lore.memory import Memory
 
     started = time.perf_counter()
@@ -85,26 +91,31 @@ def _message(raw: dict[str, Any]) -> NewMessage:
 
 
 def _show(
-    memory: Memory, stored: dict[str, int], answers: list[Answer], took_s: float, keep: Path | None
+    memory: Memory,
+    stored: dict[str, int],
+    answers: list[Answer],
+    took_s: float,
+    keep: Path | None,
 ) -> None:
-    out = console()
-    out.print(
-        f"Stored {stored['sessions']} conversations ({stored['messages']} messages,"
-        f" {stored['vectors']} vectors) of a developer with two agents over seven weeks.\n"
+    print(
+        f"Stored {counted(stored['sessions'], 'conversation')}"
+        f" ({counted(stored['messages'], 'message')}, {counted(stored['vectors'], 'vector')})"
+        " of a developer with two agents over seven weeks.\n"
     )
     for answer in answers:
-        out.print(f"[bold cyan]? {answer.question}[/bold cyan]")
+        print(bold(f"? {answer.question}"))
         print_answer(memory, answer)
-        out.print()
+        print()
     given = sum(answer.tokens for answer in answers)
-    whole = memory.stats().tokens
-    out.print(
-        f"Three answers cost {given:,} tokens; the conversations have {whole:,}."
-        f" All of it took {took_s:.1f} s."
+    print(
+        f"Three answers cost {given:,} tokens; the conversations have"
+        f" {memory.stats().tokens:,}. All of it took {took_s:.1f} s."
     )
     notice(memory.notice)
     if keep:
-        out.print(f"Go on in this memory: lore --home {keep} recall \"which date library do we use?\"")
+        print("Go on in this memory:")
+        print(f'   lore --home {shlex.quote(str(keep))} recall "which date library do we use?"')
     else:
-        out.print('Now your own: lore remember "We deploy with ops/deploy.sh, never by hand"')
-        out.print('    and then: lore recall "how do we deploy?"')
+        print("Now your own:")
+        print('   lore remember "We deploy with ops/deploy.sh, never by hand"')
+        print('   lore recall "how do we deploy?"')

@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
+from lore.cli.completion import recipes
 from lore.cli.output import Json, print_json, progress
 
-evaluate = typer.Typer(
-    name="eval", help="Measure quality on evaluation data.", no_args_is_help=True, rich_markup_mode=None
-)
+evaluate = typer.Typer(name="eval", invoke_without_command=True, rich_markup_mode=None)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -20,23 +19,31 @@ def add_to(app: typer.Typer) -> None:
 
 
 @evaluate.callback()
-def options() -> None:
+def options(context: typer.Context) -> None:
     """Measure quality on evaluation data."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 @evaluate.command()
 def retrieval(
     data: Annotated[Path, typer.Option(help="Folder with evaluation files.")],
-    corpus: Annotated[Path | None, typer.Option(help="Folder with coding-sessions.jsonl.gz.")] = None,
-    recipe: Annotated[str, typer.Option(help="learned, weighted or rrf.")] = "learned",
-    baselines: Annotated[bool, typer.Option("--baselines", help="Score BM25, cosine, RRF and peers too.")] = False,
+    corpus: Annotated[
+        Path | None, typer.Option(help="Folder with coding-sessions.jsonl.gz.")
+    ] = None,
+    recipe: Annotated[
+        str, typer.Option(help="learned, weighted or rrf.", autocompletion=recipes)
+    ] = "learned",
+    baselines: Annotated[
+        bool, typer.Option("--baselines", help="Score BM25, cosine, RRF and peers too.")
+    ] = False,
     cache: Annotated[Path | None, typer.Option(help="Folder for cached vectors.")] = None,
     json: Json = False,
 ) -> None:
     """Score recall on LoCoMo, BEAM, coding sessions, multi-hop and long sessions."""
     from lore.evals import retrieval as evaluation
 
-    with progress("evaluating") as report:
+    with progress("evaluating", quiet=json) as report:
         result = evaluation.run(
             data, corpus=corpus, recipe=recipe, baselines=baselines, cache=cache, report=report
         )

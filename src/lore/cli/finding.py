@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from lore.cli.output import Json, Project, console, notice, open_memory, print_json, read_text
+from lore.cli import completion
+from lore.cli.output import (
+    Json,
+    Project,
+    bold,
+    coloured,
+    counted,
+    dim,
+    indented,
+    notice,
+    one_line,
+    open_memory,
+    print_columns,
+    print_json,
+    read_text,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lore.memory import Memory
-    from lore.records import Answer, Hit, Scope
+    from lore.records import Answer, Fate, Hit, Scope, Signal
 
 Query = Annotated[str, typer.Argument(help="What you want to know, or '-' for standard input.")]
+
+STANDING_SHOWN = 3
+"""Standing instructions beside an answer; `lore standing` shows them all."""
+
+_SIGNALS_SHOWN = 8
 
 
 def add_to(app: typer.Typer) -> None:
@@ -24,14 +46,24 @@ def add_to(app: typer.Typer) -> None:
 def recall(
     context: typer.Context,
     query: Query,
-    scope: Annotated[str, typer.Option(help="all, session, project or knowledge.")] = "all",
+    scope: Annotated[
+        str,
+        typer.Option(help="all, session, project or knowledge.", autocompletion=completion.scopes),
+    ] = "all",
     session: Annotated[str, typer.Option(help="The session that asks.")] = "",
     project: Project = "",
-    limit: Annotated[int | None, typer.Option(help="Most hits.")] = None,
-    budget: Annotated[int | None, typer.Option(help="Most tokens.")] = None,
-    recipe: Annotated[str, typer.Option(help="learned, weighted or rrf.")] = "",
-    explain: Annotated[bool, typer.Option("--explain", help="Show the numbers behind each hit.")] = False,
-    why_not: Annotated[list[str] | None, typer.Option(help="Say what became of this id.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, max=1000, help="Most hits.")] = None,
+    budget: Annotated[int | None, typer.Option(min=1, help="Most tokens.")] = None,
+    recipe: Annotated[
+        str,
+        typer.Option(help="learned, weighted or rrf.", autocompletion=completion.recipes),
+    ] = "",
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the numbers behind each hit.")
+    ] = False,
+    why_not: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Say what became of this id.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Answer a question from messages, distillations and fragments."""
@@ -58,16 +90,24 @@ def search(
     context: typer.Context,
     query: Query,
     parent: Annotated[str, typer.Option(help="Only below this fragment.")] = "",
-    depth: Annotated[int | None, typer.Option(help="Only this level: 0 broad, 3 detail.")] = None,
-    limit: Annotated[int, typer.Option(help="Most hits.")] = 10,
-    deep: Annotated[bool, typer.Option("--deep", help="Follow the graph to related fragments.")] = False,
-    kind: Annotated[str, typer.Option(help="Only this kind.")] = "",
-    origin: Annotated[str, typer.Option(help="Only this origin.")] = "",
+    depth: Annotated[
+        int | None, typer.Option(min=0, max=1000, help="Only this level: 0 broad, 3 detail.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Most hits.")] = 10,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Follow the graph to related fragments.")
+    ] = False,
+    kind: Annotated[
+        str, typer.Option(help="Only this kind.", autocompletion=completion.kinds)
+    ] = "",
+    origin: Annotated[
+        str, typer.Option(help="Only this origin.", autocompletion=completion.origins)
+    ] = "",
     since: Annotated[str, typer.Option(help="Only newer: a date, or 'last week'.")] = "",
     project: Project = "",
     json: Json = False,
 ) -> None:
-    """Search the fragments: ids and titles first, 'lore read' for the rest."""
+    """Search the fragments: ids and titles first, then 'lore read'."""
     with open_memory(context) as memory:
         hits = memory.search(
             read_text(query),
@@ -85,23 +125,22 @@ def search(
             print_json(hits)
             return
         short = memory.short_ids([hit.id for hit in hits])
-        out = console()
-        if not hits:
-            out.print("Nothing found.")
-        for hit in hits:
-            trail = f"  [dim]{_safe(hit.breadcrumb)}[/dim]" if hit.breadcrumb else ""
-            path = f"  [cyan]via {_safe(' → '.join(hit.path))}[/cyan]" if hit.path else ""
-            out.print(
-                f"[bold]{short[hit.id]}[/bold]  {hit.score:.2f}  {hit.kind}"
-                f"  {_safe(hit.title)}{trail}{path}  [dim]{hit.tokens} tokens[/dim]"
-            )
+        print_columns((short[hit.id], f"{hit.score:.2f}", hit.kind, _titled(hit)) for hit in hits)
+        print(dim("'lore read ID' shows one whole.") if hits else "Nothing found.")
+
+
+def _titled(hit: Hit) -> str:
+    """Return a hit's title, with where it stands and the way that led to it."""
+    trail = dim(f"  in {one_line(hit.breadcrumb, 80)}") if hit.breadcrumb else ""
+    way = coloured(f"  via {one_line(' → '.join(hit.path))}", "cyan") if hit.path else ""
+    return f"{one_line(hit.title)}{trail}{way}  {dim(counted(hit.tokens, 'token'))}"
 
 
 def sessions(
     context: typer.Context,
     query: Query,
     project: Project = "",
-    limit: Annotated[int, typer.Option(help="Most sessions.")] = 5,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Most sessions.")] = 5,
     json: Json = False,
 ) -> None:
     """Find the conversations in which something was done."""
@@ -111,75 +150,98 @@ def sessions(
         if json:
             print_json(found)
             return
-        out = console()
-        if not found:
-            out.print("Nothing found.")
-        for hit in found:
-            out.print(
-                f"[bold]{hit.session_id}[/bold]  {hit.started_at:%Y-%m-%d}  {_safe(hit.title)}"
-            )
-            for best in hit.best[:2]:
-                out.print(f"    {_safe(_one_line(best.text))}")
+        short = memory.short_ids([best.id for hit in found for best in hit.best])
+    for hit in found:
+        title = one_line(hit.title) or "(no title)"
+        print(f"{bold(title)}  {hit.started_at:%Y-%m-%d}  {dim(hit.session_id)}")
+        for best in hit.best[:2]:
+            print(f"   {dim(short[best.id])}  {one_line(best.text)}")
+    if not found:
+        print("Nothing found.")
 
 
-def standing(
-    context: typer.Context, project: Project = "", json: Json = False
-) -> None:
+def standing(context: typer.Context, project: Project = "", json: Json = False) -> None:
     """Show the standing instructions and preferences."""
     with open_memory(context) as memory:
         found = memory.standing(project=project)
-    if json:
-        print_json(found)
-        return
-    for hit in found:
-        print(f"{hit.created_at:%Y-%m-%d}  {_one_line(hit.text, 200)}")
+        if json:
+            print_json(found)
+            return
+        short = memory.short_ids([hit.id for hit in found])
+    print_columns(
+        (f"{hit.created_at:%Y-%m-%d}", short[hit.id], one_line(hit.text, 200)) for hit in found
+    )
     if not found:
         print("No standing instructions yet.")
 
 
 def print_answer(memory: Memory, answer: Answer, *, explain: bool = False) -> None:
     """Show an answer to a person."""
-    out = console()
-    if not answer.hits:
-        out.print("Nothing found.")
     short = memory.short_ids([hit.id for hit in answer.hits])
     for place, hit in enumerate(answer.hits, 1):
-        out.print(f"[bold]{place}. {_safe(_heading(hit))}[/bold]  [dim]{short[hit.id]}[/dim]")
-        for line in hit.text.strip().splitlines():
-            out.print(f"   {_safe(line)}")
-        out.print(f"   [dim]{_safe(hit.why)}[/dim]")
+        print(f"{bold(f'{place}. {_heading(hit)}')}  {dim(short[hit.id])}")
+        print(indented(hit.text))
+        print(f"   {dim(one_line(hit.why, 300))}")
         if explain:
-            _print_signals(out, hit)
+            _print_signals(hit.signals)
+    if not answer.hits:
+        print("Nothing found.")
     if answer.standing:
-        out.print("[bold]Standing instructions[/bold]")
-        for hit in answer.standing:
-            out.print(f" · {_safe(_one_line(hit.text, 200))}")
+        _print_standing(answer.standing)
     for fate in answer.fates:
-        out.print(f"[bold]{fate.id}[/bold]: {_safe(fate.verdict)}")
+        _print_fate(memory, answer, fate)
     if answer.hits:
-        out.print(
-            f"[dim]{len(answer.hits)} of {answer.considered} considered, {answer.tokens} tokens[/dim]"
-        )
+        shown = f"{counted(len(answer.hits), 'hit')} of {answer.considered:,} considered"
+        cost = counted(answer.tokens, "token")
+        print(dim(f"{shown}, {cost}. 'lore read ID' shows one whole."))
 
 
 def _heading(hit: Hit) -> str:
-    place = " · ".join(part for part in (hit.title, hit.breadcrumb) if part)
-    who = hit.kind or hit.role
-    return f"{hit.created_at:%Y-%m-%d}  {place}  ({who})"
+    """Say when, what and where; a title that only repeats the text is left out."""
+    words = [f"{hit.created_at:%Y-%m-%d}", hit.kind or hit.role]
+    told = one_line(hit.text, 10_000).startswith(one_line(hit.title).rstrip("…"))
+    trail = f"in {hit.breadcrumb}" if hit.kind and hit.breadcrumb else hit.breadcrumb
+    place = [trail] if told else [hit.title, trail]
+    words.append(" · ".join(one_line(part, 80) for part in place if part))
+    return "  ".join(word for word in words if word)
 
 
-def _print_signals(out: Any, hit: Hit) -> None:
-    strongest = sorted(hit.signals, key=lambda signal: -abs(signal.contribution))
-    for signal in strongest[:8]:
-        out.print(f"      {signal.name:<18} {signal.value:8.3f}  adds {signal.contribution:+.3f}")
+def _print_standing(hits: tuple[Hit, ...]) -> None:
+    print(bold("Standing instructions"))
+    for hit in hits[:STANDING_SHOWN]:
+        print(f" · {one_line(hit.text, 200)}")
+    if len(hits) > STANDING_SHOWN:
+        print(dim(f" … and {len(hits) - STANDING_SHOWN} more: lore standing"))
 
 
-def _one_line(text: str, most: int = 120) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"
+def _print_signals(signals: Iterable[Signal]) -> None:
+    strongest = sorted(signals, key=lambda signal: -abs(signal.contribution))
+    for signal in strongest[:_SIGNALS_SHOWN]:
+        adds = f"  adds {signal.contribution:+.3f}" if signal.contribution else ""
+        print(f"      {signal.name:<18} {signal.value:8.3f}{adds}")
 
 
-def _safe(text: str) -> str:
-    """Keep markup and control characters of stored text from acting on the terminal."""
-    shown = "".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in text)
-    return shown.replace("[", "\\[")
+def _print_fate(memory: Memory, answer: Answer, fate: Fate) -> None:
+    """Say what became of one item that was asked about by id."""
+    (reading,) = memory.read([fate.id], reinforce=False)
+    ids = [fate.id, *(hit.id for hit in answer.hits)]
+    verdict = fate.verdict
+    for whole, short in memory.short_ids(ids).items():
+        verdict = verdict.replace(whole, short)
+    name = memory.short_ids([fate.id])[fate.id]
+    print(f"{bold(f'What became of {name}')}  {one_line(reading.title, 80)}")
+    print(f"   {one_line(verdict, 300)}")
+    if fate.score is None:
+        return
+    places = [
+        _placed("keywords", fate.keyword_rank),
+        _placed("meaning", fate.vector_rank),
+        f"score {fate.score:.2f}",
+    ]
+    last = f", the last hit shown has {answer.hits[-1].score:.2f}" if answer.hits else ""
+    print(f"   {', '.join(places)}{last}")
+    _print_signals(fate.signals)
+
+
+def _placed(arm: str, rank: int | None) -> str:
+    return f"{arm} #{rank}" if rank is not None else f"not found by {arm}"

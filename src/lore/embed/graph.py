@@ -27,9 +27,7 @@ EPSILON = 1e-12
 _TINY = 1e-9
 
 
-def write_graph(
-    tensors: Tensors, data: BinaryIO, data_name: str, precision: Precision
-) -> bytes:
+def write_graph(tensors: Tensors, data: BinaryIO, data_name: str, precision: Precision) -> bytes:
     """Write the tensors to `data` and return the graph that reads them from `data_name`.
 
     Inputs are `ids` and `mask`, both int32 of (batch, length); the output is `vectors`,
@@ -89,9 +87,7 @@ def _pool(model: OnnxModel, x: str, mask: str) -> None:
 class _Layer:
     """Writer of the layers of one graph, which differ only in their tensors."""
 
-    def __init__(
-        self, model: OnnxModel, tensors: Tensors, mask: str, precision: Precision
-    ) -> None:
+    def __init__(self, model: OnnxModel, tensors: Tensors, mask: str, precision: Precision) -> None:
         self._model = model
         self._tensors = tensors
         self._mask = mask
@@ -117,9 +113,7 @@ class _Layer:
         output = prefix + "mix"
         if not scale:
             inputs = [x, weight, bias, self._mask]
-            return self._model.node(
-                "Attention", inputs, output, domain=MICROSOFT, num_heads=HEADS
-            )
+            return self._model.node("Attention", inputs, output, domain=MICROSOFT, num_heads=HEADS)
         levels, step, zero = (f"{prefix}input.{part}" for part in ("levels", "step", "zero"))
         self._model.node("DynamicQuantizeLinear", [x], levels, more=[step, zero])
         inputs = [levels, weight, bias, step, scale, self._mask, zero]

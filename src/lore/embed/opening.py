@@ -46,8 +46,7 @@ def _open_local(settings: Settings) -> OpenedEmbedder:
     if model is None:
         known = ", ".join(model_names("local"))
         return _without(
-            f"There is no local model '{settings.embed_model}' (known: {known}): "
-            f"{_KEYWORDS_ONLY}."
+            f"There is no local model '{settings.embed_model}' (known: {known}): {_KEYWORDS_ONLY}."
         )
     for module in ("onnxruntime", "tokenizers"):
         if importlib.util.find_spec(module) is None:

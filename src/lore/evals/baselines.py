@@ -34,7 +34,9 @@ def score_all(trials: Sequence[Trial], embedder: Embedder) -> dict[str, Scores]:
             makers["mem0"] = _mem0
     found = {}
     for name, make in makers.items():
-        outcomes = [outcome for trial in trials for outcome in _outcomes(trial, make(trial, embedder))]
+        outcomes = [
+            outcome for trial in trials for outcome in _outcomes(trial, make(trial, embedder))
+        ]
         found[name] = score(outcomes, trials[0].apart)
     return found
 
@@ -113,7 +115,9 @@ def _chroma(trial: Trial, embedder: Embedder) -> Rank:
     matrix = _vectors(trial, embedder)
     for start in range(0, len(matrix), 2_000):
         part = range(start, min(start + 2_000, len(matrix)))
-        collection.add(ids=[str(i) for i in part], embeddings=matrix[part.start : part.stop].tolist())
+        collection.add(
+            ids=[str(i) for i in part], embeddings=matrix[part.start : part.stop].tolist()
+        )
 
     def rank(ask: Ask) -> list[int]:
         query = embedder.embed([ask.text], query=True)[0]

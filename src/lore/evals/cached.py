@@ -35,7 +35,9 @@ class CachedEmbedder:
     def embed(self, texts: Sequence[str], *, query: bool = False) -> Matrix:
         """Return the vectors of texts, as the real embedder gives them."""
         keys = [self._key(text, query=query) for text in texts]
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._known}
+        missing = {
+            key: text for key, text in zip(keys, texts, strict=True) if key not in self._known
+        }
         if missing:
             fresh = self._inner.embed(list(missing.values()), query=query)
             self._append(list(missing), fresh)

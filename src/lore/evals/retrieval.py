@@ -91,7 +91,8 @@ def run(
     if not files:
         msg = f"No file in {data} has a name that is known."
         raise EvaluationError(
-            msg, hint="Known: locomo*, beam-*, coding-queries*, multihop-*, long-session-* (.jsonl.gz)."
+            msg,
+            hint="Known: locomo*, beam-*, coding-queries*, multihop-*, long-session-* (.jsonl.gz).",
         )
     config = replace(settings.load().settings, embed_threads=0)
     opened = open_embedder(config)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from lore.errors import EvaluationError
-from lore.memory import Draft, Memory
-from lore.records import NewMessage, Part, Role
+from lore.memory import Memory
+from lore.records import Draft, NewMessage, Part, Role
 
 DEEP = 20
 """Ranks that are looked at."""
@@ -75,7 +75,9 @@ def rows(path: Path) -> Iterator[Raw]:
                 yield json.loads(line)
 
 
-def _said(role: Role, text: str, at: datetime, *, speaker: str = "", caption: str = "") -> NewMessage:
+def _said(
+    role: Role, text: str, at: datetime, *, speaker: str = "", caption: str = ""
+) -> NewMessage:
     parts = [Part("text", text)] if text else []
     if caption:
         parts.append(Part("image", caption, name="image"))
@@ -114,7 +116,9 @@ def _locomo_trial(raw: Raw) -> Trial:
     known = {turn["id"] for turn in turns}
     return Trial(
         name=raw["id"],
-        docs=tuple(Doc(t["id"], f"{t['speaker']}: {t['text']} {t.get('caption') or ''}") for t in turns),
+        docs=tuple(
+            Doc(t["id"], f"{t['speaker']}: {t['text']} {t.get('caption') or ''}") for t in turns
+        ),
         asks=tuple(
             Ask(q["question"], q["category"], gold)
             for q in raw["questions"]
@@ -163,7 +167,11 @@ def _beam_trial(raw: Raw) -> Trial:
             Ask(q["question"], ability, gold)
             for ability, questions in raw["questions"].items()
             for q in questions
-            if (gold := frozenset(unit_of[i] for i in _integers(q.get("source_chat_ids")) if i in unit_of))
+            if (
+                gold := frozenset(
+                    unit_of[i] for i in _integers(q.get("source_chat_ids")) if i in unit_of
+                )
+            )
         ),
         fill=fill,
         rank=_recall,
@@ -186,7 +194,11 @@ def _integers(value: Any) -> list[int]:
     return [number for item in inner for number in _integers(item)]
 
 
-_CODING_ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "summary": "assistant"}
+_CODING_ROLES: dict[str, Role] = {
+    "user": "user",
+    "assistant": "assistant",
+    "summary": "assistant",
+}
 
 
 def _coding(path: Path, corpus: Path) -> list[Trial]:
@@ -285,7 +297,9 @@ def _long_trial(raw: Raw) -> Trial:
             _said(m["role"], m["content"], datetime.fromtimestamp(m["timestamp"] / 1000, UTC))
             for m in said
         ]
-        ids = memory.capture(str(raw["session_id"]), new, agent="long", project=raw.get("project_path") or "")
+        ids = memory.capture(
+            str(raw["session_id"]), new, agent="long", project=raw.get("project_path") or ""
+        )
         return {id_: str(m["index"]) for id_, m in zip(ids, said, strict=True)}
 
     return Trial(

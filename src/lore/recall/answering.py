@@ -65,14 +65,10 @@ def recall(sources: Sources, request: Request) -> Answer:
             question,
             ranked,
             order,
-            limit=request.limit,
-            budget_tokens=request.budget_tokens,
-            fewest=FEWEST,
+            limits=presenting.Limits(request.limit, request.budget_tokens, FEWEST),
             explain=request.explain,
         )
-        fates = tuple(
-            _fate(db, id_, ranked, order, chosen) for id_ in request.why_not
-        )
+        fates = tuple(_fate(db, id_, ranked, order, chosen) for id_ in request.why_not)
         at_hand = () if request.scope == "knowledge" else _standing(sources, db, question, bounds)
     return Answer(
         question=question.text,

@@ -217,14 +217,19 @@ class _Comparison:
         if vector is None or not len(query):
             return query
         rest = query - _LEFT_OPEN * float(vector @ query) * vector
-        return rest / max(1e-9, float(np.linalg.norm(rest)))
+        length = np.float32(max(1e-9, float(np.linalg.norm(rest))))
+        return (rest / length).astype(np.float32)
 
     def _title_in(self, text: int, title: int) -> float:
         """Return how telling a fragment's title is, if another fragment mentions it."""
         mentioned = self._material.graph.rarity_by_entity(text)
         titles = self._material.graph.rarity_by_entity(title)
         return max(
-            (rarity for entity, (rarity, is_title) in titles.items() if is_title and entity in mentioned),
+            (
+                rarity
+                for entity, (rarity, is_title) in titles.items()
+                if is_title and entity in mentioned
+            ),
             default=0.0,
         )
 

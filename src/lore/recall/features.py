@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,14 +17,26 @@ from lore.recall.question import Question
 from lore.text import traits
 
 OWN_CHARS, BESIDE_CHARS = 6_000, 300
-"""So much of a candidate's text, and of the messages beside it, is compared with the question."""
+"""So much of a candidate, and of the messages beside it, is compared with the question."""
+
+CLOSE_CHARS = 320
+"""Words of the question within so many characters belong together."""
+
+_OCCURRENCES = 6
+"""Occurrences of a word that are looked at in one text."""
+
+CHAT_USER_SHARE = 0.3
+"""Where a person says less than this share of the messages, an agent is at work."""
 
 _RANK_SCALE = 10.0
 _BEST_OTHERS = 3
 
 Floats = NDArray[np.float64]
 
-_BLANKS = {code: " " for code in range(128) if not chr(code).isalnum()}
+_BLANKS = bytes(code if chr(code).isalnum() and code < 128 else 32 for code in range(256))
+_DENSE = 0.8
+"""Below this share of ASCII a text is of another script, and its letters are kept."""
+
 _NOT_ALNUM = re.compile(r"[^\w]+|_")
 
 
@@ -45,9 +58,10 @@ class Surroundings:
 def plain(text: str) -> str:
     """Return a text in lower case with blanks for all that is no letter or digit."""
     lowered = text.lower()
-    if lowered.isascii():
-        return f" {lowered.translate(_BLANKS)} "
-    return f" {_NOT_ALNUM.sub(' ', lowered)} "
+    narrow = lowered.encode("ascii", "replace")
+    if len(narrow) < _DENSE * len(lowered.encode()):
+        return f" {_NOT_ALNUM.sub(' ', lowered)} "
+    return f" {narrow.translate(_BLANKS).decode()} "
 
 
 @lru_cache(maxsize=20_000)
@@ -63,10 +77,25 @@ def needle(word: str, stem: str) -> str:
     return f" {word} " if len(word) <= 3 else f" {word}"
 
 
+def profile_of(pool: Pool) -> str:
+    """Return what sort of talk the candidates come from; each sort has its own weights."""
+    rows = pool.rows
+    if not len(rows.ns) or sum(map(bool, rows.speakers)) > len(rows.ns) / 2:
+        return "people"
+    spoken = max(1, int((rows.traits > 0).sum()))
+    share = ((rows.traits & traits.FROM_USER) > 0).sum() / spoken
+    return "chat" if share >= CHAT_USER_SHARE else "agent"
+
+
 def describe(
-    question: Question, pool: Pool, around: Surroundings, stems: dict[str, str]
+    question: Question,
+    pool: Pool,
+    around: Surroundings,
+    stems: dict[str, str],
+    *,
+    wanted: Container[str],
 ) -> dict[str, Floats]:
-    """Return all features of the candidates by name."""
+    """Return the features of the candidates by name; costly ones only if they are wanted."""
     rows = pool.rows
     count = len(rows.ns)
     found: dict[str, Floats] = {}
@@ -83,7 +112,7 @@ def describe(
     found["keyword_rank"] = _RANK_SCALE / (_RANK_SCALE + pool.head_rank)
     found["long_rank"] = _RANK_SCALE / (_RANK_SCALE + pool.long_rank)
     found["cosine_rank"] = _RANK_SCALE / (_RANK_SCALE + pool.cosine_rank)
-    found |= _coverage(question, pool, around, stems)
+    found |= _coverage(question, pool, around, stems, wanted)
     found |= _speaker(rows.speakers, around)
     found["date"] = _date_match(question, rows.created_at)
     found |= _traits(question, pool, around)
@@ -101,7 +130,11 @@ def describe(
 
 
 def _coverage(
-    question: Question, pool: Pool, around: Surroundings, stems: dict[str, str]
+    question: Question,
+    pool: Pool,
+    around: Surroundings,
+    stems: dict[str, str],
+    wanted: Container[str],
 ) -> dict[str, Floats]:
     """How much of the question stands in a candidate, before it, after it, anywhere near."""
     needles = [needle(term, stems[term]) for term in question.terms]
@@ -109,13 +142,55 @@ def _coverage(
     own = _contains(around.own, needles)
     before = _contains(around.before, needles)
     after = _contains(around.after, needles)
-    return {
+    found = {
         "covered": own @ weights,
         "covered_before": (before & ~own) @ weights,
         "covered_after": (after & ~own & ~before) @ weights,
         "covered_near": (own | before | after) @ weights,
         "pairs": _pairs(question, around.own, stems),
     }
+    if "covered_close" in wanted:
+        found["covered_close"] = _closest(around.own, own, needles, weights)
+    return found
+
+
+def _closest(
+    texts: list[str], own: NDArray[np.bool_], needles: list[str], weights: Floats
+) -> Floats:
+    """How much of the question stands close together, in the best stretch of a text."""
+    best: Floats = own @ weights
+    worth = weights.tolist()
+    for row, text in enumerate(texts):
+        if len(text) > CLOSE_CHARS and best[row]:
+            present = [(needles[which], worth[which]) for which in np.flatnonzero(own[row])]
+            best[row] = _best_stretch(text, present)
+    return best
+
+
+def _best_stretch(text: str, present: list[tuple[str, float]]) -> float:
+    """Return the most that needles weigh together within a short stretch of a text."""
+    places: list[tuple[int, int]] = []
+    for which, (needle_, _) in enumerate(present):
+        place = text.find(needle_)
+        for _ in range(_OCCURRENCES):
+            if place < 0:
+                break
+            places.append((place, which))
+            place = text.find(needle_, place + 1)
+    places.sort()
+    counts = [0] * len(present)
+    start = 0
+    total = best = 0.0
+    for place, which in places:
+        counts[which] += 1
+        total += present[which][1] * (counts[which] == 1)
+        while places[start][0] < place - CLOSE_CHARS:
+            gone = places[start][1]
+            counts[gone] -= 1
+            total -= present[gone][1] * (counts[gone] == 0)
+            start += 1
+        best = max(best, total)
+    return best
 
 
 def _contains(texts: list[str], needles: list[str]) -> NDArray[np.bool_]:
@@ -159,13 +234,9 @@ def _date_match(question: Question, created_at: NDArray[np.int64]) -> Floats:
                 + 1.0 * (month and date.day in question.days)
             )
     for span in question.spans:
-        start, end = _bounded(span.start), _bounded(span.end)
+        start, end = clock.to_us(span.start), clock.to_us(span.end)
         match = np.maximum(match, 0.5 * ((created_at >= start) & (created_at < end)))
     return match
-
-
-def _bounded(moment: clock.datetime) -> int:
-    return clock.to_us(moment)
 
 
 def _traits(question: Question, pool: Pool, around: Surroundings) -> dict[str, Floats]:
@@ -200,15 +271,18 @@ def _session(pool: Pool) -> dict[str, Floats]:
     """How well the rest of a candidate's session fits: its best other, its next three."""
     sessions, base = pool.rows.sessions, pool.base
     count = len(sessions)
-    best, mean, cosine = np.zeros(count), np.zeros(count), np.zeros(count)
     order = np.lexsort((-base, sessions))
-    edges = np.flatnonzero(np.diff(sessions[order])) + 1
-    for part in np.split(order, edges) if count else []:
-        top = np.zeros(_BEST_OTHERS + 1)
-        top[: min(len(part), len(top))] = base[part[: len(top)]]
-        total = top.sum()
-        own = top[np.minimum(np.arange(len(part)), _BEST_OTHERS)]
-        best[part] = np.where(np.arange(len(part)) == 0, top[1], top[0])
-        mean[part] = (total - own) / _BEST_OTHERS
-        cosine[part] = pool.cosine[part].mean()
-    return {"session_best": best, "session_next": mean, "session_cosine": cosine}
+    grouped, values = sessions[order], np.append(base[order], np.zeros(_BEST_OTHERS + 1))
+    starts = np.searchsorted(grouped, grouped, side="left")
+    ends = np.searchsorted(grouped, grouped, side="right")
+    top = np.stack([
+        np.where(starts + k < ends, values[starts + k], 0.0) for k in range(_BEST_OTHERS + 1)
+    ])
+    place = np.arange(count) - starts
+    own = top[np.minimum(place, _BEST_OTHERS), np.arange(count)]
+    best, following, cosine = np.zeros(count), np.zeros(count), np.zeros(count)
+    best[order] = np.where(place == 0, top[1], top[0])
+    following[order] = (top.sum(axis=0) - own) / _BEST_OTHERS
+    totals = np.concatenate([[0.0], np.cumsum(pool.cosine[order])])
+    cosine[order] = (totals[ends] - totals[starts]) / np.maximum(1, ends - starts)
+    return {"session_best": best, "session_next": following, "session_cosine": cosine}

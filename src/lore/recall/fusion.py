@@ -31,7 +31,8 @@ class LinearModel:
 
     def score(self, features: Mapping[str, Scores]) -> Scores:
         """Return the score of each candidate."""
-        return self.matrix(features) @ self.weights
+        scores: Scores = self.matrix(features) @ self.weights
+        return scores
 
     def matrix(self, features: Mapping[str, Scores]) -> Scores:
         """Return the features of the model as columns, in its order."""
@@ -39,11 +40,13 @@ class LinearModel:
 
 
 @cache
-def load_model(name: str) -> LinearModel:
-    """Return a model that the package ships."""
+def load_model(name: str, profile: str = "") -> LinearModel:
+    """Return a model that the package ships; some have a profile for each sort of talk."""
     text = (resources.files("lore") / "data" / f"{name}.json").read_text("utf-8")
     raw = json.loads(text)
     weights = raw.pop("weights")
+    if profile:
+        weights = weights[profile]
     return LinearModel(tuple(weights), np.array(list(weights.values()), np.float64), raw)
 
 

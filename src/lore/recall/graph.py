@@ -31,7 +31,7 @@ class Graph:
         outward = self._mentions(ns)
         outward = outward[(outward[:, 3] >= 2) & (outward[:, 3] <= HUB_USES)]
         entity_ns = np.unique(outward[:, 1])
-        back = mentions.of_entities(self._db, entity_ns)
+        back = mentions.of_entities(self._db, entity_ns.tolist())
         drawn, drawn_weights = self._edges(ns)
         weights = np.where(outward[:, 2] > 0, TITLE_WEIGHT, 1.0) * self._rarity(outward[:, 3])
         back_weights = np.where(back[:, 2] > 0, TITLE_WEIGHT, 1.0)
@@ -76,7 +76,7 @@ class Graph:
 
     def _edges(self, ns: Numbers) -> tuple[Numbers, np.ndarray]:
         """Return drawn edges as shared nodes of their own (negative), one row for each end."""
-        rows = edges.among_fragments(self._db, ns, _LINKING)
+        rows = edges.among_fragments(self._db, ns.tolist(), _LINKING)
         ends = [
             (n, -place) for place, row in enumerate(rows, 1) for n in (row.source_n, row.target_n)
         ]

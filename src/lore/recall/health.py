@@ -35,7 +35,10 @@ def _check_folder(config: Settings) -> Check:
     if wrong:
         names = ", ".join(wrong)
         return Check(
-            "home", "degraded", f"Others may read {names}.", f"chmod go= {home} {config.database}"
+            "home",
+            "degraded",
+            f"Others may read {names}.",
+            f"chmod go= {home} {config.database}",
         )
     shared = sqlite.shared_file_system(config.database)
     if shared:
@@ -76,7 +79,9 @@ def _check_database(sources: Sources) -> Check:
             "'lore export' saves what can be read, 'lore restore' takes a backup.",
         )
     if sources.database.read_only:
-        return Check("database", "degraded", "open for reading only", "Check owner and permissions.")
+        return Check(
+            "database", "degraded", "open for reading only", "Check owner and permissions."
+        )
     return Check("database", "ok", str(sources.database.path))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -17,9 +18,15 @@ _COUNTS = {
     "seven": 7, "eight": 8, "nine": 9, "ten": 10, "couple of": 2, "a couple of": 2,
     "few": 3, "a few": 3,
 }  # fmt: skip
-_UNIT_DAYS = {"hour": 0, "day": 1, "week": 7, "month": 30, "year": 365}
+_UNIT_HOURS = {"hour": 1, "day": 24, "week": 7 * 24, "month": 30 * 24, "year": 365 * 24}
+_FARTHEST = timedelta(days=36_500)
+_LEAP_CYCLE_YEARS = 8
+"""A 29 February comes again within so many years, also around 1900 and 2100."""
 
-_MONTH = r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+_MONTH = (
+    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 
 
@@ -33,25 +40,45 @@ class Span(NamedTuple):
 
 def spans(text: str, now: datetime) -> list[Span]:
     """Return the stretches of time that a text names, relative to `now`."""
-    found: list[Span] = []
-    taken: list[tuple[int, int]] = []
+    now = now if now.tzinfo else now.replace(tzinfo=UTC)
+    text = text.replace("\xa0", " ")
+    found: list[tuple[int, int, tuple[datetime, datetime]]] = []
+    taken = bytearray(len(text))
     for pattern, read in _READERS:
         for match in pattern.finditer(text):
-            if any(match.start() < end and start < match.end() for start, end in taken):
+            if any(taken[match.start() : match.end()]):
                 continue
-            span = read(match, now)
+            try:
+                span = read(match, now)
+            except (ValueError, OverflowError):  # a day that no calendar has
+                continue
             if span:
-                taken.append((match.start(), match.end()))
-                found.append(Span(*_opened(text, match.start(), span), match.group(0)))
-    return found
+                taken[match.start() : match.end()] = b"x" * (match.end() - match.start())
+                found.append((match.start(), match.end(), span))
+    return [span for span in _joined(text, found) if span.start < span.end]
 
 
-def _opened(
-    text: str, place: int, span: tuple[datetime, datetime]
-) -> tuple[datetime, datetime]:
+def _joined(text: str, found: list[tuple[int, int, tuple[datetime, datetime]]]) -> Iterator[Span]:
+    """Yield the spans with the words before them read: 'since', 'before', 'between … and'."""
+    place = {start: (end, span) for start, end, span in found}
+    ended: set[int] = set()
+    for start, end, span in found:
+        if start in ended:
+            continue
+        joint = _JOINT.match(text, end)
+        opening = _OPENING.search(text[max(0, start - _OPENING_CHARS) : start])
+        word = opening[1].lower() if opening else ""
+        if word in ("between", "from") and joint and joint.end() in place:
+            last, until = place[joint.end()]
+            ended.add(joint.end())
+            first = min(span[0], until[0])
+            yield Span(first, max(span[1], until[1]), text[start:last])
+        else:
+            yield Span(*_opened(word, span), text[start:end])
+
+
+def _opened(word: str, span: tuple[datetime, datetime]) -> tuple[datetime, datetime]:
     """Let 'since' and 'before' in front of a moment open the span on one side."""
-    before = text[max(0, place - 12) : place].lower().split()
-    word = before[-1] if before else ""
     if word in ("since", "after", "from"):
         return (span[1] if word == "after" else span[0], datetime.max.replace(tzinfo=UTC))
     if word in ("before", "until", "till"):
@@ -75,21 +102,26 @@ def _read_date(match: re.Match[str], now: datetime) -> tuple[datetime, datetime]
     groups = match.groupdict()
     name = groups["month"].lower()
     month = int(name) if name.isdigit() else _month_number(name)
-    year = int(groups["year"]) if groups.get("year") else None
-    try:
-        if year is None:
-            date = datetime(now.year, month, int(groups["day"]), tzinfo=UTC)
-            if date > now:
-                date = date.replace(year=now.year - 1)
-        else:
-            date = datetime(year, month, int(groups["day"]), tzinfo=UTC)
-    except ValueError:
-        return None
-    return _day(date)
+    day = int(groups["day"])
+    if groups.get("year"):
+        return _day(datetime(int(groups["year"]), month, day, tzinfo=UTC))
+    for year in range(now.year, now.year - _LEAP_CYCLE_YEARS - 1, -1):
+        with suppress(ValueError):
+            date = datetime(year, month, day, tzinfo=UTC)
+            if date <= now:
+                return _day(date)
+    return None
 
 
 def _read_month(match: re.Match[str], _now: datetime) -> tuple[datetime, datetime] | None:
     return _month(int(match["year"]), _month_number(match["month"].lower()))
+
+
+def _read_months(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
+    """Read 'between March and May', 'from November to January 2024'."""
+    first, last = _month_number(match["first"].lower()), _month_number(match["month"].lower())
+    year = int(match["year"]) if match["year"] else now.year - (last > now.month)
+    return _month(year - (first > last), first)[0], _month(year, last)[1]
 
 
 def _month_number(name: str) -> int:
@@ -102,11 +134,11 @@ def _read_year(match: re.Match[str], _now: datetime) -> tuple[datetime, datetime
 
 
 def _read_near(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
-    word = match.group(0).lower()
-    if word.startswith(("yesterday", "last night")):
-        return _day(now - timedelta(days=1))
-    if word.startswith("day before"):
+    named = match.group(0).lower().split()
+    if "before" in named:
         return _day(now - timedelta(days=2))
+    if named[0] in ("yesterday", "last"):
+        return _day(now - timedelta(days=1))
     return _day(now)
 
 
@@ -129,59 +161,95 @@ def _read_period(match: re.Match[str], now: datetime) -> tuple[datetime, datetim
             datetime(now.year - back, 1, 1, tzinfo=UTC),
             datetime(now.year - back + 1, 1, 1, tzinfo=UTC),
         )
+    if not back:
+        return _day(today + timedelta(days=_DAYS.index(unit) - today.weekday()))
     ago = (today.weekday() - _DAYS.index(unit)) % 7
     return _day(today - timedelta(days=ago or 7))
 
 
+def _distance(match: re.Match[str]) -> timedelta:
+    raw = " ".join(match["count"].lower().split())
+    count = int(raw) if raw.isdigit() else _COUNTS[raw]
+    return timedelta(hours=count * _UNIT_HOURS[match["unit"].lower()])
+
+
 def _read_ago(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
     """Read 'three weeks ago', with a margin that grows with the distance."""
-    raw = match["count"].lower()
-    count = int(raw) if raw.isdigit() else _COUNTS.get(raw, 1)
-    days = count * _UNIT_DAYS[match["unit"].lower()]
-    if days > 36_500:
+    distance = _distance(match)
+    if distance > _FARTHEST:
         return None
-    middle = now - timedelta(days=days)
-    margin = timedelta(days=max(0, days // 7))
-    start, end = _day(middle)
+    margin = timedelta(days=distance.days // 7)
+    start, end = _day(now - distance)
     return start - margin, end + margin
 
 
 def _read_past(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
     """Read 'in the last three days'."""
-    raw = (match["count"] or "one").strip().lower()
-    count = int(raw) if raw.isdigit() else _COUNTS.get(raw, 1)
-    days = count * max(1, _UNIT_DAYS[match["unit"].lower()])
-    if days > 36_500:
+    distance = _distance(match)
+    if distance > _FARTHEST:
         return None
-    return now - timedelta(days=days), now + timedelta(days=1)
+    return now - distance, now + timedelta(days=1)
 
 
-_COUNT = r"(?P<count>\d{1,4}|(?:a\s+)?couple\s+of|(?:a\s+)?few|an?|one|two|three|four|five|six|seven|eight|nine|ten)"
+_COUNT = (
+    r"(?P<count>\d{1,4}|(?:a\s+)?couple\s+of|(?:a\s+)?few|an?|one|two|three|four|five|six|seven"
+    r"|eight|nine|ten)"
+)
 _UNIT = r"(?P<unit>hour|day|week|month|year)s?"
 
+_FIRST_MONTH = _MONTH.replace("<month>", "<first>")
+_NAMES_MONTH = (
+    r"(?:(?<=\bin\s)|(?<=\bduring\s)|(?<=\bsince\s)|(?<=\bafter\s)|(?<=\bfrom\s)"
+    r"|(?<=\bbefore\s)|(?<=\buntil\s)|(?<=\btill\s)|(?<=\blast\s))"
+)
+"""What stands before a month without a year; alone, 'may' and 'march' are verbs."""
+
+_OPENING = re.compile(
+    r"\b(since|after|from|before|until|till|between)\s+(?:the\s+)?$", re.IGNORECASE | re.ASCII
+)
+_OPENING_CHARS = 16
+_JOINT = re.compile(r"\s{1,4}(?:and|to|until|till)\s{1,4}", re.IGNORECASE | re.ASCII)
+
 Reader = Callable[[re.Match[str], datetime], tuple[datetime, datetime] | None]
+
+
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_PERHAPS_YEAR = rf"(?:,?\s+{_YEAR}\b)?"
 
 
 def _compiled() -> Iterator[tuple[re.Pattern[str], Reader]]:
     for pattern, read in (
         (r"\b(?P<year>\d{4})-(?P<month>0?[1-9]|1[0-2])-(?P<day>\d{1,2})\b", _read_date),
-        (rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\b(?:,?\s+{_YEAR})?", _read_date),
-        (rf"\b{_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s+{_YEAR})?", _read_date),
+        (rf"\b{_DAY}\s+(?:of\s+)?{_MONTH}\b{_PERHAPS_YEAR}", _read_date),
+        (rf"\b{_MONTH}\s+{_DAY}\b{_PERHAPS_YEAR}", _read_date),
+        (
+            rf"\b(?:between|from)\s+{_FIRST_MONTH}\s+(?:and|to|until|till)\s+{_MONTH}\b"
+            + _PERHAPS_YEAR,
+            _read_months,
+        ),
         (rf"\b(?:in\s+(?:the\s+)?)?(?:last|past)\s+{_COUNT}\s+{_UNIT}\b", _read_past),
         (rf"\b{_COUNT}\s+{_UNIT}\s+ago\b", _read_ago),
         (rf"\b{_MONTH}(?:\s+of)?,?\s+{_YEAR}\b", _read_month),
-        (rf"\b(?<=in\s){_MONTH}\b|\b(?<=during\s){_MONTH.replace('month', 'month2')}\b", _read_in_month),
-        (r"\b(?:the\s+)?day before yesterday\b|\byesterday\b|\btoday\b|\blast night\b|\bthis (?:morning|afternoon|evening)\b|\btonight\b", _read_near),
-        (rf"\b(?P<which>last|this|previous|past)\s+(?P<unit>week|weekend|month|year|{'|'.join(_DAYS)})\b", _read_period),
+        (rf"{_NAMES_MONTH}{_MONTH}\b", _read_in_month),
+        (
+            r"\b(?:(?:the\s+)?day\s+before\s+yesterday|yesterday|today|last\s+night"
+            r"|this\s+(?:morning|afternoon|evening)|tonight)\b",
+            _read_near,
+        ),
+        (
+            r"\b(?P<which>last|this|previous|past)"
+            rf"\s+(?P<unit>week|weekend|month|year|{'|'.join(_DAYS)})\b",
+            _read_period,
+        ),
         (rf"\b{_YEAR}\b", _read_year),
-    ):  # fmt: skip
-        yield re.compile(pattern, re.IGNORECASE), read
+    ):
+        yield re.compile(pattern, re.IGNORECASE | re.ASCII), read
 
 
 def _read_in_month(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
-    name = (match["month"] or match["month2"]).lower()
-    month = _month_number(name)
-    return _month(now.year - (month > now.month), month)
+    month = _month_number(match["month"].lower())
+    past = match.string[max(0, match.start() - 5) : match.start()].lower().strip() == "last"
+    return _month(now.year - (month > now.month - past), month)
 
 
 _READERS = tuple(_compiled())

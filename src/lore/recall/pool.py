@@ -24,8 +24,9 @@ RANKED = 160
 SURE = 30
 """The first of each arm are always among those."""
 
-COMMON_SHARE, COMMON_FROM = 0.05, 20_000
-"""In a large memory, words in more than this share of the rows are left out of the query."""
+POSTINGS, POSTINGS_PER_ROOT = 4_000, 40
+"""Rows that a keyword query may touch: at least the first, or the second times √size. The
+commonest words are left out beyond that: they cost most of the time and tell least."""
 
 Floats = NDArray[np.float64]
 
@@ -87,7 +88,9 @@ def gather(
     arms = {
         "head": _search(db, "message_words", match, HEAD, keywords.MESSAGE_WEIGHTS, bounds),
         "long": _search(db, "long_words", match, LONG, keywords.LONG_WEIGHTS, bounds),
-        "fragment": _search(db, "fragment_words", match, FRAGMENTS, _fragment_weights(sources), bounds),
+        "fragment": _search(
+            db, "fragment_words", match, FRAGMENTS, _fragment_weights(sources), bounds
+        ),
     }
     near_ns, near = _nearest(sources, db, query, bounds)
     arms["cosine"] = dict(zip(near_ns.tolist(), near.tolist(), strict=True))
@@ -126,18 +129,15 @@ def _weigh(db: Connection, question: Question) -> tuple[tuple[str, ...], Floats]
     """Return the words to search for, and how telling each word of the question is."""
     total = max(1, keywords.count_messages(db))
     uses = np.array(
-        [max(1, keywords.count_rows(db, "message_words", term)) for term in question.terms], float
+        [max(1, keywords.count_rows(db, "message_words", term)) for term in question.terms],
+        float,
     )
     rarity = np.log1p(np.maximum(0.0, total - uses + 0.5) / (uses + 0.5)).clip(1e-6)
-    if total < COMMON_FROM:
-        return question.terms, rarity
-    telling = tuple(
-        term for term, n in zip(question.terms, uses, strict=True) if n <= COMMON_SHARE * total
-    )
-    if len(telling) < min(2, len(question.terms)):
-        rarest = np.argsort(uses, kind="stable")[:2]
-        telling = tuple(question.terms[i] for i in sorted(rarest))
-    return telling, rarity
+    allowed = max(POSTINGS, POSTINGS_PER_ROOT * total**0.5)
+    order = np.argsort(uses, kind="stable")
+    affordable = max(2, int((np.cumsum(uses[order]) <= allowed).sum()))
+    chosen = sorted(order[:affordable].tolist())
+    return tuple(question.terms[place] for place in chosen), rarity
 
 
 def _fragment_weights(sources: Sources) -> tuple[float, ...]:
@@ -188,16 +188,17 @@ def _column(ns: Numbers, found: dict[int, float] | dict[int, int], missing: floa
 
 def _base(columns: dict[str, Floats]) -> Floats:
     """Return a first guess: half keywords, half meaning."""
-    keyword = np.maximum.reduce(
-        [fusion.shares(columns[name]) for name in ("head", "long", "fragment")]
-    )
+    keyword = np.maximum.reduce([
+        fusion.shares(columns[name]) for name in ("head", "long", "fragment")
+    ])
     cosine = columns["cosine"]
     highest = max(0.2, float(cosine.max())) if len(cosine) else 1.0
-    return 0.5 * keyword + 0.5 * np.clip(cosine / highest, 0, None)
+    base: Floats = 0.5 * keyword + 0.5 * np.clip(cosine / highest, 0, None)
+    return base
 
 
 def _closer_look(base: Floats, ranks: dict[str, Floats]) -> NDArray[np.int64]:
-    """Return the places of the candidates worth a closer look, in the order of their numbers."""
+    """Return the places of candidates worth a closer look, in the order of their numbers."""
     if len(base) <= RANKED:
         return np.arange(len(base))
     order = np.argsort(-base, kind="stable")[:RANKED]

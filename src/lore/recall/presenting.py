@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lore.recall import fusion
 from lore.recall.question import Question
-from lore.records import Hit, Project, Session, Signal
+from lore.records import Distillation, Fragment, Hit, Message, Project, Session, Signal
 from lore.store import distillations, edges, fragments, messages, sessions
 from lore.store.db import Connection
 from lore.text import parts, tokens, words
@@ -24,7 +23,17 @@ EXCERPT_TOKENS = 220
 NEARLY_SAME = 0.9
 """Texts that share so much of their words are one hit."""
 
-_PAGE = 40
+_PAGE, _SPARE = 40, 4
+"""Candidates are read by so many at a time, a few more than are needed for the doubles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much may be shown: hits, tokens, and the hits that are shown in any case."""
+
+    hits: int
+    tokens: int
+    fewest: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,32 +50,31 @@ def present(
     ranked: Ranked,
     order: Sequence[int] | np.ndarray,
     *,
-    limit: int,
-    budget_tokens: int,
-    fewest: int,
+    limits: Limits,
     explain: bool,
 ) -> Chosen:
-    """Turn the best candidates into hits until the limit or the budget is reached."""
+    """Turn the best candidates into hits until a limit is reached."""
     hits: list[Hit] = []
     bags: list[frozenset[str]] = []
     reasons: dict[str, str] = {}
     spent = 0
-    for start in range(0, len(order), _PAGE):
-        for hit in _hits(db, question, ranked, order[start : start + _PAGE], explain=explain):
+    page = min(limits.hits, _PAGE) + _SPARE
+    for start in range(0, len(order), page):
+        for hit in _hits(db, question, ranked, order[start : start + page], explain=explain):
             bag = frozenset(words.split(hit.text))
             double = _double_of(bag, bags)
             if double is not None:
                 hits[double] = replace(hits[double], same=(*hits[double].same, hit.id))
                 reasons[hit.id] = f"says nearly the same as {hits[double].id}"
-            elif spent + hit.tokens > budget_tokens and len(hits) >= fewest:
-                reasons[hit.id] = f"cut by the budget of {budget_tokens} tokens"
+            elif spent + hit.tokens > limits.tokens and len(hits) >= limits.fewest:
+                reasons[hit.id] = f"cut by the budget of {limits.tokens} tokens"
                 return Chosen(tuple(hits), reasons)
             else:
                 hits.append(hit)
                 bags.append(bag)
                 spent += hit.tokens
                 reasons[hit.id] = f"shown as hit {len(hits)}"
-            if len(hits) >= limit:
+            if len(hits) >= limits.hits:
                 return Chosen(tuple(hits), reasons)
     return Chosen(tuple(hits), reasons)
 
@@ -83,12 +91,17 @@ def _double_of(bag: frozenset[str], bags: list[frozenset[str]]) -> int | None:
 
 
 def _hits(
-    db: Connection, question: Question, ranked: Ranked, places: Sequence[int] | np.ndarray, *, explain: bool
+    db: Connection,
+    question: Question,
+    ranked: Ranked,
+    places: Sequence[int] | np.ndarray,
+    *,
+    explain: bool,
 ) -> list[Hit]:
     """Read the items behind some candidates and make hits of them."""
     rows = ranked.pool.rows
     ns = [int(rows.ns[place]) for place in places]
-    found = {
+    found: dict[int, Message | Distillation | Fragment] = {
         **messages.by_number(db, ns),
         **distillations.by_number(db, ns),
         **fragments.by_number(db, ns),
@@ -124,7 +137,9 @@ class _Shelf:
             return "", "", ""
         project = next((p for p in self.projects.values() if p.id == session.project_id), None)
         trail = " › ".join(
-            part for part in (project.name if project else "", session.agent, session.branch) if part
+            part
+            for part in (project.name if project else "", session.agent, session.branch)
+            if part
         )
         title = session.title or f"session of {session.started_at:%Y-%m-%d}"
         return title, trail, session.project_id or ""
@@ -132,21 +147,21 @@ class _Shelf:
 
 def _hit(
     shelf: _Shelf,
-    record: messages.Message | distillations.Distillation | fragments.Fragment,
+    record: Message | Distillation | Fragment,
     n: int,
     session_n: int,
     question: Question,
 ) -> Hit:
     title, trail, project_id = shelf.place_of(session_n)
     terms = list(question.terms)
-    if isinstance(record, messages.Message):
+    if isinstance(record, Message):
         text = tokens.clip_around(parts.readable(record.parts), EXCERPT_TOKENS, terms)
         return Hit(
             record.id, "message", text, title, 0.0, "", record.created_at, tokens.count(text),
             trail, role=record.speaker or record.role, session_id=record.session_id,
             project_id=project_id, origin=record.origin,
         )  # fmt: skip
-    if isinstance(record, distillations.Distillation):
+    if isinstance(record, Distillation):
         text = tokens.clip_around(record.text, EXCERPT_TOKENS, terms)
         return Hit(
             record.id, "distillation", text, title, 0.0, "", record.created_at,
@@ -191,12 +206,11 @@ def _why(question: Question, ranked: Ranked, place: int) -> str:
 
 def signals_of(ranked: Ranked, place: int) -> tuple[Signal, ...]:
     """Return the numbers behind one candidate's score."""
-    if ranked.recipe != "learned":
+    model = ranked.model
+    if model is None:
         return tuple(Signal(k, float(v[place]), 0.0) for k, v in ranked.features.items())
-    model = fusion.load_model("recall")
     values = [float(ranked.features[name][place]) for name in model.names]
     return tuple(
         Signal(name, value, value * float(weight))
         for name, value, weight in zip(model.names, values, model.weights, strict=True)
     )
-

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 
 from lore.errors import InvalidInput
 from lore.recall.moments import Span, spans
@@ -43,7 +44,9 @@ def _sign(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE)
 
 
-_WHEN = _sign(r"when|what (?:date|day|month|year|time)|how long|how many (?:days|weeks|months|years)")
+_WHEN = _sign(
+    r"when|what (?:date|day|month|year|time)|how long|how many (?:days|weeks|months|years)"
+)
 _NUMBER = _sign(r"how (?:many|much|often|long)|number of|percent(?:age)?")
 _ADVICE = _sign(
     r"should|recommend|suggest|suggestion|options?|how (?:can|do|should) i|can you|could you"
@@ -51,7 +54,8 @@ _ADVICE = _sign(
 )
 _LIST = _sign(
     r"order in which|in order|summary|summari[sz]e|list (?:the|all)|how many different"
-    r"|what (?:are )?all|which(?: of)?|over time|progress(?:ed)?|developed|evolved|across|throughout"
+    r"|what (?:are )?all|which(?: of)?|over time|progress(?:ed)?|developed|evolved|across"
+    r"|throughout"
 )
 _EARLY = _sign(
     r"first|initial|initially|original|originally|earliest|at the (?:start|beginning)|started"
@@ -62,7 +66,8 @@ _LATE = _sign(
     r"|after|ended up|replaced|so far|updated"
 )
 _DAY = re.compile(
-    rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?=\s(?:of )?(?:{_ALL_MONTHS})\b)|(?:{_ALL_MONTHS})\s(\d{{1,2}})\b",
+    rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?=\s(?:of )?(?:{_ALL_MONTHS})\b)"
+    rf"|(?:{_ALL_MONTHS})\s(\d{{1,2}})\b",
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
@@ -148,18 +153,14 @@ def _pairs(text: str) -> tuple[tuple[str, str], ...]:
     found = words.split(text)[:64]
     return tuple(
         (a, b)
-        for a, b in zip(found, found[1:], strict=False)
+        for a, b in pairwise(found)
         if a not in words.STOP_WORDS and b not in words.STOP_WORDS
     )[:16]
 
 
 def _months(text: str) -> frozenset[int]:
     lowered = text.lower()
-    found = {
-        number
-        for number, name in enumerate(_MONTHS, 1)
-        if re.search(rf"\b{name}\b", lowered)
-    }
+    found = {number for number, name in enumerate(_MONTHS, 1) if re.search(rf"\b{name}\b", lowered)}
     if found & {3, 5} and not _VERB_MONTH.search(lowered):
         found -= {3, 5}
     return frozenset(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +35,7 @@ class Ranked:
     scores: Floats
     features: dict[str, Floats]
     recipe: str
+    model: fusion.LinearModel | None = None
 
     def order(self) -> Numbers:
         """Return the places of the candidates, best first; newer first among equals."""
@@ -41,7 +43,12 @@ class Ranked:
 
 
 def rank(
-    sources: Sources, db: Connection, question: Question, bounds: Bounds, recipe: str
+    sources: Sources,
+    db: Connection,
+    question: Question,
+    bounds: Bounds,
+    recipe: str,
+    wanted: Container[str] = (),
 ) -> Ranked:
     """Gather candidates for a question and score them by a recipe."""
     if recipe not in RECIPES:
@@ -61,8 +68,9 @@ def rank(
     around = surroundings(sources, db, query, pool, speakers)
     stems = {word: stem(word) for pair in question.pairs for word in pair}
     stems |= {term: stem(term) for term in question.terms}
-    described = features.describe(question, pool, around, stems)
-    return Ranked(pool, fusion.load_model("recall").score(described), described, recipe)
+    model = fusion.load_model("recall", features.profile_of(pool))
+    described = features.describe(question, pool, around, stems, wanted=wanted or model.names)
+    return Ranked(pool, model.score(described), described, recipe, model)
 
 
 def _possible_names(text: str) -> list[str]:

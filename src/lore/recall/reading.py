@@ -118,7 +118,7 @@ def traverse(db: Connection, id_: str, direction: Direction) -> list[Title]:
             raise NotFound(msg)
         return titles(db, [parent])
     linked = [e for e in edges.of_fragment(db, n) if e.kind != "hierarchical"]
-    others = {items.resolve(db, e.target if e.source != _id(db, n) else e.source).n for e in linked}
+    others = {items.resolve(db, e.target if e.source == _id(db, n) else e.source).n for e in linked}
     return titles(db, sorted(others))
 
 
@@ -137,12 +137,12 @@ def why(db: Connection, id_: str, *, now: datetime) -> Provenance:
     n = items.resolve(db, reading.id).n
     sources: tuple[Message, ...] = ()
     numbers: dict[str, float] = {}
-    superseded_by, supersedes, version_count = None, (), 0
+    superseded_by: str | None = None
+    supersedes: tuple[str, ...] = ()
+    version_count = 0
     if reading.fragment:
         fragment = reading.fragment
-        source_ns = [
-            items.resolve(db, source).n for source in fragment.source_messages
-        ]
+        source_ns = [items.resolve(db, source).n for source in fragment.source_messages]
         sources = tuple(messages.by_number(db, source_ns).values())
         superseded_by = fragment.superseded_by
         supersedes = tuple(

@@ -19,6 +19,7 @@ from lore.recall.sources import Numbers, Sources
 from lore.records import FRAGMENT_KINDS, ORIGINS, Fragment, Hit, Signal, Title
 from lore.store import edges, fragments, items, keywords, mentions, sessions
 from lore.store.db import Connection
+from lore.store.sqlite import among, numbers
 from lore.store.vector_index import Where
 from lore.text import entities, tokens
 
@@ -84,6 +85,17 @@ def search(sources: Sources, request: SearchRequest) -> list[Hit]:
         return _plain_hits(db, direct, request)
 
 
+def direct_hits(
+    sources: Sources,
+    db: Connection,
+    question: Question,
+    query: np.ndarray,
+    request: SearchRequest,
+) -> Direct:
+    """Return what a search finds before it ranks: the hits of both arms."""
+    return _direct(sources, db, question, query, _filter(db, request))
+
+
 def _filter(db: Connection, request: SearchRequest) -> _Filter:
     if request.kind and request.kind not in FRAGMENT_KINDS:
         msg = f"'{request.kind}' is no kind of fragment."
@@ -119,9 +131,7 @@ def _direct(
 ) -> Direct:
     """Return the visible hits of both arms, best first by both together."""
     weights = [float(w) for w in sources.settings.search_fts_weights.split(",")]
-    found = keywords.search(
-        db, "fragment_words", question.match, limit=POOL, weights=weights
-    )
+    found = keywords.search(db, "fragment_words", question.match(), limit=POOL, weights=weights)
     by_keyword = dict(found)
     ns, scores = sources.nearest(query, POOL, where=wanted.where())
     by_vector = dict(zip(ns.tolist(), scores.tolist(), strict=True))
@@ -144,11 +154,11 @@ def _visible(db: Connection, ns: Sequence[int], wanted: _Filter) -> set[int]:
         return set()
     rows = db.rows(
         f"SELECT f.n FROM fragments f JOIN items i ON i.n = f.n"
-        f" WHERE {fragments.VISIBLE_FRAGMENT} AND {fragments.among('f.n', 'ns')}"
+        f" WHERE {fragments.VISIBLE_FRAGMENT} AND {among('f.n', 'ns')}"
         " AND (:kind = '' OR f.kind = :kind) AND (:origin = '' OR f.origin = :origin)"
         " AND (:since IS NULL OR i.created_at >= :since)"
         " AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n)",
-        ns=fragments.numbers(ns),
+        ns=numbers(ns),
         kind=wanted.kind,
         origin=wanted.origin,
         since=None if wanted.since is None else clock.to_us(wanted.since),
@@ -269,7 +279,7 @@ def _deep_hits(
         if int(found.ns[place]) in visible
     ]
     order = _with_best_direct(order, found.ns, int(direct.ns[0]))
-    order = _with_discoveries(order, found.ns, set(direct.ns[:limit].tolist()), limit)
+    order = _with_discoveries(order, found.ns, set(direct.ns[: deep.SEEDS].tolist()), limit)
     matrix = model.matrix(found.features)
     chosen = fragments.by_number(db, [int(found.ns[place]) for place in order])
     hits = []
@@ -279,7 +289,7 @@ def _deep_hits(
             Signal(name, float(value), float(value * weight))
             for name, value, weight in zip(model.names, matrix[place], model.weights, strict=True)
         )
-        path = ()
+        path: tuple[str, ...] = ()
         if n not in direct.ns[:limit] and n in found.via:
             path = _path(db, found.via[n], n)
         hits.append(_hit(db, chosen[n], n, float(scores[place]), signals, path))
@@ -308,7 +318,8 @@ def find_deep(
     sources: Sources, db: Connection, question: Question, query: np.ndarray, direct: Direct
 ) -> deep.Found:
     """Walk the graph from the direct hits and describe what was found."""
-    names = [*entities.names(question.text), *entities.phrases(question.text)]
+    head = question.text[:600]
+    names = [*entities.names(head), *entities.phrases(head)]
     titled = mentions.titled(db, names, most_each=deep.TITLED)
     seeds = deep.choose_seeds(direct, titled)
     count = items.count_by_type(db)["fragment"]

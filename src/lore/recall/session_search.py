@@ -13,7 +13,7 @@ from lore.recall.pool import Bounds
 from lore.recall.question import Question, parse
 from lore.recall.ranking import Ranked, rank
 from lore.recall.sources import Numbers, Sources
-from lore.records import SessionHit
+from lore.records import Session, SessionHit
 from lore.store import keywords, session_figures, sessions
 from lore.store.db import Connection
 
@@ -21,6 +21,9 @@ _BEST = 3
 _FAINTEST = -8.0
 _HOURS = (3, 24, 168)
 """How fast a session grows old, three times: by hours, days and weeks."""
+
+_WIDE = 10_000
+"""Tokens that the best messages of one session may have."""
 
 CONSIDERED = 120
 
@@ -45,9 +48,16 @@ def find_sessions(
             return []
         scores = fusion.load_model("sessions").score(described)
         order = fusion.best_first(scores, ns.tolist())[:limit]
-        found = sessions.by_number(db, ns[order])
+        found = sessions.by_number(db, ns[order].tolist())
         return [
-            _hit(db, question, ranked, found[int(ns[place])], int(ns[place]), float(scores[place]))
+            _hit(
+                db,
+                question,
+                ranked,
+                found[int(ns[place])],
+                int(ns[place]),
+                float(scores[place]),
+            )
             for place in order
         ]
 
@@ -56,7 +66,7 @@ def _hit(
     db: Connection,
     question: Question,
     ranked: Ranked,
-    session: sessions.Session,
+    session: Session,
     n: int,
     score: float,
 ) -> SessionHit:
@@ -66,9 +76,7 @@ def _hit(
         question,
         ranked,
         inside[:_BEST],
-        limit=_BEST,
-        budget_tokens=10_000,
-        fewest=1,
+        limits=presenting.Limits(_BEST, _WIDE),
         explain=False,
     )
     title = session.title or (best.hits[0].text.splitlines()[0][:100] if best.hits else "")
@@ -80,9 +88,7 @@ def describe(
 ) -> tuple[Numbers, dict[str, Floats]]:
     """Return the sessions worth a look, with their features."""
     in_files = dict(
-        keywords.search(
-            db, "session_words", question.match(), limit=CONSIDERED, weights=(2.0, 1.0)
-        )
+        keywords.search(db, "session_words", question.match(), limit=CONSIDERED, weights=(2.0, 1.0))
     )
     by_terms = session_figures.term_scores(db, question.terms)
     pool_sessions = ranked.pool.rows.sessions
@@ -123,11 +129,12 @@ def _best_three(keyword: Floats, places: Numbers, count: int) -> Floats:
         if filled[place] < _BEST:
             best[place, filled[place]] = keyword[row]
             filled[place] += 1
-    return best.mean(axis=1)
+    mean: Floats = best.mean(axis=1)
+    return mean
 
 
 def _recency(started_us: Floats, now: datetime) -> dict[str, Floats]:
-    """How recent a session is as seen from the question; one that began later cannot be meant."""
+    """How recent a session is; one that began after the question can hardly be meant."""
     hours = (clock.to_us(now) - started_us) / 3.6e9
     later = hours < -timedelta(minutes=6).total_seconds() / 3600
     found = {

@@ -19,6 +19,9 @@ from lore.store.vector_index import VectorIndex, Where
 
 _REMEMBERED_QUERIES = 128
 
+_RESCORED = 48
+"""The nearest are ranked by their float vectors, the rest by the index's own."""
+
 Numbers = NDArray[np.int64]
 Scores = NDArray[np.float32]
 
@@ -26,10 +29,13 @@ Scores = NDArray[np.float32]
 class Sources:
     """The database, the embedder and the vector index of one memory, opened when needed."""
 
-    def __init__(self, database: Database, embedder: Embedder, settings: Settings) -> None:
+    def __init__(
+        self, database: Database, embedder: Embedder, settings: Settings, *, owns_embedder: bool
+    ) -> None:
         self.database = database
         self.embedder = embedder
         self.settings = settings
+        self._owns_embedder = owns_embedder
         self._index: VectorIndex | None = None
         self._embedder_n: int | None = None
         self._queries: OrderedDict[str, Scores] = OrderedDict()
@@ -81,9 +87,8 @@ class Sources:
         index = self.vector_index()
         with self.database.read() as db:
             vectors.feed(db, index, embedder_n, dimension)
-            return index.search(
-                query, k, where=where, exact=lambda ns: vectors.load(db, ns, dimension)
-            )
+            ns, scores = index.search(query, k, where=where)
+            return _rescored(query, ns, scores, vectors.load(db, ns[:_RESCORED], dimension))
 
     def cosines(self, query: Scores, ns: Numbers) -> NDArray[np.float64]:
         """Return how near items are to a question's vector, to the precision of the index."""
@@ -119,15 +124,26 @@ class Sources:
             self.database.submit(lambda db: retrievals.log(db, entry))
 
     def close(self) -> None:
-        """Close the index and the embedder."""
+        """Close the index, and the embedder unless the caller brought it."""
         with self._lock:
             if self._index is not None:
                 self._index.close()
                 self._index = None
-        self.embedder.close()
+        if self._owns_embedder:
+            self.embedder.close()
 
     def _known_embedder(self) -> int | None:
         if self._embedder_n is None:
             with self.database.read() as db:
                 self._embedder_n = vectors.find_embedder(db, self.embedder.identity)
         return self._embedder_n
+
+
+def _rescored(query: Scores, ns: Numbers, scores: Scores, exact: Scores) -> tuple[Numbers, Scores]:
+    """Rank the first few by their float vectors; one that is gone from the store drops out."""
+    count = len(exact)
+    there = exact.any(axis=1)
+    near = exact @ query
+    order = np.argsort(-near[there], kind="stable")
+    best = ns[:count][there][order]
+    return np.concatenate([best, ns[count:]]), np.concatenate([near[there][order], scores[count:]])

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 import orjson
 
 from lore import clock
+from lore.store.packing import moment, unpack_json
 from lore.store.sqlite import Connection
 
 Verb = Literal["store", "update", "delete", "link", "supersede"]
@@ -47,7 +48,7 @@ def find_last(db: Connection, *, fragment_n: int | None = None) -> Action | None
     if row is None:
         return None
     n, at, verb, fragment, before = row
-    return Action(n, clock.from_us(at), verb, fragment, orjson.loads(before))
+    return Action(n, moment(at), verb, fragment, unpack_json(before))
 
 
 def mark_undone(db: Connection, n: int) -> None:

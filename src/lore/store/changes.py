@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
 from lore import clock
 from lore.records import Change
 from lore.store.items import type_name
+from lore.store.packing import moment
 from lore.store.sqlite import Connection
 
 Action = Literal["add", "change", "delete", "forget"]
@@ -23,28 +25,56 @@ def log(db: Connection, action: Action, ns: Sequence[int], at: datetime) -> None
     )
 
 
-def bury(db: Connection, ids: Sequence[str], at: datetime) -> None:
-    """Leave a tombstone for each id, so that a later sync does not bring it back."""
+def bury(
+    db: Connection,
+    ids: Sequence[str],
+    at: datetime,
+    *,
+    sources: Mapping[str, str] | None = None,
+) -> int:
+    """Leave a tombstone for each id, so that nothing brings it back; count the new ones.
+
+    `sources` gives the digest of where an id came from, by which it is known when it is
+    captured once more.
+    """
     us = clock.to_us(at)
-    for id_ in ids:
+    fresh = [id_ for id_ in dict.fromkeys(ids) if id_ not in buried(db, [id_])]
+    for id_ in fresh:
         seq = db.value(
             "INSERT INTO changes (at, action, item_n) VALUES (:at, 'forget', 0) RETURNING seq",
             at=us,
         )
         db.run(
-            "INSERT INTO tombstones (id, at, seq) VALUES (:id, :at, :seq)"
-            " ON CONFLICT (id) DO NOTHING",
+            "INSERT INTO tombstones (id, at, seq, source) VALUES (:id, :at, :seq, :source)",
             id=id_,
             at=us,
             seq=seq,
+            source=(sources or {}).get(id_, ""),
         )
+    return len(fresh)
+
+
+def source_of(agent: str, external_id: str, key: str) -> str:
+    """Return the digest by which a message is known again after it was forgotten."""
+    return hashlib.sha256(f"{agent}\0{external_id}\0{key}".encode()).hexdigest()[:32]
+
+
+def find_buried_source(db: Connection, source: str) -> str | None:
+    """Return the id of the forgotten message that came from here, if there was one."""
+    found = db.value(
+        "SELECT id FROM tombstones WHERE source = :source AND source <> ''", source=source
+    )
+    return None if found is None else str(found)
 
 
 def buried(db: Connection, ids: Sequence[str]) -> set[str]:
     """Return those of the ids that have been forgotten."""
-    return {
-        id_ for id_ in ids if db.find("SELECT 1 FROM tombstones WHERE id = :id", id=id_)
-    }
+    return {id_ for id_ in ids if db.find("SELECT 1 FROM tombstones WHERE id = :id", id=id_)}
+
+
+def tombstones(db: Connection) -> dict[str, str]:
+    """Return all that was forgotten: ids, each with the digest of its source."""
+    return dict(db.rows("SELECT id, source FROM tombstones"))
 
 
 def since(db: Connection, seq: int, *, limit: int = 1_000) -> list[Change]:
@@ -58,6 +88,6 @@ def since(db: Connection, seq: int, *, limit: int = 1_000) -> list[Change]:
         limit=limit,
     )
     return [
-        Change(n, clock.from_us(at), action, type_name(type_) if type_ else "tombstone", id_)
+        Change(n, moment(at), action, type_name(type_) if type_ else "tombstone", id_)
         for n, at, action, type_, id_ in rows
     ]

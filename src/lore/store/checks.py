@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lore.errors import StoreDamaged
 from lore.store import keywords, sqlite
 from lore.store.sqlite import Connection
 
@@ -18,13 +19,12 @@ class Finding:
 
 def integrity(db: Connection) -> list[Finding]:
     """Look for damage in the file and for rows that belong to nothing."""
-    return [Finding(line, fixable=False) for line in sqlite.damage(db)] + [
-        Finding(f"{count} {what}", fixable=False)
-        for what, count in (
-            (what, db.value(f"SELECT count(*) FROM {query}")) for what, query in _ORPHANS
-        )
-        if count
-    ]
+    found = [Finding(line, fixable=False) for line in sqlite.damage(db.path)]
+    try:
+        counts = [(what, db.value(f"SELECT count(*) FROM {query}")) for what, query in _ORPHANS]
+    except StoreDamaged as error:
+        return found or [Finding(str(error), fixable=False)]
+    return found + [Finding(f"{count} {what}", fixable=False) for what, count in counts if count]
 
 
 _ORPHANS = (
@@ -49,7 +49,15 @@ _ORPHANS = (
 
 def keyword_agreement(db: Connection) -> list[Finding]:
     """Compare the keyword index with the items that should be in it."""
-    findings = [Finding(line, fixable=True) for line in keywords.damage(db)] if not db.read_only else []
+    found = [] if db.read_only else keywords.damage(db)
+    try:
+        found += _disagreements(db)
+    except StoreDamaged as error:
+        found.append(str(error))
+    return [Finding(line, fixable=True) for line in found]
+
+
+def _disagreements(db: Connection) -> list[str]:
     missing = sum(
         db.value(
             f"SELECT count(*) FROM {table} t WHERE {condition} t.n NOT IN ("
@@ -62,18 +70,21 @@ def keyword_agreement(db: Connection) -> list[Finding]:
         "SELECT count(*) FROM (SELECT id FROM message_words_docsize UNION ALL"
         " SELECT id FROM long_words_docsize UNION ALL SELECT id FROM fragment_words_docsize)"
         " WHERE id NOT IN (SELECT n FROM items)"
+    ) + db.value(
+        "SELECT count(*) FROM session_words_docsize WHERE id NOT IN (SELECT n FROM sessions)"
     )
-    if missing:
-        findings.append(Finding(f"{missing} items missing from the keyword index", fixable=True))
-    if stray:
-        findings.append(Finding(f"{stray} stray entries in the keyword index", fixable=True))
-    return findings
+    lines = (
+        (missing, "missing from the keyword index"),
+        (stray, "in the keyword index that are not here"),
+    )
+    return [f"{count} items {what}" for count, what in lines if count]
 
 
 _INDEXED = (
     ("messages", "t.traits & 1 = 0 AND", ("message_words", "long_words")),
     ("distillations", "", ("long_words",)),
     ("fragments", "", ("fragment_words",)),
+    ("sessions", "(t.title <> '' OR t.files <> '') AND", ("session_words",)),
 )
 
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from lore import clock
 from lore.errors import StoreDamaged, StoreError, StoreReadOnly
-from lore.store import migrations, sqlite
+from lore.store import copying, migrations, sqlite, writing
 from lore.store.sqlite import Connection
+from lore.store.writing import Write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
+    from pathlib import Path
 
 __all__ = ["Connection", "Database", "open_database"]
 
@@ -28,16 +29,10 @@ _GROUP = 256
 
 _CLOSE_S = 30.0
 
+_IDLE_READERS = 8
+"""Connections kept open for the next reader."""
+
 log = logging.getLogger("lore.store")
-
-
-@dataclass(slots=True)
-class _Write:
-    work: Callable[[Connection], Any]
-    key: str
-    future: Future[Any] = field(default_factory=Future)
-    result: Any = None
-    error: BaseException | None = None
 
 
 class Database:
@@ -56,30 +51,50 @@ class Database:
         self.now = now
         self._busy_timeout_s = busy_timeout_s
         self._local = threading.local()
-        self._readers: list[Connection] = []
+        self._idle: list[Connection] = []
         self._lock = threading.Lock()
-        self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Write | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
         self._closed = False
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Give this thread's connection; what is read inside belongs to one moment."""
-        connection: Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._connect()
-            self._local.connection = connection
-            with self._lock:
-                self._readers.append(connection)
-        if connection.raw.in_transaction:
-            yield connection
+        """Give a connection of this thread's own; what is read inside belongs to one moment."""
+        inner: Connection | None = getattr(self._local, "connection", None)
+        if inner is not None:
+            yield inner
             return
-        connection.rows("BEGIN")
+        connection = self._take_reader()
         try:
+            connection.rows("BEGIN")
+            self._local.connection = connection
             yield connection
         finally:
-            with suppress(StoreError):
+            self._local.connection = None
+            self._give_back(connection)
+
+    def _take_reader(self) -> Connection:
+        with self._lock:
+            self._require_open()
+            if self._idle:
+                return self._idle.pop()
+        return self._connect()
+
+    def _give_back(self, connection: Connection) -> None:
+        """Keep a connection for the next reader, unless there are enough or it failed."""
+        with suppress(StoreError):
+            if connection.raw.in_transaction:
                 connection.rows("COMMIT")
+            with self._lock:
+                if not self._closed and len(self._idle) < _IDLE_READERS:
+                    self._idle.append(connection)
+                    return
+        _drop(connection)
+
+    def _require_open(self) -> None:
+        if self._closed:
+            msg = "The memory is closed."
+            raise StoreError(msg)
 
     def write(self, work: Callable[[Connection], T], *, key: str = "") -> T:
         """Run `work` in a write transaction and return its result once it is durable.
@@ -95,10 +110,11 @@ class Database:
         if self.read_only:
             msg = f"{self.path} is open for reading only."
             raise StoreReadOnly(msg, hint="'lore doctor' says why.")
-        write = _Write(work, key)
+        write = Write(work, key)
         with self._lock:
-            if self._closed:
-                msg = "The memory is closed."
+            self._require_open()
+            if self._writer is threading.current_thread():
+                msg = "A write cannot wait for another write."
                 raise StoreError(msg)
             if self._writer is None:
                 self._writer = threading.Thread(
@@ -109,17 +125,22 @@ class Database:
         return write.future
 
     def checkpoint(self) -> None:
-        """Fold the log into the database and leave no trace of deleted rows in either."""
+        """Fold the log into the database file."""
+        with self._own_connection() as connection:
+            sqlite.empty_log(connection)
+
+    def erase_traces(self) -> None:
+        """Leave no trace of deleted rows in the file and its log; writes the file anew."""
         with self._own_connection() as connection:
             sqlite.erase_traces(connection)
 
     def copy_to(self, target: Path) -> None:
         """Write a consistent copy to a file while others go on reading and writing."""
         with self._own_connection() as connection:
-            sqlite.copy_database(connection, target)
+            copying.copy_database(connection, target)
 
     def close(self) -> None:
-        """Finish what is queued and close every connection."""
+        """Finish what is queued and close every connection; those in use close after it."""
         with self._lock:
             if self._closed:
                 return
@@ -129,9 +150,9 @@ class Database:
             self._queue.put(None)
             writer.join(_CLOSE_S)
         with self._lock:
-            for connection in self._readers:
-                connection.close()
-            self._readers.clear()
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            _drop(connection)
 
     def _connect(self) -> Connection:
         return sqlite.open_connection(
@@ -153,99 +174,56 @@ class Database:
             if group:
                 try:
                     connection = connection or self._connect()
-                    self._run_group(connection, group)
+                    writing.run_group(connection, group, self.now)
                 except StoreError as error:
-                    for write in group:
-                        write.error = write.error or error
-                    connection = _drop(connection)
-                self._deliver(group)
+                    writing.fail_group(group, error)
+                    _drop(connection)
+                    connection = None
+                for write in group:
+                    write.deliver()
             if last:
                 _drop(connection)
                 return
 
-    def _next_group(self) -> tuple[list[_Write], bool]:
+    def _next_group(self) -> tuple[list[Write], bool]:
         """Wait for a write and take those that queued up behind it; True at the end."""
-        group: list[_Write] = []
-        first = self._queue.get()
-        if first is None:
-            return group, True
-        group.append(first)
-        while len(group) < _GROUP:
+        group: list[Write] = []
+        following = self._queue.get()
+        while following is not None:
+            if following.future.set_running_or_notify_cancel():
+                group.append(following)
+            if len(group) >= _GROUP:
+                return group, False
             try:
                 following = self._queue.get_nowait()
             except queue.Empty:
-                break
-            if following is None:
-                return group, True
-            group.append(following)
-        return group, False
-
-    def _run_group(self, connection: Connection, group: list[_Write]) -> None:
-        connection.rows("BEGIN IMMEDIATE")
-        try:
-            for write in group:
-                self._run_one(connection, write)
-            connection.rows("COMMIT")
-        finally:
-            if connection.raw.in_transaction:
-                with suppress(StoreError):
-                    connection.rows("ROLLBACK")
-
-    def _run_one(self, connection: Connection, write: _Write) -> None:
-        """Run one write in its own savepoint, so that its failure is its own."""
-        if write.key:
-            seen = connection.find("SELECT result FROM receipts WHERE key = :key", key=write.key)
-            if seen:
-                write.result = json.loads(seen[0])
-                return
-        connection.rows("SAVEPOINT one")
-        try:
-            write.result = write.work(connection)
-            if write.key:
-                connection.run(
-                    "INSERT INTO receipts (key, result, at) VALUES (:key, :result, :at)",
-                    key=write.key,
-                    result=json.dumps(write.result),
-                    at=clock.to_us(self.now()),
-                )
-            connection.rows("RELEASE one")
-        except Exception as error:  # noqa: BLE001 - handed to the caller, who is waiting for it
-            write.error = error
-            if not connection.raw.in_transaction:
-                raise StoreError(str(error)) from error
-            connection.rows("ROLLBACK TO one")
-            connection.rows("RELEASE one")
-
-    def _deliver(self, group: list[_Write]) -> None:
-        for write in group:
-            if write.error is not None:
-                write.future.set_exception(write.error)
-            else:
-                write.future.set_result(write.result)
+                return group, False
+        return group, True
 
 
 def open_database(
     path: Path,
     *,
     busy_timeout_s: float,
-    backups: Path,
+    backups: Path | None,
     read_only: bool = False,
     now: clock.Clock = clock.now,
 ) -> Database:
-    """Open (or make) a database and bring its schema up to date.
+    """Open (or make) a database and bring its schema up to date, after a copy to `backups`.
 
-    A damaged file is opened for reading only, so that what is left can be saved.
+    A damaged file is opened for reading only, so that what is left can be saved. A file that
+    is not Lore's, or of a newer Lore, is not touched.
     """
     if not read_only:
-        _make_folder(path.parent)
+        sqlite.make_folder(path.parent)
         read_only = _cannot_write(path)
     database = Database(path, busy_timeout_s=busy_timeout_s, read_only=read_only, now=now)
     try:
-        if read_only:
-            with database.read() as connection:
-                migrations.check(connection)
-        else:
+        if read_only or _has_content(path):
+            _check_schema(path, busy_timeout_s)
+        if not read_only:
             migrations.migrate(database, backups)
+            _warn_if_shared(path)
     except StoreDamaged:
         database.close()
         if read_only:
@@ -260,12 +238,27 @@ def open_database(
     return database
 
 
-def _make_folder(folder: Path) -> None:
+def _has_content(path: Path) -> bool:
+    """Tell whether there is a file with something in it; one of no bytes is like none."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        msg = f"The folder {folder} cannot be made: {error.strerror}."
-        raise StoreReadOnly(msg, hint="LORE_HOME names another place.") from error
+        return path.stat().st_size > 0
+    except OSError:
+        return False
+
+
+def _check_schema(path: Path, busy_timeout_s: float) -> None:
+    """Refuse a file that this Lore must not touch, before anything is changed in it."""
+    connection = sqlite.open_connection(path, busy_timeout_s=busy_timeout_s, read_only=True)
+    try:
+        migrations.check(connection)
+    finally:
+        _drop(connection)
+
+
+def _warn_if_shared(path: Path) -> None:
+    shared = sqlite.shared_file_system(path)
+    if shared:
+        log.warning("shared file system, slower journal", extra={"file_system": shared})
 
 
 def _cannot_write(path: Path) -> bool:

@@ -9,6 +9,7 @@ from lore import clock
 from lore.records import Distillation
 from lore.store import changes, items, keywords
 from lore.store.items import NewItem
+from lore.store.packing import moment
 from lore.store.sqlite import Connection, Row, among, numbers
 from lore.text import tokens
 
@@ -19,15 +20,14 @@ _COLUMNS = (
 _FROM = "FROM distillations d JOIN items i ON i.n = d.n JOIN sessions s ON s.n = d.session_n"
 
 
-def add(
-    db: Connection, session_n: int, distillation: Distillation, *, now: datetime
-) -> int:
+def add(db: Connection, session_n: int, distillation: Distillation, *, now: datetime) -> int:
     """Store a distillation of a session and make it findable."""
     project_n = db.value("SELECT project_n FROM sessions WHERE n = :n", n=session_n)
     at = clock.to_us(distillation.created_at)
     size = tokens.count(distillation.text)
     n = items.add(
-        db, NewItem(distillation.id, "distillation", project_n, session_n, at, size, embeds=True)
+        db,
+        NewItem(distillation.id, "distillation", project_n, session_n, at, size, embeds=True),
     )
     db.run(
         "INSERT INTO distillations (n, session_n, generation, text, from_message, to_message,"
@@ -51,20 +51,20 @@ def by_number(db: Connection, ns: Sequence[int]) -> dict[int, Distillation]:
     """Return distillations by number."""
     if not len(ns):
         return {}
-    rows = db.rows(
-        f"SELECT d.n, {_COLUMNS} {_FROM} WHERE {among('d.n', 'ns')}", ns=numbers(ns)
-    )
+    rows = db.rows(f"SELECT d.n, {_COLUMNS} {_FROM} WHERE {among('d.n', 'ns')}", ns=numbers(ns))
     return {row[0]: _distillation(row[1:]) for row in rows}
 
 
 def of_session(db: Connection, session_n: int) -> list[Distillation]:
     """Return the distillations of a session, oldest first."""
     rows = db.rows(
-        f"SELECT {_COLUMNS} {_FROM} WHERE d.session_n = :n ORDER BY i.created_at, d.n", n=session_n
+        f"SELECT {_COLUMNS} {_FROM} WHERE d.session_n = :n ORDER BY i.created_at, d.n",
+        n=session_n,
     )
     return [_distillation(row) for row in rows]
 
 
 def _distillation(row: Row) -> Distillation:
-    *head, archived, created_at = row
-    return Distillation(*head, bool(archived), clock.from_us(created_at))
+    values = dict(zip(Distillation.__dataclass_fields__, row, strict=True))
+    values |= {"archived": bool(row[8]), "created_at": moment(row[9])}
+    return Distillation(**values)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
-
-import orjson
 
 from lore import clock
 from lore.errors import InvalidInput
 from lore.records import Distillation
-from lore.store import changes, distillations, fragments, keywords
-from lore.store.packing import unpack_parts
+from lore.store import changes, distillations, forgetting, fragments, keywords
+from lore.store.packing import unpack_json, unpack_parts
 from lore.store.sqlite import Connection
 from lore.text.entities import Mention
 
@@ -37,16 +35,48 @@ def everything(db: Connection) -> Iterator[Line]:
     yield from _messages(db)
     yield from _distillations(db)
     yield from _fragments(db)
-    for id_, at in db.rows("SELECT id, at FROM tombstones ORDER BY seq"):
-        yield {"record": "tombstone", "id": id_, "at": at}
+    for record, (names, sql) in _BESIDE.items():
+        for row in db.rows(sql):
+            yield {"record": record, **dict(zip(names, row, strict=True))}
+
+
+_BESIDE = {
+    "watermark": (
+        ("source", "session_id", "position", "fingerprint", "updated_at"),
+        "SELECT w.source, s.id, w.position, w.fingerprint, w.updated_at FROM watermarks w"
+        " LEFT JOIN sessions s ON s.n = w.session_n ORDER BY w.source",
+    ),
+    "staged_turn": (
+        ("session_id", "key", "body", "created_at"),
+        "SELECT s.id, t.key, t.body, t.created_at FROM staged_turns t"
+        " JOIN sessions s ON s.n = t.session_n ORDER BY t.n",
+    ),
+    "session_state": (
+        ("session_id", "name", "value", "updated_at"),
+        "SELECT s.id, t.name, t.value, t.updated_at FROM session_states t"
+        " JOIN sessions s ON s.n = t.session_n ORDER BY t.session_n, t.name",
+    ),
+    "spend": (
+        ("key", "at", "session_id", "project_id", "purpose", "model", "usage", "usd"),
+        "SELECT e.key, e.at, s.id, p.id, e.purpose, e.model, e.usage, e.usd FROM spend e"
+        " LEFT JOIN sessions s ON s.n = e.session_n LEFT JOIN projects p ON p.n = e.project_n"
+        " ORDER BY e.n",
+    ),
+    "tombstone": (
+        ("id", "at", "source"),
+        "SELECT id, at, source FROM tombstones ORDER BY seq",
+    ),
+}
+"""What is kept beside the items, in an order in which it can be read back."""
 
 
 def _sessions(db: Connection) -> Iterator[Line]:
-    names = ("id", "external_id", "project_id", "agent", "title", "files", "branch", "parent_id",
-             "started_at", "last_message_at", "state")  # fmt: skip
+    names = ("id", "external_id", "project_id", "agent", "title", "files", "branch",
+             "parent_id", "started_at", "last_message_at", "state")  # fmt: skip
     rows = db.rows(
-        "SELECT s.id, s.external_id, p.id, s.agent, s.title, s.files, s.branch, parent.id, s.started_at,"
-        " s.last_message_at, s.state FROM sessions s LEFT JOIN projects p ON p.n = s.project_n"
+        "SELECT s.id, s.external_id, p.id, s.agent, s.title, s.files, s.branch, parent.id,"
+        " s.started_at, s.last_message_at, s.state FROM sessions s"
+        " LEFT JOIN projects p ON p.n = s.project_n"
         " LEFT JOIN sessions parent ON parent.n = s.parent_n ORDER BY s.n"
     )
     for row in rows:
@@ -80,7 +110,7 @@ def _messages(db: Connection) -> Iterator[Line]:
             "parts": [_part(part) for part in unpack_parts(parts)],
             "origin": origin,
             "model": model,
-            "usage": orjson.loads(usage) if usage else {},
+            "usage": unpack_json(usage) if usage else {},
             "created_at": at,
         }
 
@@ -118,7 +148,7 @@ def _fragments(db: Connection) -> Iterator[Line]:
     ):
         line = {"record": "fragment", **dict(zip(names, row[1:], strict=True))}
         for name in ("payload", "source_messages", "metadata"):
-            line[name] = orjson.loads(line[name])
+            line[name] = unpack_json(line[name])
         yield line
     for id_, version, content, summary, at, reason in db.rows(
         "SELECT i.id, v.version, v.content, v.summary, v.changed_at, v.reason"
@@ -141,50 +171,82 @@ def has_item(db: Connection, id_: str) -> bool:
 
 
 def _number(db: Connection, table: str, id_: str | None) -> int | None:
+    """Return the number of what an import refers to; None if there is none or no more."""
     if id_ is None:
         return None
     n = db.value(f"SELECT n FROM {table} WHERE id = :id", id=id_)
-    if n is None:
+    if n is None and table in _ALIASED:
+        n = db.value(f"SELECT {_ALIASED[table]} FROM aliases WHERE id = :id", id=id_)
+    if n is None and not changes.buried(db, [id_]):
         msg = f"'{id_}' is referred to, but the import has not brought it."
         raise InvalidInput(msg)
-    return int(n)
+    return None if n is None else int(n)
+
+
+_ALIASED = {"projects": "project_n", "sessions": "session_n"}
 
 
 def session_number(db: Connection, id_: str) -> int:
     """Return the number of a session that was imported before."""
     n = _number(db, "sessions", id_)
-    assert n is not None
+    if n is None:
+        msg = f"Session '{id_}' was forgotten, but the import has more of it."
+        raise InvalidInput(msg)
     return n
 
 
 def add_project(db: Connection, line: Line, _now: datetime) -> bool:
-    """Bring a project in, unless it is here."""
-    return bool(
-        db.run(
-            "INSERT INTO projects (id, path, remote, name, created_at)"
-            " VALUES (:id, :path, :remote, :name, :created_at) ON CONFLICT DO NOTHING",
-            **_fields(line, "id", "path", "remote", "name", "created_at"),
-        )
+    """Bring a project in; one that is here under another id takes what belongs to it."""
+    known = db.find(
+        "SELECT n, id FROM projects WHERE id = :id OR path = :path ORDER BY id <> :id",
+        **_fields(line, "id", "path"),
     )
+    if known:
+        _alias(db, "project_n", line["id"], *known)
+        return False
+    db.run(
+        "INSERT INTO projects (id, path, remote, name, created_at)"
+        " VALUES (:id, :path, :remote, :name, :created_at)",
+        **_fields(line, "id", "path", "remote", "name", "created_at"),
+    )
+    return True
 
 
 def add_session(db: Connection, line: Line, _now: datetime) -> bool:
-    """Bring a session in, unless it is here."""
+    """Bring a session in; one that is here under another id takes what belongs to it."""
+    known = db.find(
+        "SELECT n, id FROM sessions WHERE id = :id"
+        " OR (agent = :agent AND external_id = :external_id) ORDER BY id <> :id",
+        **_fields(line, "id", "agent", "external_id"),
+    )
+    if known:
+        _alias(db, "session_n", line["id"], *known)
+        return False
     names = ("id", "external_id", "agent", "title", "files", "branch", "started_at",
              "last_message_at", "state")  # fmt: skip
     n = db.value(
-        "INSERT INTO sessions (id, external_id, project_n, agent, title, files, branch, parent_n,"
-        " started_at, last_message_at, state) VALUES (:id, :external_id, :project_n, :agent,"
+        "INSERT INTO sessions (id, external_id, project_n, agent, title, files, branch,"
+        " parent_n, started_at, last_message_at, state)"
+        " VALUES (:id, :external_id, :project_n, :agent,"
         " :title, :files, :branch, :parent_n, :started_at, :last_message_at, :state)"
-        " ON CONFLICT DO NOTHING RETURNING n",
+        " RETURNING n",
         project_n=_number(db, "projects", line["project_id"]),
         parent_n=_number(db, "sessions", line["parent_id"]),
         **_fields(line, *names),
     )
-    if n is None:
-        return False
     keywords.index_session(db, n)
     return True
+
+
+def _alias(db: Connection, column: str, id_: str, n: int, own_id: str) -> None:
+    """Remember that another memory has a record of ours under another id."""
+    if id_ != own_id:
+        db.run(
+            f"INSERT INTO aliases (id, {column}) VALUES (:id, :n)"
+            f" ON CONFLICT (id) DO UPDATE SET {column} = excluded.{column}",
+            id=id_,
+            n=n,
+        )
 
 
 def add_distillation(db: Connection, line: Line, now: datetime) -> bool:
@@ -224,44 +286,126 @@ def add_fragment(db: Connection, line: Line, mentioned: Sequence[Mention], now: 
         ),
         now=now,
     )
+    state = _fields(line, *_FRAGMENT_STATE)
+    if state["superseded_by"] and changes.buried(db, [state["superseded_by"]]):
+        state |= {"superseded_by": None, "valid_to": None}
     assignments = ", ".join(f"{name} = :{name}" for name in _FRAGMENT_STATE)
     db.run(
-        f"UPDATE fragments SET {assignments} WHERE n = :n", n=n, **_fields(line, *_FRAGMENT_STATE)
+        f"UPDATE fragments SET {assignments} WHERE n = :n",
+        n=n,
+        **state,
     )
 
 
 def add_version(db: Connection, line: Line, _now: datetime) -> bool:
-    """Bring a former version of a fragment in, unless it is here."""
+    """Bring a former version of a fragment in, unless it is here or was forgotten."""
+    n = _number(db, "items", line["fragment_id"])
+    if n is None:
+        return False
     return bool(
         db.run(
             "INSERT INTO fragment_versions (fragment_n, version, content, summary, changed_at,"
             " reason) VALUES (:n, :version, :content, :summary, :changed_at, :reason)"
             " ON CONFLICT DO NOTHING",
-            n=_number(db, "items", line["fragment_id"]),
+            n=n,
             **_fields(line, "version", "content", "summary", "changed_at", "reason"),
         )
     )
 
 
 def add_edge(db: Connection, line: Line, _now: datetime) -> bool:
-    """Bring an edge in, unless it is here."""
+    """Bring an edge in, unless it is here or one of its ends was forgotten."""
+    source_n = _number(db, "items", line["source"])
+    target_n = _number(db, "items", line["target"])
+    if source_n is None or target_n is None:
+        return False
     return bool(
         db.run(
             "INSERT INTO edges (source_n, target_n, kind, weight, note, created_at)"
             " VALUES (:source_n, :target_n, :kind, :weight, :note, :created_at)"
             " ON CONFLICT DO NOTHING",
-            source_n=_number(db, "items", line["source"]),
-            target_n=_number(db, "items", line["target"]),
+            source_n=source_n,
+            target_n=target_n,
             **_fields(line, "kind", "weight", "note", "created_at"),
         )
     )
 
 
-def add_tombstone(db: Connection, line: Line, _now: datetime) -> bool:
-    """Remember that something was forgotten elsewhere."""
-    changes.bury(db, [line["id"]], clock.from_us(line["at"]))
+def add_watermark(db: Connection, line: Line, _now: datetime) -> bool:
+    """Bring a watermark in, unless the source is known here."""
+    return bool(
+        db.run(
+            "INSERT INTO watermarks (source, session_n, position, fingerprint, updated_at)"
+            " VALUES (:source, :session_n, :position, :fingerprint, :updated_at)"
+            " ON CONFLICT DO NOTHING",
+            session_n=_number(db, "sessions", line["session_id"]),
+            **_fields(line, "source", "position", "fingerprint", "updated_at"),
+        )
+    )
+
+
+def add_staged_turn(db: Connection, line: Line, _now: datetime) -> bool:
+    """Bring a staged turn in, unless it is here or its session was forgotten."""
+    return _add_of_session(db, "staged_turns", line, "key", "body", "created_at")
+
+
+def add_session_state(db: Connection, line: Line, _now: datetime) -> bool:
+    """Bring a value of a session in, unless it has one or was forgotten."""
+    return _add_of_session(db, "session_states", line, "name", "value", "updated_at")
+
+
+def _add_of_session(db: Connection, table: str, line: Line, *names: str) -> bool:
+    n = _number(db, "sessions", line["session_id"])
+    if n is None:
+        return False
+    values = ", ".join(f":{name}" for name in names)
+    return bool(
+        db.run(
+            f"INSERT INTO {table} (session_n, {', '.join(names)}) VALUES (:n, {values})"
+            " ON CONFLICT DO NOTHING",
+            n=n,
+            **_fields(line, *names),
+        )
+    )
+
+
+def add_spend(db: Connection, line: Line, _now: datetime) -> bool:
+    """Bring an entry of the spend ledger in, unless it is here."""
+    return bool(
+        db.run(
+            "INSERT INTO spend (key, at, session_n, project_n, purpose, model, usage, usd)"
+            " VALUES (:key, :at, :session_n, :project_n, :purpose, :model, :usage, :usd)"
+            " ON CONFLICT DO NOTHING",
+            session_n=_number(db, "sessions", line["session_id"]),
+            project_n=_number(db, "projects", line["project_id"]),
+            **_fields(line, "key", "at", "purpose", "model", "usage", "usd"),
+        )
+    )
+
+
+def add_tombstone(db: Connection, line: Line, now: datetime) -> bool:
+    """Forget here what was forgotten elsewhere; tell whether that was news."""
+    id_ = line["id"]
+    if changes.buried(db, [id_]):
+        return False
+    forgetting.apply_tombstones(db, {id_: line.get("source", "")}, now=now)
     return True
 
 
 def _fields(line: Line, *names: str) -> Line:
     return {name: line[name] for name in names}
+
+
+ADDERS: dict[str, Callable[[Connection, Line, datetime], bool]] = {
+    "project": add_project,
+    "session": add_session,
+    "distillation": add_distillation,
+    "version": add_version,
+    "edge": add_edge,
+    "watermark": add_watermark,
+    "staged_turn": add_staged_turn,
+    "session_state": add_session_state,
+    "spend": add_spend,
+    "tombstone": add_tombstone,
+}
+"""How each kind of record is brought in, but for those that need more than the store."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from lore import clock
 from lore.records import Edge, EdgeKind
+from lore.store.packing import moment
 from lore.store.sqlite import Connection, among, numbers
 
 _DEEPEST = 64
@@ -66,21 +67,20 @@ def of_fragment(db: Connection, n: int) -> list[Edge]:
         n=n,
     )
     return [
-        Edge(source, target, kind, weight, note, clock.from_us(at))
+        Edge(source, target, kind, weight, note, moment(at))
         for source, target, kind, weight, note, at in rows
     ]
 
 
-def among_fragments(
-    db: Connection, ns: Sequence[int], kinds: Sequence[EdgeKind]
-) -> list[EdgeRow]:
+def among_fragments(db: Connection, ns: Sequence[int], kinds: Sequence[EdgeKind]) -> list[EdgeRow]:
     """Return the edges of some kinds that have one of the fragments at an end."""
     if not len(ns):
         return []
     wanted = ", ".join(f"'{kind}'" for kind in kinds)
     rows = db.rows(
         "SELECT source_n, target_n, kind, weight FROM edges"
-        f" WHERE kind IN ({wanted}) AND ({among('source_n', 'ns')} OR {among('target_n', 'ns')})",
+        f" WHERE kind IN ({wanted})"
+        f" AND ({among('source_n', 'ns')} OR {among('target_n', 'ns')})",
         ns=numbers(ns),
     )
     return [EdgeRow(*row) for row in rows]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from lore.records import Stats
 from lore.store import items, jobs, sessions, vectors
 from lore.store.sqlite import Connection
-from lore.records import Stats
 
 
 def stats(db: Connection, *, embedder: str, notice: str) -> Stats:
     """Count what the memory holds."""
     counts = items.count_by_type(db)
     page_count, page_size = db.value("PRAGMA page_count"), db.value("PRAGMA page_size")
-    per_project = dict(
+    per_project: dict[int, int] = dict(
         db.rows("SELECT project_n, count(*) FROM items WHERE project_n IS NOT NULL GROUP BY 1")
     )
     return Stats(

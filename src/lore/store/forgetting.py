@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import orjson
-
-from lore.records import ITEM_TYPES
 from lore.store import changes, items, keywords, mentions, sessions
+from lore.store.packing import unpack_json
 from lore.store.sqlite import Connection, among, numbers
 
 _BATCH = 500
@@ -37,25 +35,35 @@ def collect(db: Connection, id_: str, session: str, project: str, text: str) -> 
 
 def of_session(db: Connection, session_n: int) -> Doomed:
     """Collect a session with its subagents' sessions and everything in them."""
-    rows = db.rows(
-        "WITH RECURSIVE family (n) AS (SELECT :n UNION"
-        " SELECT s.n FROM sessions s JOIN family f ON s.parent_n = f.n) SELECT n FROM family",
-        n=session_n,
-    )
-    sessions = [row[0] for row in rows]
-    found = db.rows(
-        f"SELECT n FROM items WHERE {among('session_n', 'ns')}", ns=numbers(sessions)
-    )
-    return Doomed(tuple(row[0] for row in found), tuple(sessions))
+    return complete(db, Doomed(session_ns=(session_n,)))
 
 
 def of_project(db: Connection, project_n: int) -> Doomed:
     """Collect a project with all its sessions and knowledge."""
-    sessions = [
-        row[0] for row in db.rows("SELECT n FROM sessions WHERE project_n = :n", n=project_n)
+    return complete(db, Doomed(project_ns=(project_n,)))
+
+
+def complete(db: Connection, doomed: Doomed) -> Doomed:
+    """Add the sessions of the projects, their subagents' sessions, and all that is in them."""
+    families = [
+        row[0]
+        for row in db.rows(
+            "WITH RECURSIVE family (n) AS (SELECT n FROM sessions"
+            f" WHERE {among('n', 'sessions')} OR {among('project_n', 'projects')}"
+            " UNION SELECT s.n FROM sessions s JOIN family f ON s.parent_n = f.n)"
+            " SELECT n FROM family ORDER BY n",
+            sessions=numbers(doomed.session_ns),
+            projects=numbers(doomed.project_ns),
+        )
     ]
-    found = db.rows("SELECT n FROM items WHERE project_n = :n", n=project_n)
-    return Doomed(tuple(row[0] for row in found), tuple(sessions), (project_n,))
+    found = db.rows(
+        f"SELECT n FROM items WHERE {among('session_n', 'sessions')}"
+        f" OR {among('project_n', 'projects')}",
+        sessions=numbers(families),
+        projects=numbers(doomed.project_ns),
+    )
+    item_ns = {*doomed.item_ns, *(row[0] for row in found)}
+    return Doomed(tuple(sorted(item_ns)), tuple(families), doomed.project_ns)
 
 
 def of_text(db: Connection, text: str) -> Doomed:
@@ -69,9 +77,12 @@ def _contents(db: Connection) -> Iterator[tuple[int, str]]:
     last = 0
     while True:
         rows = db.rows(
-            "SELECT i.n, m.parts, m.speaker, d.text, f.content, f.summary, f.payload, f.metadata,"
-            " (SELECT group_concat(v.content || ' ' || v.summary, ' ') FROM fragment_versions v"
-            " WHERE v.fragment_n = i.n) FROM items i LEFT JOIN messages m ON m.n = i.n"
+            "SELECT i.n, m.parts, m.speaker, m.key, m.model, d.text, f.content, f.summary,"
+            " f.payload, f.metadata, (SELECT group_concat(v.content || char(10) || v.summary"
+            " || char(10) || v.reason, char(10)) FROM fragment_versions v"
+            " WHERE v.fragment_n = i.n), (SELECT group_concat(a.before, char(10))"
+            " FROM actions a WHERE a.fragment_n = i.n) FROM items i"
+            " LEFT JOIN messages m ON m.n = i.n"
             " LEFT JOIN distillations d ON d.n = i.n LEFT JOIN fragments f ON f.n = i.n"
             " WHERE i.n > :last ORDER BY i.n LIMIT :batch",
             last=last,
@@ -80,7 +91,7 @@ def _contents(db: Connection) -> Iterator[tuple[int, str]]:
         if not rows:
             return
         for n, parts, *texts in rows:
-            said = [str(value) for p in orjson.loads(parts or "[]") for value in p.values()]
+            said = [str(value) for p in unpack_json(parts or "[]") for value in p.values()]
             yield n, "\n".join([*said, *(text for text in texts if text)])
         last = rows[-1][0]
 
@@ -98,8 +109,10 @@ def with_derived(db: Connection, doomed: Doomed) -> Doomed:
 
 def _derived(db: Connection, ns: Sequence[int]) -> Iterator[int]:
     ids = set(items.ids_of(db, ns).values())
-    for n, sources in db.rows("SELECT n, source_messages FROM fragments"):
-        if sources != "[]" and not ids.isdisjoint(orjson.loads(sources)):
+    for n, sources in db.rows(
+        "SELECT n, source_messages FROM fragments WHERE source_messages <> '[]'"
+    ):
+        if not ids.isdisjoint(unpack_json(sources)):
             yield n
     rows = db.rows(
         "SELECT DISTINCT d.n FROM distillations d JOIN items a ON a.id = d.from_message"
@@ -113,26 +126,76 @@ def _derived(db: Connection, ns: Sequence[int]) -> Iterator[int]:
 
 def forget(db: Connection, doomed: Doomed, *, text: str = "", now: datetime) -> list[str]:
     """Delete what is doomed, and mentions of `text` in logs; return the ids that are gone."""
-    ids = list(items.ids_of(db, doomed.item_ns).values()) if doomed.item_ns else []
-    for type_ in ITEM_TYPES if doomed.item_ns else ():
-        keywords.remove(db, doomed.item_ns, type=type_)
-    _clean_logs(db, set(ids), text)
-    if doomed.item_ns:
-        beside = _neighbours(db, doomed.item_ns)
-        mentions.remove(db, doomed.item_ns)
-        db.run(
-            "UPDATE fragments SET superseded_by = NULL WHERE superseded_by IN"
-            f" (SELECT id FROM items WHERE {among('n', 'ns')})",
-            ns=numbers(doomed.item_ns),
-        )
-        db.run(f"DELETE FROM changes WHERE {among('item_n', 'ns')}", ns=numbers(doomed.item_ns))
-        db.run(f"DELETE FROM items WHERE {among('n', 'ns')}", ns=numbers(doomed.item_ns))
-        keywords.index_messages(db, beside)
+    doomed = with_derived(db, complete(db, doomed))
+    gone = items.ids_of(db, doomed.item_ns)
+    sources = _sources(db, doomed.item_ns)
+    _clean_logs(db, set(gone.values()))
+    if text:
+        _clean_text(db, text.casefold())
+    if gone:
+        _delete_items(db, doomed.item_ns)
+    ids = [*gone.values(), *_delete_places(db, doomed)]
+    _drop_silent_speakers(db)
+    keywords.optimize(db)
+    changes.bury(db, ids, now, sources=sources)
+    return ids
+
+
+def _sources(db: Connection, ns: Sequence[int]) -> dict[str, str]:
+    """Return for each message the digest that keeps it from being captured once more."""
+    rows = db.rows(
+        "SELECT i.id, s.agent, s.external_id, m.key FROM messages m JOIN items i ON i.n = m.n"
+        f" JOIN sessions s ON s.n = m.session_n WHERE {among('m.n', 'ns')}",
+        ns=numbers(ns),
+    )
+    return {id_: changes.source_of(agent, name, key) for id_, agent, name, key in rows}
+
+
+def _delete_items(db: Connection, ns: Sequence[int]) -> None:
+    keywords.remove(db, ns, type="message")
+    keywords.remove(db, ns, type="fragment")
+    beside = _neighbours(db, ns)
+    mentions.remove(db, ns)
+    db.run(
+        "UPDATE fragments SET superseded_by = NULL, valid_to = NULL WHERE superseded_by IN"
+        f" (SELECT id FROM items WHERE {among('n', 'ns')})",
+        ns=numbers(ns),
+    )
+    _lift_orphans(db, ns)
+    db.run(f"DELETE FROM changes WHERE {among('item_n', 'ns')}", ns=numbers(ns))
+    db.run(f"DELETE FROM items WHERE {among('n', 'ns')}", ns=numbers(ns))
+    keywords.index_messages(db, beside)
+
+
+def _lift_orphans(db: Connection, ns: Sequence[int]) -> None:
+    """Make children of what goes into roots; what hangs below them moves up with them."""
+    gone = set(ns)
+    orphans = db.rows(
+        "SELECT target_n FROM edges WHERE kind = 'hierarchical'"
+        f" AND {among('source_n', 'ns')} ORDER BY target_n",
+        ns=numbers(ns),
+    )
+    for (orphan,) in orphans:
+        if orphan not in gone:
+            db.run(
+                "WITH RECURSIVE below (n, depth) AS (SELECT :n, 0 UNION"
+                " SELECT e.target_n, b.depth + 1 FROM below b JOIN edges e ON e.source_n = b.n"
+                " WHERE e.kind = 'hierarchical' AND b.depth < 64)"
+                " UPDATE fragments SET depth = below.depth FROM below"
+                " WHERE fragments.n = below.n",
+                n=orphan,
+            )
+
+
+def _delete_places(db: Connection, doomed: Doomed) -> list[str]:
+    """Delete sessions and projects and return their ids."""
+    ids = []
+    for n in doomed.session_ns:
+        db.run("DELETE FROM session_words WHERE rowid = :n", n=n)
     for table, ns in (("sessions", doomed.session_ns), ("projects", doomed.project_ns)):
         for n in reversed(ns):
-            ids.append(db.value(f"DELETE FROM {table} WHERE n = :n RETURNING id", n=n))
-    keywords.optimize(db)
-    changes.bury(db, ids, now)
+            row = db.find(f"DELETE FROM {table} WHERE n = :n RETURNING id", n=n)
+            ids += [row[0]] if row else []
     return ids
 
 
@@ -147,30 +210,67 @@ def _neighbours(db: Connection, ns: Sequence[int]) -> list[int]:
     return [row[0] for row in rows if row[0] not in gone]
 
 
-def _clean_logs(db: Connection, ids: set[str], text: str) -> None:
-    """Drop retrieval log entries and receipts that name what is forgotten."""
-    needle = text.casefold()
-    for n, query, hits in db.rows("SELECT n, query, hits FROM retrievals"):
-        if (needle and needle in query.casefold()) or not ids.isdisjoint(orjson.loads(hits)):
+def _clean_logs(db: Connection, ids: set[str]) -> None:
+    """Drop what was asked and answered with what is forgotten, and errors that may quote it."""
+    for n, hits in db.rows("SELECT n, hits FROM retrievals"):
+        if not ids.isdisjoint(unpack_json(hits)):
             db.run("DELETE FROM retrievals WHERE n = :n", n=n)
-    if needle:
-        for n, title in db.rows("SELECT n, title FROM sessions"):
-            if needle in title.casefold():
-                db.run("UPDATE sessions SET title = '' WHERE n = :n", n=n)
-        db.run("UPDATE jobs SET last_error = ''")
+    db.run("UPDATE jobs SET last_error = '' WHERE last_error <> ''")
 
 
-def apply_tombstones(db: Connection, ids: Sequence[str], *, now: datetime) -> list[str]:
-    """Forget again what a restored copy brought back."""
-    found = [
-        row[0] for id_ in ids for row in db.rows("SELECT n FROM items WHERE id = :id", id=id_)
-    ]
-    sessions = [
-        row[0] for id_ in ids for row in db.rows("SELECT n FROM sessions WHERE id = :id", id=id_)
-    ]
-    projects = [
-        row[0] for id_ in ids for row in db.rows("SELECT n FROM projects WHERE id = :id", id=id_)
-    ]
-    doomed = Doomed(tuple(found), tuple(sessions), tuple(projects))
-    changes.bury(db, ids, now)
-    return forget(db, doomed, now=now) if found or sessions or projects else []
+def _clean_text(db: Connection, needle: str) -> None:
+    """Drop a text wherever it stands beside the items themselves."""
+    for table, key, columns in _BESIDE:
+        for n, *texts in db.rows(f"SELECT {key}, {columns} FROM {table}"):
+            if any(needle in text.casefold() for text in texts):
+                db.run(f"DELETE FROM {table} WHERE {key} = :n", n=n)
+    for n, note in db.rows("SELECT rowid, note FROM edges WHERE note <> ''"):
+        if needle in note.casefold():
+            db.run("UPDATE edges SET note = '' WHERE rowid = :n", n=n)
+    for n, title, files in db.rows("SELECT n, title, files FROM sessions"):
+        if needle in f"{title}\n{files}".casefold():
+            _clean_session(db, n, title, files, needle)
+
+
+_BESIDE = (
+    ("retrievals", "n", "query"),
+    ("jobs", "n", "subject"),
+    ("staged_turns", "n", "body"),
+    ("session_states", "rowid", "value"),
+    ("watermarks", "rowid", "source"),
+)
+"""Tables whose rows go when they hold a text that is to be forgotten."""
+
+
+def _clean_session(db: Connection, n: int, title: str, files: str, needle: str) -> None:
+    """Take a text out of a session's title and files; its messages are indexed by the title."""
+    db.run(
+        "UPDATE sessions SET title = :title, files = :files WHERE n = :n",
+        title="" if needle in title.casefold() else title,
+        files="\n".join(name for name in files.split("\n") if needle not in name.casefold()),
+        n=n,
+    )
+    keywords.index_session(db, n)
+    rows = db.rows("SELECT n FROM messages WHERE session_n = :n", n=n)
+    keywords.index_messages(db, [row[0] for row in rows])
+
+
+def _drop_silent_speakers(db: Connection) -> None:
+    """Drop the names of people of whom no message is left."""
+    db.run("DELETE FROM speakers WHERE name NOT IN (SELECT speaker FROM messages)")
+
+
+def apply_tombstones(db: Connection, tombstones: Mapping[str, str], *, now: datetime) -> list[str]:
+    """Forget again what a copy brings back: ids, each with the digest of its source."""
+    ids = list(tombstones)
+    ns = {table: _numbers(db, table, ids) for table in ("items", "sessions", "projects")}
+    gone: list[str] = []
+    if any(ns.values()):
+        gone = forget(db, Doomed(ns["items"], ns["sessions"], ns["projects"]), now=now)
+    changes.bury(db, ids, now, sources=tombstones)
+    return gone
+
+
+def _numbers(db: Connection, table: str, ids: Sequence[str]) -> tuple[int, ...]:
+    found = (db.value(f"SELECT n FROM {table} WHERE id = :id", id=id_) for id_ in ids)
+    return tuple(n for n in found if n is not None)

@@ -15,6 +15,7 @@ from lore.records import TRUST, Fragment, FragmentKind, FragmentVersion, Origin
 from lore.relevance import VISIBLE, decay_rate, relevance
 from lore.store import changes, items, keywords, mentions
 from lore.store.items import NewItem
+from lore.store.packing import moment, unpack_json
 from lore.store.sqlite import Connection, Row, among, numbers
 from lore.text import tokens
 from lore.text.entities import Mention
@@ -33,9 +34,7 @@ _FROM = (
     " LEFT JOIN items parent ON parent.n = e.source_n"
 )
 
-VISIBLE_FRAGMENT = (
-    f"f.deleted_at IS NULL AND f.superseded_by IS NULL AND f.relevance >= {VISIBLE}"
-)
+VISIBLE_FRAGMENT = f"f.deleted_at IS NULL AND f.superseded_by IS NULL AND f.relevance >= {VISIBLE}"
 """What search and recall may show: superseded, deleted and faded fragments stay out."""
 
 
@@ -71,8 +70,9 @@ def add(db: Connection, new: NewFragment, *, now: datetime) -> int:
     db.run(
         "INSERT INTO fragments (n, content, summary, depth, kind, payload, importance,"
         " confidence, decay_rate, access_count, last_reinforced, relevance, origin, trust,"
-        " source_messages, updated_at, version, metadata) VALUES (:n, :content, :summary, :depth,"
-        " :kind, :payload, :importance, :confidence, :decay_rate, 0, :at, :relevance, :origin,"
+        " source_messages, updated_at, version, metadata) VALUES (:n, :content, :summary,"
+        " :depth, :kind, :payload, :importance, :confidence, :decay_rate, 0, :at, :relevance,"
+        " :origin,"
         " :trust, :source_messages, :at, 1, :metadata)",
         n=n,
         content=new.content,
@@ -92,6 +92,7 @@ def add(db: Connection, new: NewFragment, *, now: datetime) -> int:
     )
     keywords.add_fragment(db, n, new.summary, new.content, new.kind)
     mentions.add(db, n, new.mentions)
+    mentions.link_titles(db, n, new.content, new.mentions)
     changes.log(db, "add", [n], now)
     return n
 
@@ -110,7 +111,8 @@ def update(
     old = get(db, n)
     at = clock.to_us(now)
     db.run(
-        "INSERT INTO fragment_versions (fragment_n, version, content, summary, changed_at, reason)"
+        "INSERT INTO fragment_versions"
+        " (fragment_n, version, content, summary, changed_at, reason)"
         " VALUES (:n, :version, :content, :summary, :at, :reason)",
         n=n,
         version=old.version,
@@ -136,6 +138,7 @@ def update(
     keywords.add_fragment(db, n, summary, content, old.kind)
     mentions.remove(db, [n])
     mentions.add(db, n, mentioned)
+    mentions.link_titles(db, n, content, mentioned)
     changes.log(db, "change", [n], now)
     return old.version + 1
 
@@ -171,14 +174,12 @@ def versions(db: Connection, n: int) -> list[FragmentVersion]:
         n=n,
     )
     return [
-        FragmentVersion(id_, version, content, summary, clock.from_us(at), reason)
+        FragmentVersion(id_, version, content, summary, moment(at), reason)
         for id_, version, content, summary, at, reason in rows
     ]
 
 
-def roots(
-    db: Connection, *, project_n: int | None, limit: int
-) -> list[tuple[int, int]]:
+def roots(db: Connection, *, project_n: int | None, limit: int) -> list[tuple[int, int]]:
     """Return the numbers of the roots with how many children each has, strongest first."""
     rows = db.rows(
         "SELECT f.n, (SELECT count(*) FROM edges e WHERE e.source_n = f.n"
@@ -249,17 +250,17 @@ def _json(value: Any) -> str:
 
 
 def _moment(us: int | None) -> datetime | None:
-    return None if us is None else clock.from_us(us)
+    return None if us is None else moment(us)
 
 
 def _fragment(row: Row) -> Fragment:
     names = Fragment.__dataclass_fields__
     values = dict(zip(names, row, strict=True))
     for name in ("payload", "metadata"):
-        values[name] = orjson.loads(values[name])
-    values["source_messages"] = tuple(orjson.loads(values["source_messages"]))
+        values[name] = unpack_json(values[name])
+    values["source_messages"] = tuple(unpack_json(values["source_messages"]))
     for name in ("last_accessed", "valid_from", "valid_to"):
         values[name] = _moment(values[name])
     for name in ("last_reinforced", "created_at", "updated_at"):
-        values[name] = clock.from_us(values[name])
+        values[name] = moment(values[name])
     return Fragment(**values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lore.errors import AmbiguousId, InvalidInput, NotFound
+from lore.errors import AmbiguousId, InvalidInput, NotFound, StoreDamaged
 from lore.records import ITEM_TYPES, ItemType
 from lore.store.sqlite import Connection, among, numbers
 
@@ -15,6 +15,7 @@ NEVER_EMBEDDED = 0
 SHORTEST_PREFIX = 8
 
 _TYPE_NUMBERS: dict[ItemType, int] = {name: i + 1 for i, name in enumerate(ITEM_TYPES)}
+_TYPE_NAMES = {number: name for name, number in _TYPE_NUMBERS.items()}
 _HEX = frozenset("0123456789abcdef-")
 
 
@@ -49,7 +50,10 @@ def type_number(name: ItemType) -> int:
 
 def type_name(number: int) -> ItemType:
     """Return the type of a number that `type_number` gave."""
-    return ITEM_TYPES[number - 1]
+    if number not in _TYPE_NAMES:
+        msg = f"The database is damaged: {number!r} is no type of item."
+        raise StoreDamaged(msg, hint="'lore doctor' says what can be saved.")
+    return _TYPE_NAMES[number]
 
 
 def add(db: Connection, item: NewItem) -> int:
@@ -73,7 +77,8 @@ def resolve(db: Connection, id_or_prefix: str, *, type: ItemType | None = None) 
     """Return the item of an id or of a prefix of at least 8 characters."""
     wanted = id_or_prefix.strip().lower()
     if len(wanted) < SHORTEST_PREFIX or not _HEX.issuperset(wanted):
-        msg = f"'{id_or_prefix[:60]}' is not an id: give at least {SHORTEST_PREFIX} of its characters."
+        given = id_or_prefix[:60]
+        msg = f"'{given}' is not an id: give at least {SHORTEST_PREFIX} of its characters."
         raise InvalidInput(msg, hint="'lore search' and 'lore recall' show ids.")
     rows = db.rows(
         "SELECT n, id, type, project_n, session_n, created_at, tokens FROM items"
@@ -99,7 +104,7 @@ def ids_of(db: Connection, ns: Sequence[int]) -> dict[int, str]:
     if not len(ns):
         return {}
     rows = db.rows(f"SELECT n, id FROM items WHERE {among('n', 'ns')}", ns=numbers(ns))
-    return {n: id_ for n, id_ in rows}
+    return dict(rows)
 
 
 def short_ids(db: Connection, ids: Sequence[str], shortest: int = 13) -> dict[str, str]:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from lore import clock
 from lore.records import Job
+from lore.store.packing import moment
 from lore.store.sqlite import Connection, Row
 
 MAX_ATTEMPTS = 5
@@ -17,7 +18,8 @@ _COLUMNS = "n, kind, subject, state, attempts, last_error, progress, total, upda
 def start(db: Connection, kind: str, subject: str, *, total: int, now: datetime) -> Job:
     """Return the job for a subject, made if it is new, begun again if it was done."""
     db.run(
-        "INSERT INTO jobs (kind, subject, state, attempts, last_error, progress, total, updated_at)"
+        "INSERT INTO jobs"
+        " (kind, subject, state, attempts, last_error, progress, total, updated_at)"
         " VALUES (:kind, :subject, 'pending', 0, '', 0, :total, :at)"
         " ON CONFLICT (kind, subject) DO UPDATE SET total = excluded.total,"
         " updated_at = excluded.updated_at,"
@@ -60,7 +62,8 @@ def fail(db: Connection, job_n: int, error: str, *, now: datetime) -> None:
     """Write down that a job failed; after 5 attempts it is parked."""
     db.run(
         "UPDATE jobs SET attempts = attempts + 1, last_error = :error, updated_at = :at,"
-        " state = CASE WHEN attempts + 1 >= :most THEN 'parked' ELSE 'pending' END WHERE n = :n",
+        " state = CASE WHEN attempts + 1 >= :most THEN 'parked' ELSE 'pending' END"
+        " WHERE n = :n",
         error=error[:500],
         at=clock.to_us(now),
         most=MAX_ATTEMPTS,
@@ -75,5 +78,5 @@ def open_jobs(db: Connection) -> list[Job]:
 
 
 def _job(row: Row) -> Job:
-    *head, updated_at = row
-    return Job(*head, clock.from_us(updated_at))
+    n, kind, subject, state, attempts, last_error, progress, total, at = row
+    return Job(n, kind, subject, state, attempts, last_error, progress, total, moment(at))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 
 from lore import clock
 from lore.errors import StoreError
@@ -55,13 +56,14 @@ def index_messages(db: Connection, ns: Sequence[int]) -> None:
     )
     remove(db, ns, type="message")
     short, long = [], []
+    neighbour = cache(_neighbour)
     for n, role, speaker, packed, at, title, before, after in rows:
         text = words.searchable_form(parts.searchable(unpack_parts(packed)))
         row = {
             "n": n,
             "text": text[:HEAD_CHARS],
-            "previous": _neighbour(before),
-            "next": _neighbour(after),
+            "previous": neighbour(before),
+            "next": neighbour(after),
             "meta": _meta(clock.from_us(at), speaker or role, title),
         }
         if role not in _UNSPOKEN:
@@ -74,8 +76,7 @@ def index_messages(db: Connection, ns: Sequence[int]) -> None:
         short,
     )
     db.run_many(
-        "INSERT INTO long_words (rowid, text, previous, meta)"
-        " VALUES (:n, :text, :previous, :meta)",
+        "INSERT INTO long_words (rowid, text, previous, meta) VALUES (:n, :text, :previous, :meta)",
         long,
     )
 
@@ -137,7 +138,12 @@ def count_rows(db: Connection, table: str, word: str) -> int:
     return int(found or 0)
 
 
-def remove(db: Connection, ns: Sequence[int], *, type: ItemType) -> None:  # noqa: A002 - the domain's word
+def remove(
+    db: Connection,
+    ns: Sequence[int],
+    *,
+    type: ItemType,  # noqa: A002 - the domain's word
+) -> None:
     """Take items out of the index."""
     tables = ("fragment_words",) if type == "fragment" else ("message_words", "long_words")
     for table in tables:
@@ -154,14 +160,16 @@ def search(
     project_n: int | None = None,
     session_n: int | None = None,
 ) -> list[tuple[int, float]]:
-    """Return the best items of one table for a quoted query, with their BM25 (higher is better)."""
+    """Return the best items of one table for a quoted query, with their BM25, best first."""
     if not query:
         return []
     bounds = ""
     if session_n is not None:
         bounds = "AND rowid IN (SELECT n FROM items WHERE session_n = :session_n)"
     elif project_n is not None:
-        bounds = "AND rowid IN (SELECT n FROM items WHERE project_n IS NULL OR project_n = :project_n)"
+        bounds = (
+            "AND rowid IN (SELECT n FROM items WHERE project_n IS NULL OR project_n = :project_n)"
+        )
     weight_list = ", ".join(f"{weight:g}" for weight in weights)
     rows = db.rows(
         f"SELECT rowid, bm25({table}, {weight_list}) FROM {table}"

@@ -7,8 +7,18 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lore.store.sqlite import Connection, among, numbers
+from lore.store.sqlite import Connection, among, numbers, texts
+from lore.text import entities
 from lore.text.entities import Mention
+
+_LINKED_CHARS = 2_000
+"""So much of a text is searched for the titles of other fragments."""
+
+_LONGEST_TITLE = 6
+"""Words of the longest title that is looked for."""
+
+_MOST_LINKED = 200
+"""A title that more texts have is no help."""
 
 Table = NDArray[np.int64]
 """Rows of (item, entity, 1 if the entity is the item's title, uses of the entity)."""
@@ -29,6 +39,39 @@ def add(db: Connection, item_n: int, found: Sequence[Mention]) -> None:
             entity_n=entity_n,
             is_title=int(mention.is_title),
         )
+
+
+def link_titles(db: Connection, item_n: int, content: str, found: Sequence[Mention]) -> None:
+    """Link a fragment with others by title, also where the title is written without capitals.
+
+    Titles of others that stand in its text are mentions; so is its own title in older texts.
+    """
+    known = {mention.name for mention in found}
+    phrases = set(entities.phrases(content[:_LINKED_CHARS], longest=_LONGEST_TITLE)) - known
+    if phrases:
+        rows = db.rows(
+            "SELECT DISTINCT e.name FROM entities e JOIN mentions m ON m.entity_n = e.n"
+            f" WHERE m.is_title = 1 AND {among('e.name', 'names')}",
+            names=texts(sorted(phrases)),
+        )
+        add(db, item_n, [Mention(name) for (name,) in rows])
+    for mention in found:
+        if mention.is_title and " " in mention.name:
+            _link_older(db, item_n, mention.name)
+
+
+def _link_older(db: Connection, item_n: int, title: str) -> None:
+    rows = db.rows(
+        "SELECT rowid FROM fragment_words WHERE fragment_words MATCH :match AND rowid < :n"
+        " AND rowid NOT IN (SELECT m.item_n FROM mentions m JOIN entities e"
+        " ON e.n = m.entity_n WHERE e.name = :title) LIMIT :most",
+        match=f'{{content}} : "{title}"',
+        title=title,
+        n=item_n,
+        most=_MOST_LINKED,
+    )
+    for (older_n,) in rows:
+        add(db, older_n, [Mention(title)])
 
 
 def remove(db: Connection, item_ns: Sequence[int]) -> None:
@@ -85,8 +128,7 @@ def of_entities(db: Connection, entity_ns: Sequence[int]) -> Table:
         return np.empty((0, 4), np.int64)
     return _table(
         db.rows(
-            "SELECT item_n, entity_n, is_title, 0 FROM mentions"
-            f" WHERE {among('entity_n', 'ns')}",
+            f"SELECT item_n, entity_n, is_title, 0 FROM mentions WHERE {among('entity_n', 'ns')}",
             ns=numbers(entity_ns),
         )
     )
@@ -101,4 +143,4 @@ def names_of(db: Connection, entity_ns: Sequence[int]) -> dict[int, str]:
     if not len(entity_ns):
         return {}
     rows = db.rows(f"SELECT n, name FROM entities WHERE {among('n', 'ns')}", ns=numbers(entity_ns))
-    return {n: name for n, name in rows}
+    return dict(rows)

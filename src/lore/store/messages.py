@@ -12,7 +12,7 @@ from lore import clock
 from lore.records import Message, NewMessage
 from lore.store import changes, items, keywords, standing
 from lore.store.items import NewItem
-from lore.store.packing import pack_parts, unpack_parts
+from lore.store.packing import moment, pack_parts, unpack_json, unpack_parts
 from lore.store.sqlite import Connection, Row, among, numbers
 
 _COLUMNS = (
@@ -38,12 +38,17 @@ class PreparedMessage:
 def add(
     db: Connection, session_n: int, prepared: Sequence[PreparedMessage], *, now: datetime
 ) -> list[str]:
-    """Append messages to a session, skipping those it has; return the ids of all of them."""
-    project_n = db.value("SELECT project_n FROM sessions WHERE n = :n", n=session_n)
-    ordinal = db.value(
-        "SELECT coalesce(max(ordinal) + 1, 0) FROM messages WHERE session_n = :n", n=session_n
-    )
+    """Append messages to a session, skipping those it has; return the ids of all of them.
+
+    A message that was forgotten is not stored again: its former id is returned.
+    """
+    project_n, agent, external_id, ordinal = db.rows(
+        "SELECT project_n, agent, external_id, (SELECT coalesce(max(ordinal) + 1, 0)"
+        " FROM messages WHERE session_n = :n) FROM sessions WHERE n = :n",
+        n=session_n,
+    )[0]
     known = _known(db, session_n, [message.key for message in prepared])
+    known |= _forgotten(db, agent, external_id, [message.key for message in prepared])
     ids: list[str] = []
     added: list[tuple[int, PreparedMessage]] = []
     for message in prepared:
@@ -67,28 +72,45 @@ def add(
 
 
 def _known(db: Connection, session_n: int, keys: Sequence[str]) -> dict[str, str]:
-    known = {}
-    for key in keys:
-        id_ = db.value(
-            "SELECT i.id FROM messages m JOIN items i ON i.n = m.n"
-            " WHERE m.session_n = :session_n AND m.key = :key",
-            session_n=session_n,
-            key=key,
-        )
-        if id_:
-            known[key] = id_
-    return known
+    rows = db.rows(
+        "SELECT m.key, i.id FROM messages m JOIN items i ON i.n = m.n"
+        " WHERE m.session_n = :session_n AND m.key IN (SELECT value FROM json_each(:keys))",
+        session_n=session_n,
+        keys=orjson.dumps(keys).decode(),
+    )
+    return dict(rows)
+
+
+def _forgotten(db: Connection, agent: str, external_id: str, keys: Sequence[str]) -> dict[str, str]:
+    """Return the former ids of messages that a person had forgotten."""
+    if not db.find("SELECT 1 FROM tombstones WHERE source <> '' LIMIT 1"):
+        return {}
+    found = {
+        key: changes.find_buried_source(db, changes.source_of(agent, external_id, key))
+        for key in keys
+    }
+    return {key: id_ for key, id_ in found.items() if id_}
 
 
 def _insert(
-    db: Connection, session_n: int, project_n: int | None, ordinal: int, message: PreparedMessage
+    db: Connection,
+    session_n: int,
+    project_n: int | None,
+    ordinal: int,
+    message: PreparedMessage,
 ) -> int:
     new = message.new
     created_at = clock.to_us(new.created_at)
     n = items.add(
         db,
         NewItem(
-            message.id, "message", project_n, session_n, created_at, message.tokens, message.embeds
+            message.id,
+            "message",
+            project_n,
+            session_n,
+            created_at,
+            message.tokens,
+            message.embeds,
         ),
     )
     db.run(
@@ -139,9 +161,7 @@ def by_number(db: Connection, ns: Sequence[int]) -> dict[int, Message]:
     """Return messages by number."""
     if not len(ns):
         return {}
-    rows = db.rows(
-        f"SELECT m.n, {_COLUMNS} {_FROM} WHERE {among('m.n', 'ns')}", ns=numbers(ns)
-    )
+    rows = db.rows(f"SELECT m.n, {_COLUMNS} {_FROM} WHERE {among('m.n', 'ns')}", ns=numbers(ns))
     return {row[0]: _message(row[1:]) for row in rows}
 
 
@@ -177,9 +197,9 @@ def _message(row: Row) -> Message:
         role=role,
         parts=unpack_parts(parts),
         tokens=tokens,
-        created_at=clock.from_us(at),
+        created_at=moment(at),
         origin=origin,
         speaker=speaker,
         model=model,
-        usage=orjson.loads(usage) if usage else {},
+        usage=unpack_json(usage) if usage else {},
     )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lore import clock
 from lore.errors import SchemaTooNew, StoreDamaged
-from lore.store import keywords
+from lore.store import keywords, sqlite
 from lore.store.sqlite import Connection
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from lore.store.db import Database
 
 Migration = Callable[[Connection], None]
@@ -31,18 +34,18 @@ MIGRATIONS: tuple[Migration, ...] = (m001_initial,)
 
 
 def migrate(
-    database: Database, backups: Path, steps: Sequence[Migration] = MIGRATIONS
+    database: Database, backups: Path | None, steps: Sequence[Migration] = MIGRATIONS
 ) -> list[str]:
     """Apply the steps that are missing; an existing database is copied to `backups` first."""
     with database.read() as db:
         done = check(db, steps)
     missing = [step for step in steps if step.__name__ not in done]
-    if missing and done:
-        backups.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if missing and done and backups is not None:
+        sqlite.make_folder(backups)
         stamp = database.now().strftime("%Y%m%dT%H%M%S")
         database.copy_to(backups / f"before-{missing[0].__name__}-{stamp}.db")
     for step in missing:
-        database.write(lambda db, step=step: _apply(db, step, database.now))
+        database.write(partial(_apply, step=step, now=database.now))
     return [step.__name__ for step in missing]
 
 
@@ -210,7 +213,10 @@ CREATE TABLE standing (
 CREATE INDEX standing_project ON standing (project_n, created_at);
 CREATE INDEX standing_item ON standing (item_n);
 
-CREATE TABLE embedders (n INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE, dimension INTEGER NOT NULL);
+CREATE TABLE embedders (
+    n INTEGER PRIMARY KEY,
+    identity TEXT NOT NULL UNIQUE,
+    dimension INTEGER NOT NULL);
 CREATE TABLE vectors (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     n INTEGER NOT NULL UNIQUE REFERENCES items (n) ON DELETE CASCADE,
@@ -242,7 +248,56 @@ CREATE TABLE changes (
     at INTEGER NOT NULL,
     action TEXT NOT NULL,
     item_n INTEGER NOT NULL);
-CREATE TABLE tombstones (id TEXT PRIMARY KEY, at INTEGER NOT NULL, seq INTEGER NOT NULL);
+CREATE TABLE tombstones (
+    id TEXT PRIMARY KEY NOT NULL,
+    at INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    source TEXT NOT NULL);
+CREATE INDEX tombstones_seq ON tombstones (seq);
+CREATE INDEX tombstones_source ON tombstones (source) WHERE source <> '';
+CREATE INDEX changes_item ON changes (item_n);
+
+CREATE TABLE aliases (
+    id TEXT PRIMARY KEY,
+    project_n INTEGER REFERENCES projects (n) ON DELETE CASCADE,
+    session_n INTEGER REFERENCES sessions (n) ON DELETE CASCADE);
+
+CREATE TABLE watermarks (
+    source TEXT PRIMARY KEY,
+    session_n INTEGER REFERENCES sessions (n) ON DELETE CASCADE,
+    position INTEGER NOT NULL,
+    fingerprint TEXT NOT NULL,
+    updated_at INTEGER NOT NULL);
+CREATE INDEX watermarks_session ON watermarks (session_n);
+
+CREATE TABLE staged_turns (
+    n INTEGER PRIMARY KEY,
+    session_n INTEGER NOT NULL REFERENCES sessions (n) ON DELETE CASCADE,
+    key TEXT NOT NULL,
+    body TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    UNIQUE (session_n, key));
+
+CREATE TABLE session_states (
+    session_n INTEGER NOT NULL REFERENCES sessions (n) ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (session_n, name));
+
+CREATE TABLE spend (
+    n INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    at INTEGER NOT NULL,
+    session_n INTEGER REFERENCES sessions (n) ON DELETE SET NULL,
+    project_n INTEGER REFERENCES projects (n) ON DELETE SET NULL,
+    purpose TEXT NOT NULL,
+    model TEXT NOT NULL,
+    usage TEXT NOT NULL,
+    usd REAL NOT NULL);
+CREATE INDEX spend_at ON spend (at);
+CREATE INDEX spend_session ON spend (session_n);
+CREATE INDEX spend_project ON spend (project_n);
 
 CREATE TABLE retrievals (
     n INTEGER PRIMARY KEY,

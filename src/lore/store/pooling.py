@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from lore.records import UNASKED_TRUST
 from lore.store.fragments import VISIBLE_FRAGMENT
 from lore.store.items import type_number
-from lore.store.packing import unpack_parts
+from lore.store.packing import unpack_text
 from lore.store.sqlite import Connection, among, numbers
-from lore.text import parts
 
 Numbers = NDArray[np.int64]
 
@@ -89,7 +88,9 @@ def traits_of(db: Connection, ns: Numbers) -> dict[int, tuple[int, str]]:
     """Return the traits and the speaker of messages."""
     if not len(ns):
         return {}
-    rows = db.rows(f"SELECT n, traits, speaker FROM messages WHERE {among('n', 'ns')}", ns=numbers(ns))
+    rows = db.rows(
+        f"SELECT n, traits, speaker FROM messages WHERE {among('n', 'ns')}", ns=numbers(ns)
+    )
     return {n: (traits, speaker) for n, traits, speaker in rows}
 
 
@@ -104,7 +105,7 @@ def texts_of(db: Connection, ns: Numbers, most_chars: int) -> dict[int, str]:
         ns=numbers(ns),
     )
     return {
-        n: (parts.searchable(unpack_parts(packed)) if packed else distilled or content)[:most_chars]
+        n: (unpack_text(packed) if packed else distilled or content)[:most_chars]
         for n, packed, distilled, content in rows
     }
 

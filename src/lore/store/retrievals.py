@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 import orjson
 
 from lore import clock
+from lore.store.packing import moment, unpack_json
 from lore.store.sqlite import Connection
 
 KEPT = 10_000
@@ -47,6 +47,6 @@ def newest(db: Connection, *, limit: int = 20) -> list[Retrieval]:
         limit=limit,
     )
     return [
-        Retrieval(clock.from_us(at), verb, query, tuple(orjson.loads(hits)), took_ms)
+        Retrieval(moment(at), verb, query, tuple(unpack_json(hits)), took_ms)
         for at, verb, query, hits, took_ms in rows
     ]

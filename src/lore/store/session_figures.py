@@ -27,7 +27,7 @@ class Figure(NamedTuple):
 
 def term_scores(db: Connection, terms: Sequence[str]) -> dict[int, float]:
     """Return BM25 of sessions for words, counting the messages of each that have them."""
-    sizes = dict(
+    sizes: dict[int, int] = dict(
         db.rows("SELECT session_n, max(ordinal) + 1 FROM messages GROUP BY session_n")
     )
     if not sizes:
@@ -52,8 +52,11 @@ def term_scores(db: Connection, terms: Sequence[str]) -> dict[int, float]:
 
 def figures_of(db: Connection, session_ns: NDArray[np.int64]) -> list[Figure]:
     """Return the messages of sessions, in the order of the sessions given."""
-    started = dict(
-        db.rows(f"SELECT n, started_at FROM sessions WHERE {among('n', 'ns')}", ns=numbers(session_ns))
+    started: dict[int, int] = dict(
+        db.rows(
+            f"SELECT n, started_at FROM sessions WHERE {among('n', 'ns')}",
+            ns=numbers(session_ns),
+        )
     )
     members: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for session_n, n, traits in db.rows(

@@ -9,6 +9,7 @@ from lore import clock
 from lore.errors import InvalidInput, NotFound
 from lore.records import Project, Session
 from lore.store import keywords
+from lore.store.packing import moment
 from lore.store.sqlite import Connection, Row, among, numbers
 
 _PROJECT = "id, path, remote, name, created_at"
@@ -68,8 +69,7 @@ def projects(db: Connection) -> dict[int, Project]:
     """Return all projects by number."""
     rows = db.rows(f"SELECT n, {_PROJECT} FROM projects ORDER BY path")
     return {
-        n: Project(id_, path, remote, name, clock.from_us(at))
-        for n, id_, path, remote, name, at in rows
+        n: Project(id_, path, remote, name, moment(at)) for n, id_, path, remote, name, at in rows
     }
 
 
@@ -109,7 +109,10 @@ def ensure_session(
 
 
 def describe(db: Connection, n: int, *, title: str = "", files: Sequence[str] = ()) -> None:
-    """Give a session its title, and add files that were touched in it."""
+    """Give a session its title, and add files that were touched in it.
+
+    The index knows messages by the title too: no word of a former title stays there.
+    """
     row = db.find("SELECT title, files FROM sessions WHERE n = :n", n=n)
     if row is None:
         return
@@ -123,6 +126,9 @@ def describe(db: Connection, n: int, *, title: str = "", files: Sequence[str] = 
             n=n,
         )
         keywords.index_session(db, n)
+        if title and row[0] and title != row[0]:
+            messages = db.rows("SELECT n FROM messages WHERE session_n = :n", n=n)
+            keywords.index_messages(db, [message[0] for message in messages])
 
 
 def get_number(db: Connection, id_prefix_or_external: str) -> int:
@@ -171,7 +177,8 @@ def by_number(db: Connection, ns: Sequence[int]) -> dict[int, Session]:
 def recent(db: Connection, *, project_n: int | None = None, limit: int = 20) -> list[Session]:
     """Return the sessions that were last spoken in, newest first."""
     rows = db.rows(
-        f"SELECT {_SESSION} {_SESSION_FROM} WHERE :project_n IS NULL OR s.project_n = :project_n"
+        f"SELECT {_SESSION} {_SESSION_FROM}"
+        " WHERE :project_n IS NULL OR s.project_n = :project_n "
         " ORDER BY s.last_message_at DESC LIMIT :limit",
         project_n=project_n,
         limit=limit,
@@ -180,5 +187,16 @@ def recent(db: Connection, *, project_n: int | None = None, limit: int = 20) -> 
 
 
 def _session(row: Row) -> Session:
-    *head, started_at, last_message_at, state = row
-    return Session(*head, clock.from_us(started_at), clock.from_us(last_message_at), state)
+    id_, external_id, project_id, agent, title, branch, parent_id, started, last, state = row
+    return Session(
+        id=id_,
+        external_id=external_id,
+        project_id=project_id,
+        agent=agent,
+        title=title,
+        branch=branch,
+        parent_id=parent_id,
+        started_at=moment(started),
+        last_message_at=moment(last),
+        state=state,
+    )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
-from lore.errors import InvalidInput, NotFound, StoreDamaged, StoreError
-from lore.store import checks, forgetting, migrations, sqlite
+from lore.errors import InvalidInput, NotFound, SchemaTooNew, StoreDamaged
+from lore.store import changes, checks, copying, forgetting, migrations, sqlite
 from lore.store.db import Connection, Database, open_database
 from lore.store.forgetting import Doomed
 
@@ -40,17 +40,17 @@ def restore(path: Path, source: Path, backups: Path) -> Path | None:
         msg = f"There is no file {source}."
         raise NotFound(msg)
     _refuse_unsound(source)
-    forgotten = _tombstones(path)
+    forgotten = _tombstones(path, backups)
     fresh = path.with_name(f"{path.name}.restored-{os.getpid()}")
     kept: Path | None = None
     try:
         _copy(source, fresh)
-        with closing(open_database(fresh, busy_timeout_s=_PATIENCE_S, backups=backups)) as copy:
+        with closing(open_database(fresh, busy_timeout_s=_PATIENCE_S, backups=None)) as copy:
             copy.write(lambda db: forgetting.apply_tombstones(db, forgotten, now=copy.now()))
             copy.write(_new_epoch)
-            copy.checkpoint()
+            copy.erase_traces()
         if path.exists():
-            backups.mkdir(mode=0o700, parents=True, exist_ok=True)
+            sqlite.make_folder(backups)
             kept = backups / f"before-restore-{uuid.uuid4().hex[:8]}.db"
             _keep_former(path, kept)
         _swap(fresh, path)
@@ -65,20 +65,28 @@ def _refuse_unsound(source: Path) -> None:
         if not migrations.check(db):
             msg = f"{source} is an empty database, not a backup of Lore."
             raise InvalidInput(msg)
-        if sqlite.damage(db):
-            msg = f"{source} is damaged; the present database was left as it is."
-            raise StoreDamaged(msg)
+    if sqlite.damage(source):
+        msg = f"{source} is damaged; the present database was left as it is."
+        raise StoreDamaged(msg)
 
 
-def _tombstones(path: Path) -> list[str]:
-    """Return what the present database has forgotten, if it can still be read."""
+def _tombstones(path: Path, backups: Path) -> dict[str, str]:
+    """Return what was forgotten; of a damaged database, what its backups know of it."""
     if not path.exists():
-        return []
+        return {}
     try:
-        with closing(sqlite.open_connection(path, busy_timeout_s=1, read_only=True)) as db:
-            return [row[0] for row in db.rows("SELECT id FROM tombstones")]
-    except StoreError:
-        return []
+        return _read_tombstones(path)
+    except StoreDamaged:
+        found: dict[str, str] = {}
+        for copy in sorted(backups.glob("*.db")):
+            with suppress(StoreDamaged):
+                found |= _read_tombstones(copy)
+        return found
+
+
+def _read_tombstones(path: Path) -> dict[str, str]:
+    with closing(sqlite.open_connection(path, busy_timeout_s=_PATIENCE_S, read_only=True)) as db:
+        return changes.tombstones(db) if migrations.check(db) else {}
 
 
 def _new_epoch(db: Connection) -> None:
@@ -86,35 +94,32 @@ def _new_epoch(db: Connection) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    with closing(sqlite.open_connection(source, busy_timeout_s=1, read_only=True)) as db:
-        sqlite.copy_database(db, target)
+    with closing(sqlite.open_connection(source, busy_timeout_s=_PATIENCE_S, read_only=True)) as db:
+        copying.copy_database(db, target)
 
 
 def _keep_former(path: Path, kept: Path) -> None:
     try:
         _copy(path, kept)
-    except StoreError:
+    except StoreDamaged:
+        sqlite.make_private(kept)
         shutil.copyfile(path, kept)
-        kept.chmod(0o600)
 
 
 def _swap(fresh: Path, path: Path) -> None:
     """Replace the content of the database in one transaction of SQLite's own.
 
-    Other processes may have the file open, so it is not renamed over: its pages are.
+    Other processes may have the file open, so it is not renamed over: its pages are. Only a
+    file that SQLite cannot open any more is replaced by name.
     """
-    sound = True
-    try:
-        with closing(sqlite.open_connection(path, busy_timeout_s=_PATIENCE_S, read_only=False)):
-            pass
-    except StoreDamaged:
-        sound = False
-    if sound:
-        sqlite.overwrite(fresh, path)
-        return
+    if path.exists():
+        with suppress(StoreDamaged):
+            copying.overwrite(fresh, path)
+            return
     for companion in _companions(path):
         companion.unlink(missing_ok=True)
     fresh.replace(path)
+    sqlite.sync_folder(path.parent)
 
 
 def _companions(path: Path) -> list[Path]:
@@ -123,42 +128,37 @@ def _companions(path: Path) -> list[Path]:
 
 def forget(database: Database, doomed: Doomed, text: str, backups: Path) -> list[str]:
     """Forget in the database and in the automatic backups, down to the bytes on disk."""
-    ids = database.write(
-        lambda db: forgetting.forget(
-            db, forgetting.with_derived(db, doomed), text=text, now=database.now()
-        )
-    )
-    database.checkpoint()
+    ids = database.write(lambda db: forgetting.forget(db, doomed, text=text, now=database.now()))
+    database.erase_traces()
+    with database.read() as db:
+        known = changes.tombstones(db)
+    for leftover in (*copying.unfinished(database.path.parent), *copying.unfinished(backups)):
+        leftover.unlink(missing_ok=True)
     for copy in sorted(backups.glob("*.db")):
-        _forget_in_copy(copy, ids, text, backups)
+        _forget_in_copy(copy, {id_: known.get(id_, "") for id_ in ids}, text)
     return ids
 
 
-def _forget_in_copy(copy: Path, ids: list[str], text: str, backups: Path) -> None:
+def _forget_in_copy(copy: Path, gone: dict[str, str], text: str) -> None:
     """Forget in a backup; one that cannot be cleaned is removed, for it holds the text."""
     try:
-        with closing(open_database(copy, busy_timeout_s=_PATIENCE_S, backups=backups)) as database:
-            if database.read_only:
-                msg = f"{copy} is damaged."
-                raise StoreDamaged(msg)
-            database.write(
-                lambda db: forgetting.apply_tombstones(db, ids, now=database.now())
-            )
-            if text:
-                database.write(
-                    lambda db: forgetting.forget(
-                        db,
-                        forgetting.with_derived(db, forgetting.of_text(db, text)),
-                        text=text,
-                        now=database.now(),
-                    )
-                )
-            database.checkpoint()
-    except StoreDamaged:
+        database = open_database(copy, busy_timeout_s=_PATIENCE_S, backups=None)
+    except (StoreDamaged, SchemaTooNew):
         copy.unlink()
-    finally:
-        for companion in _companions(copy):
-            companion.unlink(missing_ok=True)
+        return
+
+    def work(db: Connection) -> None:
+        forgetting.apply_tombstones(db, gone, now=database.now())
+        if text:
+            doomed = forgetting.of_text(db, text)
+            forgetting.forget(db, doomed, text=text, now=database.now())
+
+    with closing(database):
+        if database.read_only:
+            copy.unlink()
+            return
+        database.write(work)
+        database.erase_traces()
 
 
 def epoch(db: Connection) -> str:
@@ -177,4 +177,3 @@ def keyword_findings(database: Database) -> list[checks.Finding]:
         with database.read() as db:
             return checks.keyword_agreement(db)
     return database.write(checks.keyword_agreement)
-

@@ -157,9 +157,7 @@ class VectorIndex:
         with self._state:
             try:
                 with self._writing():
-                    fresh = (
-                        MemoryStorage(self._stamp, Header()) if self.private else self._create()
-                    )
+                    fresh = MemoryStorage(self._stamp, Header()) if self.private else self._create()
                     self._use(fresh)
             except TimeoutError as error:
                 raise StoreBusy(str(error)) from error
@@ -210,9 +208,7 @@ class VectorIndex:
             if not self._storage.covers(header.count):
                 return ["the vector index is shorter than its header says"]
             snapshot = _snapshot_of(self._storage, header, self._lookup)
-        wrong = sum(
-            _count_wrong(snapshot, start) for start in range(0, snapshot.count, BLOCK_ROWS)
-        )
+        wrong = sum(_count_wrong(snapshot, start) for start in range(0, snapshot.count, BLOCK_ROWS))
         found = [f"{wrong} rows of the vector index are damaged"] if wrong else []
         numbers = snapshot.flat(snapshot.views.n)[snapshot.living()]
         if len(np.unique(numbers)) != len(numbers):
@@ -261,9 +257,7 @@ class VectorIndex:
                 self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 with contextlib.nullcontext() if locked else files.exclusive(self._lock_path):
                     found = self._find()
-                    if found is None and (
-                        evict or not files.is_foreign(self._path, self._stamp)
-                    ):
+                    if found is None and (evict or not files.is_foreign(self._path, self._stamp)):
                         found = self._create()
             if found is not None:
                 return found
@@ -373,9 +367,7 @@ class VectorIndex:
         self._use(target)
         return renewed
 
-    def _erase(
-        self, storage: files.Storage, header: Header, ns: Int64s, through_seq: int
-    ) -> None:
+    def _erase(self, storage: files.Storage, header: Header, ns: Int64s, through_seq: int) -> None:
         lookup = self._lookup if storage is self._storage else SlotLookup()
         files.erase_slots(storage, _snapshot_of(storage, header, lookup).slots_of(ns))
         files.erase_leftovers(storage, header.count)

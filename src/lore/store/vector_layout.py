@@ -231,7 +231,7 @@ class Views:
         """Return copies of the rows at `slots`."""
         return self._rows((slots // BLOCK_ROWS, slots % BLOCK_ROWS))
 
-    def _rows(self, at: Any) -> Rows:  # noqa: ANN401 - any index that numpy takes
+    def _rows(self, at: Any) -> Rows:
         return Rows(
             self.codes[at],
             self.scale[at],

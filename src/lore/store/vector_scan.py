@@ -106,9 +106,7 @@ def candidate_count(k: int, rows: int, dimension: int) -> int:
     return math.ceil((k + CANDIDATE_MARGIN) * CANDIDATE_SHARE * math.sqrt(rows * coarser))
 
 
-def nearest_by_sign(
-    planes: Words, query: Words, allowed: NDArray[np.bool_], wanted: int
-) -> Int64s:
+def nearest_by_sign(planes: Words, query: Words, allowed: NDArray[np.bool_], wanted: int) -> Int64s:
     """Return the `wanted` allowed slots whose signs differ least, in slot order.
 
     `planes` has the shape (blocks, words, BLOCK_ROWS), `query` (words,); slots from

@@ -138,9 +138,7 @@ class Snapshot:
         return dots
 
 
-def rescore(
-    ns: Int64s, vectors: NDArray[np.floating], unit: Float32s
-) -> tuple[Int64s, Float32s]:
+def rescore(ns: Int64s, vectors: NDArray[np.floating], unit: Float32s) -> tuple[Int64s, Float32s]:
     """Return the items that are still there, and their exact cosines."""
     units = unit_rows(vectors)
     there = units.any(axis=1)

@@ -32,7 +32,8 @@ def ensure_embedder(db: Connection, identity: str, dimension: int) -> int:
     return int(
         found
         or db.value(
-            "INSERT INTO embedders (identity, dimension) VALUES (:identity, :dimension) RETURNING n",
+            "INSERT INTO embedders (identity, dimension)"
+            " VALUES (:identity, :dimension) RETURNING n",
             identity=identity,
             dimension=dimension,
         )

@@ -15,24 +15,25 @@ from lore.text import words
 MOST = 40
 """Mentions kept of one text."""
 
+_LONGEST_RAW = 400
+"""A longer run of capitals is a heading or a table, not a name."""
+
 _TOKEN = re.compile(r"\w+(?:['\-.&/:]+\w+)*")
 _WORD = re.compile(r"\w+")
-_PARENTHESES = re.compile(r"\s*\([^)]*\)")
+_PARENTHESES = re.compile(r"\s?\([^()]*\)")
 _POSSESSIVE = re.compile(r"'s?\b")
 _ORDINAL = re.compile(r"\d{1,2}(?:st|nd|rd|th)?")
 _CODE = re.compile(r"[_/\d]|[a-z][A-Z]")
 _LETTER = re.compile(r"[^\W\d_]")
-_BINDS = frozenset("of the de von van der den del della di da du la le el al des zu bin ibn".split())
+_BINDS = frozenset(
+    "of the de von van der den del della di da du la le el al des zu bin ibn".split()
+)
 _JOINS = _BINDS | frozenset("and for in on to y e at".split())
-_MONTHS = (
-    "january february march april may june july august september october november december"
-)
-_CALENDAR = frozenset(
-    f"{_MONTHS} monday tuesday wednesday thursday friday saturday sunday".split()
-)
+_MONTHS = "january february march april may june july august september october november december"
+_CALENDAR = frozenset(f"{_MONTHS} monday tuesday wednesday thursday friday saturday sunday".split())
 _LOOSE = re.compile(
-    rf"^(?:(?:\d+|{'|'.join(_MONTHS.split())}|in|and|the|of)\s+)+"
-    r"|(?:\s+(?:\d{3,4}|in|and|the|of))+$"
+    rf"^(?:(?:\d+|{'|'.join(_MONTHS.split())}|in|and|the|of) )+"
+    r"|(?: (?:\d{3,4}|in|and|the|of))+$"
 )
 
 
@@ -46,13 +47,14 @@ class Mention(NamedTuple):
 def normalise(name: str) -> str:
     """Return the form in which spellings of one entity meet."""
     folded = words.fold(name.replace("’", "'"))
-    joined = " ".join(_WORD.findall(_POSSESSIVE.sub("", folded)))
-    return joined.removeprefix("the ")
+    found = _WORD.findall(_POSSESSIVE.sub("", folded))
+    first = next((i for i, word in enumerate(found) if word != "the"), len(found) - 1)
+    return " ".join(found[max(0, first) :])
 
 
 def extract(text: str, *, title: str = "") -> tuple[Mention, ...]:
     """Return what a text mentions, its title first, each once."""
-    found = {name: True for name in title_names(title)} if title else {}
+    found = dict.fromkeys(title_names(title), True) if title else {}
     for name in names(text):
         found.setdefault(name, False)
     for name in names(_PARENTHESES.sub("", title)):
@@ -77,6 +79,8 @@ def names(text: str) -> list[str]:
     """Return the names and identifiers in a text, normalised, each once, in order."""
     found: dict[str, None] = {}
     for raw in _raw_names(text.replace("’", "'")):
+        if len(raw) > _LONGEST_RAW:
+            continue
         name = _LOOSE.sub("", normalise(raw)).strip()
         if 2 < len(name) <= 80 and not _common(name):
             found[name] = None
@@ -85,14 +89,16 @@ def names(text: str) -> list[str]:
 
 def phrases(text: str, longest: int = 8) -> Iterator[str]:
     """Yield the runs of two and more words of a question: any may be a known title."""
-    tokens = normalise(text[:600]).split()
+    tokens = normalise(text).split()
     for start in range(len(tokens)):
         for end in range(start + 2, min(start + longest, len(tokens)) + 1):
             yield " ".join(tokens[start:end])
 
 
 def _common(name: str) -> bool:
-    return name in words.STOP_WORDS or name in _CALENDAR or name.isdigit()
+    return name in words.STOP_WORDS or all(
+        word in _CALENDAR or word in _JOINS or word.isdigit() for word in name.split()
+    )
 
 
 Run = list[tuple[str, bool]]
@@ -129,8 +135,10 @@ def _closed(run: Run) -> Iterator[str]:
     """Yield a finished run whole, cut at its wide connectors, and cut at all of them."""
     while run and not run[-1][1]:
         run.pop()
-    while run and (not run[0][1] or run[0][0].casefold() in words.STOP_WORDS):
-        run.pop(0)
+    first = 0
+    while first < len(run) and (not run[first][1] or run[first][0].casefold() in words.STOP_WORDS):
+        first += 1
+    run = run[first:]
     if run:
         yield " ".join(word for word, _ in run)
         if any(not capital for _, capital in run):

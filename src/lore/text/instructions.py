@@ -6,12 +6,12 @@ import re
 
 _INSTRUCTION = re.compile(
     r"""^(?:(?:please|pls|also|and|but|so|ok(?:ay)?|hey|note)[,:]?\s+)*
-        (?:always|never|from\ now\ on|going\ forward|in\ (?:the\ )?future|whenever|every\ time
-          |each\ time|remember(?:\ that|\ to|:)|keep\ in\ mind|make\ sure\ (?:that\ )?you
-          |be\ sure\ to|do(?:n't|\ not)\ ever|stop\ \w+ing|avoid\ \w+ing
-          |for\ (?:all|any|every)\ (?:future|my))\b
+        (?:always|never(?!\ mind)|from\ now\ on|going\ forward|in\ (?:the\ )?future|whenever
+          |every\ time|each\ time|remember(?:\ that|\ to|(?=:))|keep\ in\ mind
+          |make\ sure\ (?:that\ )?you|be\ sure\ to|do(?:n't|\ not)\ ever
+          |stop\ \w+ing|avoid\ \w+ing|for\ (?:all|any|every)\ (?:future|my))\b
       | \b(?:you\ (?:should|must)\ (?:always|never)
-          |i\ (?:want|need|expect|would\ like|'?d\ like)\ you\ to\ (?:always|never)
+          |i(?:\ (?:want|need|expect|would\ like)|'?d\ like)\ you\ to\ (?:always|never)
           |please\ (?:always|never|remember)|when(?:ever)?\ i\ ask|from\ now\ on
           |going\ forward,?\ (?:please|always|use|i\ want)|(?:as|is)\ a\ (?:standing\ )?rule
           |no\ matter\ what)\b""",
@@ -29,7 +29,14 @@ _PREFERENCE = re.compile(
       | \bmy\ insistence\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-_QUOTED = re.compile(r"```.*?(?:```|$)|^>.*$|`[^`]*`", re.DOTALL | re.MULTILINE)
+_QUOTED = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>[^\n]*|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+_QUESTION = re.compile(
+    r"(?:do|does|did|should|shall|am|is|are|was|were|have|has|which|what|why|how|where|who)\b"
+    r".*\?$",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What asks for a habit does not state one; 'could you always …?' is a request."""
+
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 
 _READ_CHARS = 4_000
@@ -37,13 +44,20 @@ _SHORTEST, _LONGEST = 8, 600
 
 
 def standing(text: str) -> tuple[str, ...]:
-    """Return the sentences of a person's message that are meant to last."""
-    head = text[:_READ_CHARS].replace("’", "'")
+    """Return the sentences of a person's message that are meant to last, word for word."""
+    head = text[:_READ_CHARS]
+    masked = _QUOTED.sub(lambda found: "\x01" * len(found.group()), head.replace("’", "'"))
     found = []
-    for sentence in _SENTENCE.split(_QUOTED.sub(" ", head)):
-        kept = sentence.strip(" -*•\t")
-        if _SHORTEST <= len(kept) <= _LONGEST and (
-            _INSTRUCTION.search(kept) or _PREFERENCE.search(kept)
-        ):
-            found.append(kept)
+    start = 0
+    for end in [*(match.start() for match in _SENTENCE.finditer(masked)), len(masked)]:
+        said = masked[start:end].replace("\x01", "").strip(" -*•\t\n")
+        if _SHORTEST <= len(said) <= _LONGEST and _lasts(said):
+            found.append(head[start:end].strip(" -*•\t\n"))
+        start = end
     return tuple(found)
+
+
+def _lasts(sentence: str) -> bool:
+    if _QUESTION.match(sentence):
+        return False
+    return bool(_INSTRUCTION.search(sentence) or _PREFERENCE.search(sentence))

@@ -4,20 +4,40 @@ from __future__ import annotations
 
 import re
 
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Mt|Jr|Sr|No|Nr|vs|ca|cf|approx|e\.g|i\.e)\.$"
+)
 _SPACE = re.compile(r"\s+")
-_MARKUP = re.compile(r"^[#>*\-\s]+")
+_MARKUP = re.compile(r"^(?:[#>*\-•]+\s+)+")
 
 SUMMARY_CHARS = 120
 
 
 def summary(content: str, most: int = SUMMARY_CHARS) -> str:
     """Return the first sentence of a text on one line, cut at a word if it is long."""
-    head = content[: most * 8].strip()
-    line = next((line for line in head.splitlines() if _MARKUP.sub("", line).strip()), "")
-    line = _SPACE.sub(" ", _MARKUP.sub("", line)).strip()
-    sentence = _SENTENCE_END.split(line, maxsplit=1)[0]
-    if len(sentence) <= most:
-        return sentence
-    cut = sentence[:most].rsplit(" ", 1)[0]
-    return (cut if len(cut) > most // 2 else sentence[:most]).rstrip(",;:") + "…"
+    head = content.lstrip()[: most * 8]
+    lines = (_SPACE.sub(" ", line).strip() for line in head.splitlines())
+    filled = [line for line in lines if line]
+    telling = next((line for line in filled if line.strip("#>*-•=_ ")), "".join(filled[:1]))
+    return _cut(_first_sentence(_MARKUP.sub("", telling)), most)
+
+
+def one_line(text: str, most: int) -> str:
+    """Return a whole text on one line, cut at a word if it is long."""
+    return _cut(_SPACE.sub(" ", text.lstrip()[: most * 8]).strip(), most)
+
+
+def _first_sentence(line: str) -> str:
+    for end in _SENTENCE_END.finditer(line):
+        sentence = line[: end.start()]
+        if not _ABBREVIATION.search(sentence[-8:]):
+            return sentence
+    return line
+
+
+def _cut(line: str, most: int) -> str:
+    if len(line) <= most:
+        return line
+    cut = line[: most - 1].rsplit(" ", 1)[0]
+    return (cut if len(cut) > most // 2 else line[: most - 1]).rstrip(",;: ") + "…"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lore.text.words import fold
+
 _CHARS_PER_TOKEN = 4.0
 """English prose and code under current tokenizers: 3.6 to 4.4 characters."""
 
@@ -21,11 +23,14 @@ def count(text: str) -> int:
 
 
 def clip(text: str, most: int) -> str:
-    """Return the text cut to about `most` tokens, with an ellipsis where it was cut."""
+    """Return the text cut to at most `most` tokens, with an ellipsis where it was cut."""
     if count(text) <= most:
         return text
-    keep = max(1, int(len(text) * most / count(text)) - 1)
-    return text[:keep].rstrip() + "…"
+    low, high = 0, min(len(text), int(most * _CHARS_PER_TOKEN) + 1)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if count(text[:middle] + "…") <= most else (low, middle - 1)
+    return text[:low].rstrip() + "…" if low else text[:1]
 
 
 def clip_around(text: str, most: int, words: list[str]) -> str:
@@ -33,10 +38,8 @@ def clip_around(text: str, most: int, words: list[str]) -> str:
     if count(text) <= most:
         return text
     width = max(1, int(len(text) * most / count(text)))
-    lowered = text.lower()
-    places = sorted(
-        place for word in words for place in _places(lowered, word) if len(word) > 1
-    )
+    levelled = _levelled(text)
+    places = sorted(place for word in words if len(word) > 1 for place in _places(levelled, word))
     if not places:
         return clip(text, most)
     best, best_count = places[0], 0
@@ -49,6 +52,14 @@ def clip_around(text: str, most: int, words: list[str]) -> str:
     begin = max(0, min(best - width // 8, len(text) - width))
     cut = text[begin : begin + width].strip()
     return ("…" if begin else "") + cut + ("…" if begin + width < len(text) else "")
+
+
+def _levelled(text: str) -> str:
+    """Return a text of the same length in lower case without accents, to look words up in."""
+    if text.isascii():
+        return text.lower()
+    levels = {letter: fold(letter) for letter in set(text)}
+    return text.translate({ord(k): level for k, level in levels.items() if len(level) == 1})
 
 
 def _places(text: str, word: str, most: int = 50) -> list[int]:

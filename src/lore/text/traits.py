@@ -17,16 +17,15 @@ FROM_USER = 128
 FROM_ASSISTANT = 256
 
 _HEAD = 1_000
-_MONTHS = (
-    "january|february|march|april|may|june|july|august|september|october|november|december"
-)
+_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 _TIME = re.compile(
     r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|week|weekend|month|year|morning"
     rf"|{_MONTHS}|monday|tuesday|wednesday|thursday|friday|saturday|sunday|(?:19|20)\d\d)\b",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|dozen|twice|once)\b", re.IGNORECASE
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|dozen|twice|once)\b",
+    re.IGNORECASE,
 )
 _FIRST_PERSON = re.compile(r"\b(?:i|my|i'm|i've|we|our|me)\b", re.IGNORECASE)
 

@@ -11,22 +11,34 @@ import unicodedata
 
 STOP_WORDS = frozenset(
     """a about above after again against all also am an and any are aren't as at be because been
-    before being below between both but by can can't cannot could couldn't did didn't do does
-    doesn't doing don't down during each few for from further get gets getting give given got had
-    hadn't has hasn't have haven't having he he'd he'll he's her here here's hers herself him
-    himself his how how's i i'd i'll i'm i've if in into is isn't it it's its itself just let
-    let's me more most mustn't my myself no nor not of off on once only or other ought our ours
-    ourselves out over own same shan't she she'd she'll she's should shouldn't so some such than
-    that that's the their theirs them themselves then there there's these they they'd they'll
-    they're they've this those through to too under until up us very was wasn't we we'd we'll
-    we're we've were weren't what what's when when's where where's which while who who's whom
-    whose why why's will with won't would wouldn't you you'd you'll you're you've your yours
-    yourself yourselves""".split()
+    before being below between both but by can can't cannot could couldn't did didn't do
+    does doesn't doing don't down during each few for from further get gets getting give
+    given got had hadn't has hasn't have haven't having he he'd he'll he's her here here's
+    hers herself him himself his how how's i i'd i'll i'm i've if in into is isn't it it's
+    its itself just let let's me more most mustn't my myself no nor not of off on once only
+    or other ought our ours ourselves out over own same shan't she she'd she'll she's should
+    shouldn't so some such than that that's the their theirs them themselves then there
+    there's these they they'd they'll they're they've this those through to too under until
+    up us very was wasn't we we'd we'll we're we've were weren't what what's when when's
+    where where's which while who who's whom whose why why's will with won't would wouldn't
+    you you'd you'll you're you've your yours yourself yourselves""".split()
 )
 """English function words: they cost most of a keyword query's time and carry no answer."""
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_CAMEL = re.compile(r"\b[A-Za-z]*[a-z0-9][A-Z][A-Za-z0-9]*\b|\b[A-Z]{2,}[a-z][A-Za-z0-9]*\b")
+_MARKS = "\u0300-\u0304\u0306-\u030c\u030f\u0311\u031b\u0323-\u0328\u032d\u032e\u0330\u0331"
+"""Accents that stand behind their letter: those that the keyword index leaves out."""
+
+_DENSE_LETTERS = (
+    "\u0e00-\u0e7f\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\uff66-\uff9f\U00020000-\U0003ffff"
+)
+"""Letters of scripts that put no spaces between words: Thai, kana, Han."""
+
+_LETTERS = rf"[^\W_]+(?:[{_MARKS}][^\W_]*)*"
+_WORD = re.compile(rf"{_LETTERS}(?:['’]{_LETTERS})*")
+_MARK = re.compile(rf"[{_MARKS}]")
+_ASCII_RUN = re.compile(r"(?<![^\W_])[A-Za-z0-9]+(?![^\W_])")
+_CAMEL = re.compile(r"^(?:[A-Za-z]*[a-z0-9][A-Z]|[A-Z]{2,}[a-z])")
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _IDENTIFIER = re.compile(
     r"""(?<![\w/.\-])(?:
@@ -34,11 +46,16 @@ _IDENTIFIER = re.compile(
       | \w+(?:[.:\-]{1,2}\w+)+\(?       # dotted, dashed, namespaced
       | \w*_\w+                         # snake case
       | [A-Za-z]*[a-z0-9][A-Z]\w*       # camel case
-      | [A-Z][A-Z0-9]{3,}               # a constant or an error code
+      | [A-Z][A-Z0-9]{3,}(?:[a-z]\w+)?  # a constant, an error code, an acronym in a name
     )""",
     re.VERBOSE,
 )
-_DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+")
+_DENSE = re.compile(rf"[{_DENSE_LETTERS}]+")
+_DENSE_OR_NOT = re.compile(rf"[{_DENSE_LETTERS}]+|[^{_DENSE_LETTERS}]+")
+_BESIDE_DENSE = re.compile(
+    rf"(?<![^\W_])[^\W_{_DENSE_LETTERS}]+(?=[{_DENSE_LETTERS}])"
+    rf"|(?<=[{_DENSE_LETTERS}])[^\W_{_DENSE_LETTERS}]+"
+)
 _QUOTED = re.compile(r'"([^"]{2,200})"|“([^”]{2,200})”|`([^`]{2,200})`')
 _NOT_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 
@@ -55,10 +72,16 @@ def clean(text: str) -> str:
 
 def searchable_form(text: str) -> str:
     """Return the text with the parts of its identifiers and dense scripts added at the end."""
-    extra = [part for word in set(_CAMEL.findall(text)) for part in (humps(word),)]
+    extra = [humps(run) for run in _camel_runs(text)]
     if not text.isascii():
         extra += [pairs(run) for run in _DENSE.findall(text)]
+        extra += _BESIDE_DENSE.findall(text)
     return f"{text}\n{' '.join(extra)}" if extra else text
+
+
+def _camel_runs(text: str) -> list[str]:
+    """Return the camel-case words of a text, each once, in order."""
+    return [run for run in dict.fromkeys(_ASCII_RUN.findall(text)) if _CAMEL.match(run)]
 
 
 def humps(word: str) -> str:
@@ -84,11 +107,18 @@ def raw(text: str) -> list[str]:
 
 
 def fold(word: str) -> str:
-    """Return a word in lower case without accents, as the keyword index sees it."""
+    """Return a word in lower case without accents, as the keyword index sees it.
+
+    Only Latin letters lose their accents: й is another letter than и, and が than か.
+    """
     if word.isascii():
         return word.lower()
-    decomposed = unicodedata.normalize("NFKD", word)
-    return "".join(c for c in decomposed if not unicodedata.combining(c)).lower()
+    return "".join(map(_folded, _MARK.sub("", word.replace("’", "'")))).lower()
+
+
+def _folded(letter: str) -> str:
+    base = unicodedata.normalize("NFD", letter)[0]
+    return base if base.isascii() else letter
 
 
 def identifiers(text: str) -> list[str]:
@@ -107,12 +137,20 @@ def terms(text: str, *, most: int = 48) -> list[str]:
     text = text[:MAX_QUERY_CHARS]
     words: list[str] = []
     for word in split(text):
-        words += pairs(word).split() if _DENSE.fullmatch(word) else [word]
+        words += [word] if word.isascii() else _dense_pairs(word)
     for identifier in identifiers(text):
-        words += split(humps(identifier)) if _CAMEL.search(identifier) else []
+        words += split(humps(identifier)) if _camel_runs(identifier) else []
     unique = list(dict.fromkeys(words))
     telling = [word for word in unique if word not in STOP_WORDS and not _lone_letter(word)]
     return (telling or unique)[:most]
+
+
+def _dense_pairs(word: str) -> list[str]:
+    """Return a word as it is, but its runs of a dense script in pairs."""
+    found: list[str] = []
+    for run in _DENSE_OR_NOT.findall(word):
+        found += pairs(run).split() if _DENSE.match(run) else [run.strip("'")]
+    return found
 
 
 def _lone_letter(word: str) -> bool:

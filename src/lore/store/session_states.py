@@ -1,0 +1,38 @@
+"""Session states: what a session carries from turn to turn, as named JSON values."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+import orjson
+
+from lore import clock
+from lore.store.packing import unpack_json
+from lore.store.sqlite import Connection
+
+Name = Literal["layer_floor", "calibration", "working"]
+
+
+def put(db: Connection, session_n: int, name: Name, value: Any, *, now: datetime) -> None:
+    """Keep a value of a session in the place of the former one."""
+    db.run(
+        "INSERT INTO session_states (session_n, name, value, updated_at)"
+        " VALUES (:session_n, :name, :value, :at)"
+        " ON CONFLICT (session_n, name) DO UPDATE SET value = excluded.value,"
+        " updated_at = excluded.updated_at",
+        session_n=session_n,
+        name=name,
+        value=orjson.dumps(value).decode(),
+        at=clock.to_us(now),
+    )
+
+
+def find(db: Connection, session_n: int, name: Name) -> Any:
+    """Return a value of a session, or None if it has none."""
+    found = db.value(
+        "SELECT value FROM session_states WHERE session_n = :session_n AND name = :name",
+        session_n=session_n,
+        name=name,
+    )
+    return None if found is None else unpack_json(found)

@@ -1,0 +1,249 @@
+"""What each command says to a person and to a program."""
+
+import json
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from lore.memory import Memory
+from lore.records import NewMessage, Part
+from lore.settings import load
+from tests.cli.conftest import Lore, Seeded
+
+WHOLE_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
+JSON_KEYS = {
+    ("recall", "heron"): {
+        "question", "hits", "standing", "tokens", "considered", "notice", "fates",
+    },
+    ("stats",): {
+        "path", "bytes", "messages", "distillations", "fragments", "edges", "sessions",
+        "entities", "standing", "vectors", "waiting", "tokens", "embedder", "journal",
+        "projects", "jobs", "notice",
+    },
+    ("log", "PARENT"): {"current", "former"},
+    ("diff", "PARENT"): {"from", "to", "diff"},
+    ("why", "PARENT"): {
+        "reading", "sources", "versions", "numbers", "superseded_by", "supersedes",
+        "times_recalled",
+    },
+    ("update", "CHILD", "other words"): {"id", "version"},
+    ("delete", "CHILD"): {"deleted"},
+    ("undo",): {"undone", "id"},
+    ("link", "PARENT", "CHILD"): {"source", "target", "kind"},
+    ("supersede", "PARENT", "CHILD"): {"superseded", "by"},
+    ("forget", "CHILD", "--yes"): {"forgotten", "dry_run"},
+    ("remember", "x"): {"id"},
+    ("backup",): {"file"},
+    ("embed",): {"embedded"},
+    ("model", "status"): {"identity", "dimension", "notice"},
+}  # fmt: skip
+LISTS = {
+    ("search", "heron"): {"id", "title", "score", "depth", "kind", "tokens", "breadcrumb"},
+    ("roots",): {"id", "title", "kind", "depth", "tokens", "children"},
+    ("read", "CHILD"): {"id", "type", "text", "parent", "children", "edges", "deleted"},
+    ("explore", "PARENT"): {"title", "below"},
+    ("traverse", "PARENT"): {"id", "title", "children"},
+    ("doctor",): {"name", "state", "detail", "remedy"},
+    ("config",): {"key", "value", "source", "doc", "default", "env", "project", "allowed"},
+}
+
+
+def named(words: tuple[str, ...], home: Seeded) -> list[str]:
+    names = {"PARENT": home.parent, "CHILD": home.child}
+    return [names.get(word, word) for word in words]
+
+
+@pytest.mark.parametrize("command", JSON_KEYS, ids=lambda c: c[0])
+def test_json_has_stable_keys(seeded: Seeded, command: tuple[str, ...]):
+    found = json.loads(seeded(*named(command, seeded), "--json").works().out)
+    assert set(found) == JSON_KEYS[command]
+
+
+@pytest.mark.parametrize("command", LISTS, ids=lambda c: c[0])
+def test_json_lists_have_stable_keys(seeded: Seeded, command: tuple[str, ...]):
+    found = json.loads(seeded(*named(command, seeded), "--json").works().out)
+    assert found
+    assert all(set(entry) >= LISTS[command] for entry in found)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [c for c in (*JSON_KEYS, *LISTS) if c[0] not in ("remember", "config")],
+    ids=lambda c: c[0],
+)
+def test_people_see_short_ids_and_no_python(seeded: Seeded, command: tuple[str, ...]):
+    out = seeded(*named(command, seeded)).works().out
+    assert out.strip()
+    assert not WHOLE_ID.search(out)
+    assert not re.search(r"\b(None|True|False)\b|datetime\(|<class|\{'|\[\]", out)
+    assert not re.search(r"\b1 (records|items|tokens|hits|times|versions)\b", out)
+
+
+def test_a_short_id_that_was_shown_is_taken(seeded: Seeded):
+    short = seeded("search", "heron").works().out.split()[0]
+    assert len(short) < len(seeded.child)
+    assert "heron" in seeded("read", short).works().out
+
+
+def test_a_prefix_that_fits_several_is_refused_with_the_choice(seeded: Seeded):
+    common = next(
+        seeded.parent[:length]
+        for length in range(len(seeded.parent), 0, -1)
+        if seeded.child.startswith(seeded.parent[:length])
+    )
+    if len(common) < 8:
+        pytest.skip("the two ids differ too early")
+    outcome = seeded("read", common).fails_with(2)
+    assert "fits several ids" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("id_", "code"),
+    [
+        ("abc", 2),
+        ("", 2),
+        ("ffffffff-ffff", 3),
+        ("٠١٢٣٤٥٦٧٨٩", 2),
+        ("%%%%%%%%", 2),
+        ("x" * 500, 2),
+    ],
+)
+@pytest.mark.parametrize("command", ["read", "why", "log", "diff", "delete", "traverse"])
+def test_an_id_that_names_nothing_is_an_error(seeded: Seeded, command: str, id_: str, code: int):
+    outcome = seeded(command, id_).fails_with(code)
+    assert "lore search" in outcome.err
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "1001", "99999999999999999999", "x", "1.5", ""])
+@pytest.mark.parametrize("command", ["recall", "search", "sessions", "roots"])
+def test_a_limit_outside_its_bounds_is_wrong_use(seeded: Seeded, command: str, limit: str):
+    outcome = seeded(command, "heron", "--limit", limit).fails_with(2)
+    assert f"'lore {command} --help'" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("nonsense",),
+        ("recall",),
+        ("recall", "--nonsense"),
+        ("recall", "a", "b"),
+        ("link", "a"),
+        ("model", "nonsense"),
+        ("--nonsense",),
+        ("explore", "x", "--max-depth", "-1"),
+        ("config", "recall.max_hits", "5", "6"),
+        ("config", "--unset"),
+    ],
+)
+def test_wrong_use_exits_with_two(seeded: Seeded, arguments: tuple[str, ...]):
+    seeded(*arguments).fails_with(2)
+
+
+@pytest.mark.parametrize("command", [(), ("model",), ("eval",), ("-h",), ("recall", "--help")])
+def test_help_is_shown_when_nothing_is_asked_for(lore: Lore, command: tuple[str, ...]):
+    assert lore(*command).works().out.startswith("Usage: lore")
+
+
+def test_why_tells_source_strength_and_history(seeded: Seeded):
+    seeded("recall", "deploys").works()
+    seeded("supersede", seeded.parent, seeded.child).works()
+    out = seeded("why", seeded.parent).works().out
+    assert "stored by hand" in out
+    assert re.search(r"importance +0\.50", out)
+    assert re.search(r"trust +3 ", out)
+    assert "recalled 1 time\n" in out
+    assert "1 former version: 'lore log" in out
+    assert "superseded by" in out
+
+
+def test_why_not_tells_what_became_of_an_item(seeded: Seeded):
+    seeded("remember", "The staging server heron has 32 GB").works()
+    answer = seeded("recall", "deploys on Thursdays", "--why-not", seeded.child).works().out
+    assert "What became of" in answer
+    assert "no candidate" in answer or "ranked" in answer or "shown as hit" in answer
+    seeded("recall", "x", "--why-not", "ffffffff-ffff").fails_with(3)
+
+
+def test_a_removed_fragment_comes_back_by_the_command_that_is_named(seeded: Seeded):
+    out = seeded("delete", seeded.child).works().out
+    assert "Nothing found." in seeded("search", "heron").works().out
+    (command,) = re.findall(r"'lore (undo \S+)'", out)
+    seeded(*command.split()).works()
+    assert "heron" in seeded("search", "heron").works().out
+
+
+def test_an_empty_id_undoes_nothing(seeded: Seeded):
+    before = seeded.export()
+    seeded("undo", "").fails_with(2)
+    assert seeded.export() == before
+
+
+def test_forgetting_asks_first(seeded: Seeded):
+    before = seeded.export()
+    assert "--yes" in seeded("forget", "--match", "heron").fails_with(2).err
+    assert "1 record would be" in seeded("forget", "--match", "heron", "--dry-run").works().out
+    assert seeded.export() == before
+    assert "1 record forgotten" in seeded("forget", "--match", "HERON", "-y").works().out
+    assert "Nothing contains that" in seeded("forget", "--match", "heron", "-y").works().out
+
+
+def test_forgetting_needs_exactly_one_thing(seeded: Seeded):
+    seeded("forget").fails_with(2)
+    seeded("forget", seeded.child, "--match", "x", "--yes").fails_with(2)
+
+
+def test_forgetting_a_text_that_was_only_asked_for_cleans_the_log(seeded: Seeded):
+    seeded("recall", "canary-in-a-question").works()
+    assert b"canary-in-a-question" in _bytes(seeded)
+    seeded("forget", "--match", "canary-in-a-question", "--yes").works()
+    assert b"canary-in-a-question" not in _bytes(seeded)
+
+
+def _bytes(home: Lore) -> bytes:
+    return b"".join(path.read_bytes() for path in home.home.rglob("*") if path.is_file())
+
+
+def test_recall_shows_three_standing_instructions_and_counts_the_rest(lore: Lore):
+    config = load({"LORE_EMBED_PROVIDER": "none"}, home=lore.home).settings
+    said = ["spaces", "British spelling", "just check", "plain SQL", "UTC everywhere"]
+    with Memory.open(config=config) as memory:
+        memory.capture(
+            "s",
+            [
+                NewMessage(
+                    "user",
+                    (Part("text", f"From now on always use {what} in this repository."),),
+                    datetime(2026, 1, day, tzinfo=UTC),
+                )
+                for day, what in enumerate(said, 1)
+            ],
+            title="House rules",
+        )
+    listed = lore("standing").works().out.splitlines()
+    assert len(listed) == len(said)
+    out = lore("recall", "which spelling?").works().out
+    assert out.count(" · From now on") == 3
+    assert "… and 2 more: lore standing" in out
+    assert "House rules" in lore("sessions", "spelling").works().out
+
+
+def test_an_explanation_shows_numbers(seeded: Seeded):
+    out = seeded("recall", "staging server", "--explain").works().out
+    assert re.search(r"adds [+-]\d", out)
+
+
+def test_nothing_found_is_no_error(seeded: Seeded):
+    for command in ("search", "sessions", "roots", "explore"):
+        assert "Nothing found." in seeded(command, "zzzzqqqq").works().out
+    assert json.loads(seeded("search", "zzzzqqqq", "--json").works().out) == []
+
+
+def test_evaluation_without_data_is_an_error(lore: Lore):
+    lore("eval", "retrieval", "--data", str(lore.home)).fails_with(10)
+
+
+def test_the_same_key_stores_once(lore: Lore):
+    first = lore("remember", "x", "--key", "k").works().out
+    assert lore("remember", "x", "--key", "k").works().out == first

@@ -1,0 +1,95 @@
+"""Imports of what is no export, or only half of one."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.cli.conftest import Lore, Seeded
+
+HEADER = b'{"lore":1}\n'
+
+GARBAGE = {
+    "nothing but noise": bytes(range(256)) * 100,
+    "a chat export": b'{"messages": [{"role": "user", "content": "hi"}]}\n',
+    "csv": b"id,text\n1,hello\n",
+    "a list": b"[1, 2, 3]\n",
+    "a newer format": b'{"lore":2}\n',
+    "an unknown record": HEADER + b'{"record":"cake"}\n',
+    "a record that is a list": HEADER + b'{"record":[]}\n',
+    "a record without anything": HEADER + b'{"record":"fragment"}\n',
+    "a record that is no object": HEADER + b"5\n",
+    "an item of nothing": HEADER + b'{"record":"message","id":"x","session_id":null}\n',
+    "a huge line": HEADER + b'{"record":"' + b"x" * 5_000_000 + b'"}\n',
+    "a deep line": HEADER + b'{"record":' + b"[" * 5_000 + b"]" * 5_000 + b"}\n",
+    "numbers that are too large": HEADER
+    + b'{"record":"project","id":"x","path":"p","remote":"","name":"n","created_at":'
+    + b"9" * 25
+    + b"}\n",
+}
+
+
+@pytest.mark.parametrize("data", GARBAGE.values(), ids=GARBAGE)
+def test_what_is_no_export_is_refused_and_nothing_is_lost(seeded: Seeded, data: bytes):
+    before = seeded.export()
+    seeded("import", "-", stdin=data).fails_with(2)
+    assert seeded.export() == before
+
+
+def test_an_empty_import_brings_nothing(seeded: Seeded):
+    assert "0 records imported" in seeded("import", "-").works().out
+
+
+def test_an_export_comes_back_whole(seeded: Seeded, tmp_path: Path):
+    file = tmp_path / "all.jsonl"
+    seeded("export", str(file)).works()
+    other = Lore(tmp_path / "other")
+    assert "4 records imported, 0 skipped." in other("import", str(file)).works().out
+    assert other.export() == seeded.export()
+    assert "0 records imported, 4 skipped." in other("import", str(file)).works().out
+
+
+def test_an_import_that_breaks_off_is_completed_by_another(seeded: Seeded, tmp_path: Path):
+    seeded("export", str(tmp_path / "all.jsonl")).works()
+    whole = (tmp_path / "all.jsonl").read_bytes()
+    other = Lore(tmp_path / "other")
+    other("import", "-", stdin=whole[: len(whole) - 40]).fails_with(2)
+    other("import", "-", stdin=whole).works()
+    assert other.export() == seeded.export()
+
+
+def test_a_folder_and_a_missing_file_are_no_exports(seeded: Seeded, tmp_path: Path):
+    seeded("import", str(tmp_path)).fails_with(2)
+    seeded("import", str(tmp_path / "none")).fails_with(3)
+
+
+JUNK = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=5),
+    st.lists(st.integers(), max_size=2), st.dictionaries(st.text(max_size=3), st.none()),
+)  # fmt: skip
+
+
+def test_no_change_of_one_field_makes_a_traceback_or_an_unreadable_memory(
+    seed: Seeded, tmp_path_factory: pytest.TempPathFactory
+):
+    lines = [json.loads(line) for line in seed("export").works().out.splitlines()]
+    spots = [(row, name) for row, line in enumerate(lines) if row for name in line]
+
+    @given(st.sampled_from(spots), JUNK)
+    @settings(
+        max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), database=None
+    )
+    def check(spot: tuple[int, str], junk: object):
+        row, name = spot
+        changed = [{**line, name: junk} if at == row else line for at, line in enumerate(lines)]
+        lore = Lore(tmp_path_factory.mktemp("import"))
+        data = "\n".join(json.dumps(line) for line in changed).encode()
+        outcome = lore("import", "-", stdin=data)
+        assert outcome.code in (0, 2, 4), outcome
+        if outcome.code == 0:
+            for command in (("roots",), ("export",), ("recall", "heron"), ("search", "heron")):
+                assert lore(*command).code == 0, command
+
+    check()

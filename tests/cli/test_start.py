@@ -1,0 +1,157 @@
+"""Starting and stopping: quickly, quietly, and with the right code."""
+
+import json
+import os
+import pty
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from lore import __version__
+from tests.cli.conftest import PROGRAM, UNSET, Lore, Seeded, environment, run_process
+
+HEAVY = {"numpy", "apsw", "onnxruntime", "tokenizers", "rich", "orjson", "numkong"}
+
+
+def test_starting_loads_nothing_heavy():
+    script = "import lore.cli.app, sys, json; print(json.dumps(list(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    loaded = {name.split(".")[0] for name in json.loads(done.stdout)}
+    assert not HEAVY & loaded
+
+
+def test_help_costs_at_most_150_ms_of_processor_time(tmp_path: Path):
+    environ = environment(tmp_path)
+    spent = []
+    for _ in range(6):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([*PROGRAM, "--help"], env=environ, stdout=subprocess.DEVNULL, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(
+            after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+        )
+    assert min(spent) <= 0.150
+
+
+def test_the_version_is_shown():
+    assert run_process("--version").works().out == f"lore {__version__}\n"
+
+
+def test_the_shell_completes_commands_and_values():
+    words = {"_LORE_COMPLETE": "complete_bash", "COMP_WORDS": "lore rec", "COMP_CWORD": "1"}
+    assert run_process(env=words).out.split() == ["recall"]
+    words |= {"COMP_WORDS": "lore remember --kind anti", "COMP_CWORD": "3"}
+    assert run_process(env=words).out.split() == ["anti_pattern"]
+    words |= {"COMP_WORDS": "lore config recall.m", "COMP_CWORD": "2"}
+    assert run_process(env=words).out.split() == ["recall.max_hits"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_is_given_its_completion_script(shell: str):
+    script = run_process(env={"_LORE_COMPLETE": f"source_{shell}"}).works().out
+    assert "_LORE_COMPLETE" in script
+
+
+def test_a_closed_pipe_is_quiet(lore: Lore):
+    for place in range(40):
+        lore("remember", f"note {place} " + "with many words " * 500).works()
+    environ = environment(lore.home)
+    for command in (["export"], ["roots", "--limit", "1000"], ["search", "note", "--json"]):
+        process = subprocess.Popen(
+            [*PROGRAM, *command], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert process.stdout
+        assert process.stderr
+        process.stdout.read(10)
+        process.stdout.close()
+        told = process.stderr.read().decode()
+        process.stderr.close()
+        assert process.wait(20) in (0, 1)
+        assert "Traceback" not in told
+        assert "BrokenPipe" not in told
+
+
+def test_ctrl_c_exits_with_130(lore: Lore):
+    environ = environment(lore.home)
+    process = subprocess.Popen(
+        [*PROGRAM, "import", "-"],
+        env=environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    deadline = time.monotonic() + 20
+    while not (lore.home / "memory.db").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert not out
+    assert b"Interrupted" in err
+    assert b"Traceback" not in err
+
+
+def on_terminal(home: Path, *arguments: str, **env: str) -> str:
+    """Run a command with a terminal as its output and return what it wrote there."""
+    leader, follower = pty.openpty()
+    environ = environment(home, **{"TERM": "xterm-256color", **env})
+    with subprocess.Popen(
+        [*PROGRAM, *arguments], env=environ, stdout=follower, stderr=follower, stdin=follower
+    ) as process:
+        os.close(follower)
+        written = b""
+        while True:
+            try:
+                data = os.read(leader, 65_536)
+            except OSError:
+                break
+            if not data:
+                break
+            written += data
+        process.wait(20)
+    os.close(leader)
+    return written.decode()
+
+
+def test_colour_is_for_terminals_only_and_can_be_refused(seeded: Seeded):
+    assert "\x1b[1m" in on_terminal(seeded.home, "recall", "heron")
+    assert "\x1b" not in on_terminal(seeded.home, "recall", "heron", NO_COLOR="1")
+    assert "\x1b" not in on_terminal(seeded.home, "recall", "heron", TERM="dumb")
+    assert "\x1b" not in on_terminal(seeded.home, "recall", "heron", "--json")
+    assert "\x1b" not in run_process("recall", "heron", home=seeded.home).works().out
+
+
+def test_stored_escapes_do_not_act_on_a_terminal(lore: Lore):
+    id_ = lore("remember", "-", stdin="danger \x9b31m \x1b[2J end".encode()).works().out.strip()
+    for command in (("read", id_), ("read", id_, "--json"), ("export",)):
+        shown = on_terminal(lore.home, *command, NO_COLOR="1")
+        assert "danger" in shown
+        assert "\x9b" not in shown
+        assert "\x1b" not in shown
+
+
+def test_the_demo_answers_with_the_real_model(tmp_path: Path):
+    environ = environment(None, HOME=str(tmp_path), LORE_EMBED_PROVIDER=UNSET)
+    started = time.monotonic()
+    done = subprocess.run(
+        [*PROGRAM, "demo"], env=environ, capture_output=True, text=True, check=True
+    )
+    assert time.monotonic() - started < 20
+    assert done.stdout.count("\n? ") == 3
+    assert "WORKER_MAX_ATTEMPTS" in done.stdout
+    assert "lore remember" in done.stdout
+    assert not (tmp_path / ".lore").exists()
+
+
+def test_recall_by_meaning_with_the_real_model(tmp_path: Path):
+    environ = {"LORE_EMBED_PROVIDER": "local"}
+    run_process("remember", "The cat sleeps on the sofa", home=tmp_path, env=environ).works()
+    run_process("remember", "Invoices are sent on Fridays", home=tmp_path, env=environ).works()
+    out = run_process("recall", "feline nap", "--limit", "1", home=tmp_path, env=environ).out
+    assert "sofa" in out

@@ -1,0 +1,139 @@
+"""The reference pages, made from the code: `python -m tests.house.reference --write`."""
+
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from lore import errors
+from lore.cli.app import app
+from lore.settings import load
+
+FOLDER = Path(__file__).parents[2] / "docs" / "reference"
+MADE = "<!-- Made from the code by `python -m tests.house.reference --write`. -->"
+
+
+def pages() -> dict[str, str]:
+    """Return the reference pages by file name."""
+    return {"cli.md": cli(), "settings.md": settings(), "exit-codes.md": exit_codes()}
+
+
+def command_names() -> list[str]:
+    """Return every command as it is typed."""
+    return [path for path, _ in _commands(typer.main.get_command(app), "lore")]
+
+
+def _commands(command: Any, path: str) -> list[tuple[str, Any]]:
+    found = [(path, command)]
+    for name, below in getattr(command, "commands", {}).items():
+        found += _commands(below, f"{path} {name}")
+    return found
+
+
+def cli() -> str:
+    """Return the page of commands."""
+    parts = [
+        f"# Commands\n\n{MADE}\n",
+        "`--json` prints JSON with stable keys. Ids can be shortened to a prefix of at least"
+        " 8 characters\nthat fits one item. Where a text or question is `-`, it is read from"
+        " standard input. What failed\nis told on stderr in one line, with a hint; the"
+        " [exit codes](exit-codes.md) are stable.\nColour is for terminals only, and `NO_COLOR`"
+        " turns it off there too.\n",
+    ]
+    for path, command in _commands(typer.main.get_command(app), "lore"):
+        parts.append(_command_page(path, command))
+    return "\n".join(parts)
+
+
+def _command_page(path: str, command: Any) -> str:
+    lines = [f"## {path}\n", inspect.cleandoc(command.help or ""), ""]
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    usage = " ".join(_usage(argument) for argument in arguments)
+    below = " COMMAND" if getattr(command, "commands", {}) else ""
+    lines += ["```", f"{path} [OPTIONS]{below} {usage}".rstrip(), "```", ""]
+    rows = [(_usage(argument), _explained(argument)) for argument in arguments]
+    rows += [
+        (", ".join(f"`{name}`" for name in option.opts), _explained(option))
+        for option in command.params
+        if option.param_type_name == "option"
+    ]
+    if rows:
+        lines += ["| | |", "|---|---|"]
+        lines += [f"| {name} | {told} |" for name, told in rows]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _usage(argument: Any) -> str:
+    name = argument.name.upper() + (" …" if argument.nargs == -1 else "")
+    return name if argument.required else f"[{name}]"
+
+
+def _explained(parameter: Any) -> str:
+    told = (parameter.help or "").replace("|", "\\|")
+    default = parameter.default
+    if default not in (None, "", False, (), []) and not callable(default):
+        told += f" Default: `{default}`."
+    return told
+
+
+def settings() -> str:
+    """Return the page of settings."""
+    lines = [
+        f"# Settings\n\n{MADE}\n",
+        "A value comes from the environment, else from the project's `.lore.json` (where that"
+        " is allowed),\nelse from the user's `config.toml` in the home, else it is the default."
+        " `lore config` shows all of\nthem with where each came from; `lore config KEY VALUE`"
+        " writes one to `config.toml`, and\n`lore config KEY --unset` removes it.\n",
+        "| setting | environment | default | may be | in a project | meaning |",
+        "|---|---|---|---|---|---|",
+    ]
+    for value in load({}, home=Path("/nowhere")).values:
+        default = str(value.default).lower() if value.default is False else value.default
+        shown = f"`{default}`" if default != "" else ""
+        place = "yes" if value.project else "no"
+        cells = (f"`{value.key}`", f"`{value.env}`", shown, value.allowed, place, value.doc)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def exit_codes() -> str:
+    """Return the page of exit codes."""
+    by_code: dict[int, list[type[errors.LoreError]]] = {}
+    for name in errors.__all__:
+        kind = getattr(errors, name)
+        by_code.setdefault(kind.exit_code, []).append(kind)
+    lines = [
+        f"# Exit codes\n\n{MADE}\n",
+        "| code | errors | meaning |",
+        "|---|---|---|",
+        "| 0 | | It worked; nothing found is no error. |",
+    ]
+    for code, kinds in sorted(by_code.items()):
+        kinds.sort(key=lambda kind: len(kind.__mro__))
+        names = ", ".join(f"`{kind.__name__}`" for kind in kinds)
+        meaning = inspect.cleandoc(kinds[0].__doc__ or "").split("\n")[0]
+        lines.append(f"| {code} | {names} | {meaning} |")
+    lines += [
+        "| 130 | | Interrupted by Ctrl-C; what was acknowledged is stored. |",
+        "",
+        "Wrong use (an unknown command or option, a value out of bounds) exits with 2. `lore"
+        " doctor` exits\nwith 7 if anything is broken. When the reader of the output is gone"
+        " (`lore export | head -1`),\nthe command stops without a word, with 1.",
+        "",
+    ]
+    tree = (errors.__doc__ or "").split("\n", 2)[2].rstrip()
+    return "\n".join([*lines, "```", tree, "```", ""])
+
+
+def write() -> None:
+    """Write the pages."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, "utf-8")
+
+
+if __name__ == "__main__" and "--write" in sys.argv:
+    write()

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lore.recall import pagerank
+from lore.recall.pagerank import Links, Mass
+
+MANY = 10_000
+
+
+class Bipartite:
+    """Items and what they share, as a dense matrix of weights."""
+
+    def __init__(self, weights: np.ndarray) -> None:
+        self.weights = weights
+        self.asked: list[np.ndarray] = []
+
+    def expand(self, ns: np.ndarray) -> tuple[Links, Links]:
+        """Return the links of some items, and those back from all that they share."""
+        self.asked.append(ns)
+        items, shared = np.nonzero(self.weights)
+        here = np.isin(items, ns)
+        outward = pagerank.normalised(
+            items[here], shared[here], self.weights[items[here], shared[here]]
+        )
+        reached = np.isin(shared, shared[here])
+        back = pagerank.normalised(
+            shared[reached], items[reached], self.weights[items[reached], shared[reached]]
+        )
+        return outward, back
+
+    def reference(self, seeds: dict[int, float], restart: float, hops: int) -> np.ndarray:
+        """Iterate with dense matrices, as the textbook says."""
+        by_item = self.weights / np.maximum(self.weights.sum(1, keepdims=True), 1e-12)
+        by_shared = self.weights / np.maximum(self.weights.sum(0, keepdims=True), 1e-12)
+        step = by_item @ by_shared.T
+        home = np.zeros(len(self.weights))
+        for n, weight in seeds.items():
+            home[n] = restart * weight / sum(seeds.values())
+        mass = home
+        for _ in range(hops):
+            mass = home + (1 - restart) ** 2 * mass @ step
+        return mass
+
+
+def random_graph(seed: int, items: int = 40, shared: int = 25) -> Bipartite:
+    draw = np.random.default_rng(seed)
+    return Bipartite(draw.random((items, shared)) * (draw.random((items, shared)) < 0.15))
+
+
+def dense(mass: Mass, size: int) -> np.ndarray:
+    found = np.zeros(size)
+    found[mass.ns] = mass.values
+    return found
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("hops", [1, 2, 5, 30])
+@pytest.mark.parametrize("restart", [0.2, 0.25, 0.5])
+def test_the_walk_agrees_with_power_iteration(seed, hops, restart):
+    graph = random_graph(seed)
+    seeds = {3: 1.0, 17: 0.5, 29: 0.1}
+    mass = pagerank.walk(seeds, graph.expand, restart=restart, hops=hops, keep=MANY)
+    expected = graph.reference(seeds, restart, hops)
+    assert dense(mass, 40) == pytest.approx(expected, abs=1e-12)
+
+
+@given(
+    st.integers(0, 10_000),
+    st.dictionaries(st.integers(0, 39), st.floats(0.01, 5), min_size=1, max_size=6),
+    st.integers(0, 4),
+    st.floats(0.05, 0.95),
+)
+def test_mass_is_positive_and_never_more_than_one(seed, seeds, hops, restart):
+    graph = random_graph(seed)
+    mass = pagerank.walk(seeds, graph.expand, restart=restart, hops=hops, keep=MANY)
+    assert (mass.values >= 0).all()
+    assert mass.values.sum() <= 1 + 1e-9
+    assert len(np.unique(mass.ns)) == len(mass.ns)
+    assert set(seeds) <= set(mass.ns.tolist())
+
+
+@given(st.integers(0, 10_000), st.floats(0.1, 100))
+def test_only_the_proportions_of_the_seeds_count(seed, factor):
+    graph = random_graph(seed)
+    one = pagerank.walk({1: 1.0, 2: 3.0}, graph.expand)
+    other = pagerank.walk({1: factor, 2: 3.0 * factor}, graph.expand)
+    assert dense(one, 40) == pytest.approx(dense(other, 40))
+
+
+@pytest.mark.parametrize("seeds", [{}, {1: 0.0}, {1: 0.0, 2: 0.0}])
+def test_without_seeds_nothing_is_reached_and_nothing_asked(seeds):
+    graph = random_graph(0)
+    mass = pagerank.walk(seeds, graph.expand)
+    assert len(mass.ns) == len(mass.values) == 0
+    assert graph.asked == []
+
+
+def test_a_seed_without_links_keeps_its_own_strength():
+    graph = Bipartite(np.zeros((3, 2)))
+    mass = pagerank.walk({1: 2.0}, graph.expand)
+    assert mass.ns.tolist() == [1]
+    assert mass.values.tolist() == [pagerank.RESTART]
+
+
+def test_only_the_strongest_pass_their_strength_on():
+    graph = random_graph(1)
+    pagerank.walk({n: 1.0 for n in range(40)}, graph.expand, keep=5)
+    assert [len(ns) for ns in graph.asked] == [5, 5]
+
+
+def test_weights_that_leave_a_node_sum_to_one():
+    links = pagerank.normalised(
+        np.array([1, 1, 2, 3]), np.array([7, 8, 7, 9]), np.array([1.0, 3.0, 5.0, 0.0])
+    )
+    assert links.weights.tolist() == [0.25, 0.75, 1.0, 0.0]
+
+
+def test_strength_is_passed_along_links_of_known_nodes_only():
+    mass = Mass(np.array([5, 2]), np.array([0.5, 0.25]))
+    links = Links(np.array([2, 5, 9]), np.array([7, 7, 7]), np.array([1.0, 0.5, 1.0]))
+    passed = pagerank.spread(mass, links)
+    assert passed.ns.tolist() == [7]
+    assert passed.values.tolist() == [0.5]
+
+
+def test_nothing_is_passed_from_nothing():
+    nothing = Mass(np.empty(0, np.int64), np.empty(0))
+    links = Links(np.array([1]), np.array([2]), np.array([1.0]))
+    assert len(pagerank.spread(nothing, links).ns) == 0
+
+
+def test_strength_that_arrives_on_several_ways_adds_up():
+    mass = pagerank.gather(np.array([4, 2, 4]), np.array([0.25, 0.5, 0.25]))
+    assert mass.ns.tolist() == [2, 4]
+    assert mass.values.tolist() == [0.5, 0.5]
+
+
+def test_the_top_is_strongest_first_and_equals_keep_their_order():
+    mass = Mass(np.array([1, 2, 3, 4]), np.array([0.1, 0.4, 0.1, 0.2]))
+    assert mass.top(3).ns.tolist() == [2, 4, 1]
+    assert mass.top(9).ns.tolist() == [2, 4, 1, 3]

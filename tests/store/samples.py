@@ -1,0 +1,107 @@
+"""Small records, a clock that stands still and a home to put them in."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lore.capture.messages import prepare
+from lore.embed.none import NoEmbedder
+from lore.memory import Memory
+from lore.records import Distillation, NewMessage, Part, Role
+from lore.settings import Settings
+from lore.store import fragments, messages, sessions
+from lore.store.db import Database, open_database
+from lore.store.sqlite import Connection
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def at_noon() -> datetime:
+    return NOON
+
+
+def minutes(count: float) -> datetime:
+    return NOON + timedelta(minutes=count)
+
+
+def new_message(
+    text: str, i: int = 0, *, role: Role = "user", key: str = "", speaker: str = ""
+) -> NewMessage:
+    return NewMessage(role, (Part("text", text),), minutes(i), key=key, speaker=speaker)
+
+
+def new_session(
+    db: Connection, name: str = "talk", *, project: str = "", parent_n: int | None = None
+) -> int:
+    project_n = sessions.ensure_project(db, project, now=NOON) if project else None
+    return sessions.ensure_session(
+        db, name, agent="test", project_n=project_n, started_at=NOON, parent_n=parent_n
+    )
+
+
+def add_messages(db: Connection, session_n: int, *texts: str, speaker: str = "") -> list[str]:
+    prepared = [
+        prepare(new_message(text, i, key=text[:60], speaker=speaker))
+        for i, text in enumerate(texts)
+    ]
+    return messages.add(db, session_n, prepared, now=NOON)
+
+
+def new_fragment(id_: str, content: str = "a plain fact", **fields) -> fragments.NewFragment:
+    fields.setdefault("summary", content[:40])
+    fields.setdefault("created_at", NOON)
+    return fragments.NewFragment(id=id_, content=content, kind="fact", **fields)
+
+
+def numbered_id(i: int) -> str:
+    return f"{i:08x}-0000-7000-8000-{i:012x}"
+
+
+def add_fragment(db: Connection, i: int, content: str = "a plain fact", **fields) -> int:
+    return fragments.add(db, new_fragment(numbered_id(i), content, **fields), now=NOON)
+
+
+def new_distillation(i: int, text: str, first: str = "", last: str = "") -> Distillation:
+    return Distillation(
+        numbered_id(i), "", 0, text, first, last, 0, source_tokens=100, archived=False,
+        created_at=NOON,
+    )  # fmt: skip
+
+
+def open_at(home: Path, *, busy_timeout_s: float = 30) -> Database:
+    return open_database(
+        home / "memory.db",
+        busy_timeout_s=busy_timeout_s,
+        backups=home / "backups",
+        now=at_noon,
+    )
+
+
+def open_memory(home: Path, embedder: object | None = None) -> Memory:
+    chosen = embedder or NoEmbedder()
+    return Memory.open(config=Settings(home=home), embedder=chosen, now=at_noon)  # type: ignore[arg-type]
+
+
+class HashEmbedder:
+    """Gives every text a vector of its own that never repeats."""
+
+    name = "hash"
+    identity = "hash-64"
+    dimension = 64
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        return np.array([self._vector(text) for text in texts], np.float32).reshape(-1, 64)
+
+    def _vector(self, text: str) -> NDArray[np.float64]:
+        seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
+        vector = np.random.default_rng(seed).standard_normal(64)
+        return vector / np.linalg.norm(vector)
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lore.errors import SchemaTooNew
+from lore.store import migrations, sqlite
+from lore.store.db import Connection, Database, open_database
+from tests.store.samples import add_fragment, at_noon, open_at
+
+
+def m002_adds_a_table(db: Connection) -> None:
+    db.rows("CREATE TABLE later (n INTEGER PRIMARY KEY)")
+
+
+def m002_fails(db: Connection) -> None:
+    db.rows("CREATE TABLE later (n INTEGER PRIMARY KEY)")
+    db.rows("INSERT INTO nowhere VALUES (1)")
+
+
+STEPS = (*migrations.MIGRATIONS, m002_adds_a_table)
+
+
+def names(database: Database) -> set[str]:
+    with database.read() as db:
+        return {row[0] for row in db.rows("SELECT name FROM sqlite_schema")}
+
+
+def test_a_fresh_database_has_every_step_and_no_backup(tmp_path: Path) -> None:
+    database = open_at(tmp_path)
+    with database.read() as db:
+        assert migrations.check(db) == {step.__name__ for step in migrations.MIGRATIONS}
+    database.close()
+    assert not (tmp_path / "backups").exists()
+
+
+def test_steps_are_named_in_their_order() -> None:
+    found = [step.__name__ for step in migrations.MIGRATIONS]
+    assert found == sorted(found)
+    assert all(name.startswith(f"m{i:03}_") for i, name in enumerate(found, 1))
+
+
+def test_an_existing_database_is_copied_before_it_is_migrated(
+    tmp_path: Path, database: Database
+) -> None:
+    database.write(lambda db: add_fragment(db, 1, "an old fact"))
+    assert migrations.migrate(database, tmp_path / "backups", STEPS) == ["m002_adds_a_table"]
+    assert "later" in names(database)
+    (copy,) = (tmp_path / "backups").iterdir()
+    assert copy.name == "before-m002_adds_a_table-20260301T120000.db"
+    old = sqlite.open_connection(copy, busy_timeout_s=1, read_only=True)
+    assert old.value("SELECT content FROM fragments") == "an old fact"
+    assert not old.find("SELECT 1 FROM sqlite_schema WHERE name = 'later'")
+    old.close()
+
+
+def test_migrating_twice_does_nothing_the_second_time(tmp_path: Path, database: Database) -> None:
+    migrations.migrate(database, tmp_path / "backups", STEPS)
+    assert migrations.migrate(database, tmp_path / "backups", STEPS) == []
+
+
+def test_a_step_that_fails_leaves_the_old_schema(tmp_path: Path, database: Database) -> None:
+    before = names(database)
+    with pytest.raises(Exception, match="nowhere"):
+        migrations.migrate(database, tmp_path / "backups", (*migrations.MIGRATIONS, m002_fails))
+    assert names(database) == before
+
+
+def test_a_step_that_another_process_made_meanwhile_is_not_made_again(
+    database: Database,
+) -> None:
+    database.write(lambda db: migrations._apply(db, m002_adds_a_table, at_noon))
+    database.write(lambda db: migrations._apply(db, m002_adds_a_table, at_noon))
+
+
+def test_a_newer_schema_is_refused_and_nothing_is_changed(
+    tmp_path: Path, database: Database
+) -> None:
+    migrations.migrate(database, tmp_path / "backups", STEPS)
+    database.close()
+    before = database.path.read_bytes()
+    with pytest.raises(SchemaTooNew, match="m002_adds_a_table"):
+        open_at(tmp_path)
+    with pytest.raises(SchemaTooNew):
+        open_database(database.path, busy_timeout_s=1, backups=None, read_only=True)
+    assert database.path.read_bytes() == before

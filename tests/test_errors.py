@@ -1,0 +1,50 @@
+"""The tree of errors and its exit codes."""
+
+import inspect
+import re
+
+import pytest
+
+from lore import errors
+from lore.errors import LoreError
+
+TREE = re.compile(r"^([│├└─ ]*)([A-Z]\w+) +(\d+)", re.MULTILINE)
+KINDS = {
+    name: kind
+    for name, kind in vars(errors).items()
+    if inspect.isclass(kind) and issubclass(kind, Exception)
+}
+
+
+def drawn() -> dict[str, tuple[int, int]]:
+    assert errors.__doc__
+    return {name: (len(lead) // 4, int(code)) for lead, name, code in TREE.findall(errors.__doc__)}
+
+
+def test_every_exception_is_drawn_with_its_depth_and_exit_code():
+    depths = {
+        name: (len(kind.__mro__) - len(LoreError.__mro__), kind.exit_code)
+        for name, kind in KINDS.items()
+    }
+    assert drawn() == depths
+
+
+def test_every_exception_is_exported_in_order():
+    assert errors.__all__ == sorted(KINDS)
+
+
+def test_every_branch_is_drawn_below_its_parent():
+    above: list[str] = []
+    for name, (depth, _) in drawn().items():
+        del above[depth:]
+        if above:
+            assert KINDS[name].__mro__[1].__name__ == above[-1]
+        above.append(name)
+
+
+@pytest.mark.parametrize("kind", KINDS.values())
+def test_every_exception_takes_a_message_and_a_hint(kind: type[LoreError]):
+    error = kind("what", hint="how")
+    assert (str(error), error.hint) == ("what", "how")
+    assert kind.__doc__
+    assert kind.__doc__.endswith(".")

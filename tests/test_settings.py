@@ -1,0 +1,199 @@
+"""Settings: where values come from, and how the user's file is changed."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lore.errors import InvalidInput, NotFound, UnknownSetting
+from lore.settings import Settings, load, wants_colour, write_user_setting
+
+
+def value_of(home: Path, key: str, environ: dict[str, str] | None = None, **more):
+    loaded = load(environ or {}, home=home, **more)
+    (found,) = [value for value in loaded.values if value.key == key]
+    return found.value, found.source
+
+
+def write(home: Path, text: str) -> Path:
+    home.mkdir(exist_ok=True)
+    (home / "config.toml").write_text(text)
+    return home / "config.toml"
+
+
+def test_environment_goes_before_project_before_user_before_default(tmp_path: Path):
+    key = "recall.max_hits"
+    assert value_of(tmp_path, key) == (15, "default")
+    write(tmp_path, "[recall]\nmax_hits = 3")
+    assert value_of(tmp_path, key) == (3, "config.toml")
+    (tmp_path / ".lore.json").write_text('{"recall": {"max_hits": 4}}')
+    assert value_of(tmp_path, key, project_dir=tmp_path) == (4, ".lore.json")
+    environ = {"LORE_RECALL_MAX_HITS": "5"}
+    assert value_of(tmp_path, key, environ, project_dir=tmp_path) == (5, "environment")
+
+
+def test_a_project_cannot_set_what_reaches_outside_it(tmp_path: Path):
+    for key in ("embed.base_url", "embed.api_key", "db_path", "embed.download", "home"):
+        (tmp_path / ".lore.json").write_text(f'{{"{key}": "x"}}')
+        with pytest.raises(UnknownSetting):
+            load({}, home=tmp_path / "home", project_dir=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{", "[]", "5", '{"a": ' * 2_000, '{"nonsense": 1}', '{"recall": {"max_hits": []}}'],
+)
+def test_a_broken_project_file_is_named(tmp_path: Path, text: str):
+    (tmp_path / ".lore.json").write_text(text)
+    with pytest.raises(InvalidInput, match=r"\.lore\.json"):
+        load({}, home=tmp_path / "home", project_dir=tmp_path)
+
+
+def test_a_file_that_is_a_folder_or_no_text_is_named(tmp_path: Path):
+    (tmp_path / "config.toml").mkdir()
+    with pytest.raises(InvalidInput, match=r"config\.toml"):
+        load({}, home=tmp_path)
+    (tmp_path / "config.toml").rmdir()
+    (tmp_path / "config.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(InvalidInput, match="UTF-8"):
+        load({}, home=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [
+        ("RECALL_MAX_HITS", "0"),
+        ("RECALL_MAX_HITS", "1e3"),
+        ("EMBED_IDLE_UNLOAD_S", "inf"),
+        ("EMBED_DOWNLOAD", "perhaps"),
+        ("SEARCH_RECIPE", "cake"),
+        ("SEARCH_FTS_WEIGHTS", "1,2"),
+        ("EMBED_MODEL", "a\ud800"),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_by_name(tmp_path: Path, name: str, raw: str):
+    with pytest.raises(InvalidInput, match=f"LORE_{name}"):
+        load({f"LORE_{name}": raw}, home=tmp_path)
+
+
+def test_a_home_that_cannot_be_found_is_an_error():
+    with pytest.raises(NotFound, match="no home folder"):
+        load({"LORE_HOME": "~nobody-of-this-name"})
+    with pytest.raises(InvalidInput, match="UTF-8"):
+        load({"LORE_HOME": "/tmp/\udcff"})
+
+
+def test_the_database_lies_in_the_home_unless_it_is_named(tmp_path: Path):
+    def database(**environ: str) -> Path:
+        return load(environ, home=tmp_path).settings.database
+
+    assert database() == tmp_path / "memory.db"
+    assert database(LORE_DB_PATH="/var/x.db") == Path("/var/x.db")
+    assert database(LORE_DB_PATH="x.db") == Path.cwd() / "x.db"
+    write(tmp_path, 'db_path = "other.db"')
+    assert database() == tmp_path / "other.db"
+
+
+def test_every_default_keeps_its_own_rule(tmp_path: Path):
+    loaded = load({}, home=tmp_path)
+    assert loaded.settings == Settings(home=tmp_path)
+    assert all(value.doc.endswith(".") for value in loaded.values)
+
+
+def test_colour_can_be_refused():
+    assert wants_colour({})
+    assert wants_colour({"NO_COLOR": ""})
+    assert not wants_colour({"NO_COLOR": "1"})
+    assert not wants_colour({"TERM": "dumb"})
+
+
+COMMENTED = """\
+# My settings: do not touch.
+
+"recall.budget_tokens" = 900  # enough
+
+[embed]
+# the small one
+model = "all-MiniLM-L6-v2"  # fine
+threads = 2
+
+[recall]
+max_hits = 5 # few
+
+[search]
+recipe = 'rrf'
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "old", "new"),
+    [
+        ("recall.max_hits", "8", "max_hits = 5 # few", "max_hits = 8 # few"),
+        ("embed.model", "x#y", '"all-MiniLM-L6-v2"  # fine', '"x#y"  # fine'),
+        ("search.recipe", "learned", "'rrf'", '"learned"'),
+        ("embed.threads", "4", "threads = 2", "threads = 4"),
+        ("embed.download", "yes", "threads = 2", "threads = 2\ndownload = true"),
+        (
+            "store.busy_timeout_s",
+            "5",
+            "900  # enough",
+            "900  # enough\nstore.busy_timeout_s = 5.0",
+        ),
+    ],
+)
+def test_a_key_is_changed_where_it_stands_and_all_else_stays(
+    tmp_path: Path, key: str, value: str, old: str, new: str
+):
+    path = write(tmp_path, COMMENTED)
+    write_user_setting(tmp_path, key, value)
+    assert path.read_text() == COMMENTED.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# only a comment\n",
+        '"recall.max_hits" = 5\n',
+        "recall.max_hits = 5",
+        "recall . max_hits=5\n",
+        "[recall]\nmax_hits = 5\n",
+        '[ "recall" ] # here\n  "max_hits" = 5\n',
+        "[embed]\nthreads = 2\n",
+        "[recall]\n\n[embed]\nthreads = 2\n",
+        "embed.threads = 2\r\nrecall.max_hits = 5\r\n",
+    ],
+)
+def test_a_key_is_never_doubled(tmp_path: Path, text: str):
+    path = write(tmp_path, text)
+    write_user_setting(tmp_path, "recall.max_hits", "7")
+    write_user_setting(tmp_path, "recall.max_hits", "8")
+    assert value_of(tmp_path, "recall.max_hits") == (8, "config.toml")
+    assert path.read_text().count("max_hits") == 1
+    assert ("threads = 2" in path.read_text()) == ("threads" in text)
+    write_user_setting(tmp_path, "recall.max_hits", None)
+    assert value_of(tmp_path, "recall.max_hits") == (15, "default")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["recall = { max_hits = 5 }\n", 'embed.model = """\nrecall.max_hits = 5\n"""\n'],
+)
+def test_what_no_line_can_change_is_left_to_the_user(tmp_path: Path, text: str):
+    path = write(tmp_path, text)
+    with pytest.raises(InvalidInput, match="max_hits"):
+        write_user_setting(tmp_path, "recall.max_hits", "7")
+    assert path.read_text() == text
+
+
+@given(st.text(max_size=60))
+def test_any_text_comes_back_or_is_refused(tmp_path_factory: pytest.TempPathFactory, text: str):
+    home = tmp_path_factory.mktemp("home")
+    try:
+        write_user_setting(home, "embed.model", text)
+    except InvalidInput:
+        assert not (home / "config.toml").exists()
+    else:
+        assert value_of(home, "embed.model")[0] == text

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from lore.records import Part
+from lore.text import parts
+
+MESSAGE = (
+    Part("text", "Look at this."),
+    Part("reasoning", "The person wants a fix."),
+    Part("tool_call", "ls -l", name="bash", call_id="1"),
+    Part("tool_result", "total 0", name="bash", call_id="1"),
+    Part("image", "a cat on a roof", name="image"),
+    Part("text", ""),
+)
+
+
+def test_said_are_the_words_without_tools_and_reasoning():
+    assert parts.said(MESSAGE) == "Look at this.\na cat on a roof"
+
+
+def test_searchable_is_all_but_the_reasoning():
+    assert parts.searchable(MESSAGE) == (
+        "Look at this.\nbash ls -l\nbash total 0\nimage a cat on a roof"
+    )
+
+
+def test_readable_marks_tools_and_reasoning():
+    assert parts.readable(MESSAGE) == (
+        "Look at this.\n[reasoning] The person wants a fix.\n[bash] ls -l\ntotal 0\na cat on a roof"
+    )
+
+
+def test_a_call_of_a_nameless_tool_is_marked_too():
+    assert parts.readable([Part("tool_call", "x")]) == "[tool] x"
+
+
+def test_a_huge_part_is_searchable_in_its_first_characters():
+    assert len(parts.searchable([Part("tool_result", "x" * 100_000)])) == 60_000
+
+
+def test_nothing_says_nothing():
+    assert parts.said([]) == parts.searchable([]) == parts.readable([]) == ""

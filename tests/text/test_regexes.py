@@ -1,0 +1,63 @@
+"""Every pattern that reads what people write takes time in proportion to its length."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+from lore.recall import moments, question
+from lore.text import entities, instructions, lines, tokens, traits, words
+
+NOW = datetime(2026, 5, 13, 12, tzinfo=UTC)
+QUICK_S = 5.0
+LONG = 1_000_000
+PIECES = (
+    "a", "A", "aA", "Aa ", "AB1", '"', "'", "a'", "_", "a_", "/", "a/", "a.", ".", "-", "a-b:",
+    "1", "1 ", "1st ", " ", "\n", " \t", "(", " (", ")", "`", "```", ">\n", "“", "?", "? ",
+    "In ", "X In ", "Of The ", "A of ", "the order ", "clear ", "please, ", "i ", "may ", "2020 ",
+    "january ", "in the last ", "a couple of ", "last ",
+    "日", "日。", "é", "e\u0301",
+)  # fmt: skip
+
+
+def patterns() -> list[tuple[str, re.Pattern[str]]]:
+    found = []
+    for module in (entities, instructions, lines, traits, words, moments, question):
+        for name, value in vars(module).items():
+            held = value if isinstance(value, tuple) else (value,)
+            flat = [x for item in held for x in (item if isinstance(item, tuple) else (item,))]
+            found += [(f"{module.__name__}.{name}", x) for x in flat if isinstance(x, re.Pattern)]
+    return found
+
+
+def test_there_are_patterns_to_be_tried():
+    assert len(patterns()) > 40
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_no_pattern_explodes(piece):
+    for end in ("", "!", "_", "\x00b", "é"):
+        text = piece * (words.MAX_QUERY_CHARS // len(piece)) + end
+        for name, pattern in patterns():
+            started = time.monotonic()
+            pattern.sub("", text)
+            assert time.monotonic() - started < QUICK_S, name
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_reading_a_long_text_takes_linear_time(piece):
+    text = piece * (LONG // len(piece)) + "_"
+    started = time.monotonic()
+    words.searchable_form(text)
+    entities.extract(text[:200_000], title=text[:200_000])
+    instructions.standing(text)
+    lines.summary(text)
+    tokens.clip(text, 100)
+    tokens.clip_around(text, 100, ["a", "in", "the", "last"])
+    traits.traits_of(text, "user")
+    moments.spans(text[:200_000], NOW)
+    question.parse(f"x{text}", NOW)
+    assert time.monotonic() - started < QUICK_S

@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+import re
+import time
+
+import apsw
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from lore.store.sqlite import TOKENIZER
+from lore.text import words
+
+QUICK_S = 5.0
+MEGABYTES = 10_000_000
+
+
+@pytest.fixture(scope="module")
+def index():
+    connection = apsw.Connection(":memory:")
+    connection.execute(f"CREATE VIRTUAL TABLE texts USING fts5(text, tokenize='{TOKENIZER}')")
+    yield connection
+    connection.close()
+
+
+def tokens_of(index: apsw.Connection, text: str) -> list[str]:
+    name, *options = TOKENIZER.split()
+    tokenizer = index.fts5_tokenizer(name, options)
+    return tokenizer(
+        text.encode(),
+        apsw.FTS5_TOKENIZE_QUERY,
+        None,
+        include_offsets=False,
+        include_colocated=False,
+    )
+
+
+def finds(index: apsw.Connection, query: str, text: str) -> bool:
+    """Tell whether a question finds a text in a real keyword index."""
+    index.execute("DELETE FROM texts")
+    index.execute("INSERT INTO texts (text) VALUES (?)", (words.searchable_form(text),))
+    match = words.match_any(words.terms(query), words.quoted(query))
+    if not match:
+        return False
+    found = index.execute("SELECT count(*) FROM texts WHERE texts MATCH ?", (match,)).get
+    return bool(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("What did the cat eat?", ["cat", "eat"]),
+        ("the of and", ["the", "of", "and"]),
+        ("what’s up with don’t", ["what's", "up", "with", "don't"]),
+        ("I can't find Bob's keys", ["find", "bob's", "keys"]),
+        ("x y 7 keys", ["7", "keys"]),
+        ("cat cat CAT", ["cat"]),
+        ("", []),
+        ("?!", []),
+        ("getUserName", ["getusername", "user", "name"]),
+        ("get_user_name", ["user", "name"]),
+        ("src/db/todos.ts", ["src", "db", "todos", "ts"]),
+        ("ECONNREFUSED", ["econnrefused"]),
+        ("HTTPServer2", ["httpserver2", "http", "server", "2"]),
+        ("Café Ünïcode", ["cafe", "unicode"]),
+        ("cafe\u0301", ["cafe"]),
+        ("какой Йод", ["какой", "йод"]),
+        ("한국어", ["한국어"]),
+        ("ガンダム", ["ガン", "ンダ", "ダム"]),
+        ("東京都", ["東京", "京都"]),
+        ("木", ["木"]),
+        ("Pythonの設定", ["python", "の設", "設定"]),
+    ],
+)
+def test_terms_are_the_words_worth_searching(text, terms):
+    assert words.terms(text) == terms
+
+
+def test_terms_are_bounded_in_number():
+    assert len(words.terms(" ".join(f"word{i}" for i in range(500)))) == 48
+
+
+def test_a_long_question_is_read_to_a_limit_only():
+    assert words.terms("a" * words.MAX_QUERY_CHARS + " tail") == ["a" * words.MAX_QUERY_CHARS]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("getUserName", "call getUserName() first"),
+        ("user name", "call getUserName() first"),
+        ("userName", "the user has a name"),
+        ("get_user_name", "def get_user_name(id):"),
+        ("user", "def get_user_name(id):"),
+        ("getUserName", "test_getUserName_twice"),
+        ("name", "test_getUserName_twice"),
+        ("src/db/todos.ts", "see src/db/todos.ts:14"),
+        ("todos.ts", "see src/db/todos.ts:14"),
+        ("todos", "see src/db/todos.ts:14"),
+        ("ECONNREFUSED", "Error: connect ECONNREFUSED 127.0.0.1"),
+        ("econnrefused", "Error: connect ECONNREFUSED 127.0.0.1"),
+        ("HTTPServer2", "class HTTPServer2:"),
+        ("http server", "class HTTPServer2:"),
+        ("HTTPServer2", "an HTTP server"),
+        ("lore.text.words", "import lore.text.words as w"),
+        ("--no-verify", "git commit --no-verify"),
+        ("std::vector", "std::vector<int> v;"),
+        ("running tests", "I run a test"),
+        ("cafe", "Café Müller"),
+        ("Café", "cafe"),
+        ("cafe\u0301", "café"),
+        ("naïve", "nai\u0308ve"),
+        ("Müller", "muller"),
+        ("какой", "какой сегодня день"),
+        ("ёлка", "ёлка"),
+        ("ΟΔΟΣ", "οδος"),
+        ("한국어", "한국어 문서"),
+        ("東京", "私は東京に住んでいます"),
+        ("ガンダム", "新しいガンダムを見た"),
+        ("バージョン", "Pythonのバージョンは3.12です"),
+        ("Python", "Pythonのバージョンは3.12です"),
+        ("3.12", "Pythonのバージョンは3.12です"),
+        ("人々", "多くの人々が来た"),
+        ("数据库", "我们使用数据库存储"),
+        ("PostgreSQL", "我们使用PostgreSQL存储"),
+        ("ไทย", "ฉันพูดภาษาไทยได้"),
+        ("กรุงเทพ", "เขาอยู่ที่กรุงเทพมหานคร"),
+        ("ﾃｽﾄ", "これはﾃｽﾄです"),
+        ('"exact phrase"', "the exact phrase stands here"),
+    ],
+)
+def test_a_question_finds_the_text(index, query, text):
+    assert finds(index, query, text)
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("京都", "東京タワー"),
+        ("username", "user and name"),
+        ("и", "й"),
+        ("か", "が"),
+        ("", "text"),
+    ],
+)
+def test_a_question_does_not_find_what_is_something_else(index, query, text):
+    assert not finds(index, query, text)
+
+
+@given(st.text())
+@example('" OR texts MATCH "')
+@example("NEAR(a b) AND NOT c* ^d {e}: -f")
+@example("'\"`;--\x00")
+@example("½ ² ﬁ ﷺ")
+def test_the_query_of_any_text_runs(index, text):
+    cleaned = words.clean(text)
+    query = words.match_any(words.terms(cleaned), [cleaned, *words.quoted(cleaned)])
+    if query:
+        index.execute("SELECT count(*) FROM texts WHERE texts MATCH ?", (query,)).fetchall()
+
+
+@given(st.text(st.characters(exclude_categories=("Cn", "Co", "Cs")), min_size=1, max_size=60))
+@example("A")
+@example("x\u0302y")
+@example("ǡ")
+@example("that's")
+def test_the_query_made_from_a_text_finds_it(index, text):
+    text = words.clean(text)
+    known = [term for term in words.terms(text) if tokens_of(index, term)]
+    # SQLite's letters are those of Unicode 6.1: it does not know younger ones, nor their case.
+    assume(known and all(tokens_of(index, c) == tokens_of(index, words.fold(c)) for c in text))
+    assert finds(index, text, text)
+
+
+@given(st.text())
+def test_folding_is_idempotent(text):
+    assert words.fold(words.fold(text)) == words.fold(text)
+
+
+@given(st.text())
+def test_cleaned_text_holds_nothing_that_a_store_refuses(text):
+    cleaned = words.clean(text)
+    assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]", cleaned)
+    assert len(cleaned) == len(text)
+    assert words.clean(cleaned) == cleaned
+
+
+def test_cleaning_keeps_lines_and_tabs():
+    assert words.clean("a\tb\nc\rd\x00e\ud800f") == "a\tb\nc\rd e f"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("call getUserName now", ["getUserName"]),
+        ("see src/db/todos.ts.", ["src/db/todos.ts"]),
+        ("run /usr/bin/env", ["/usr/bin/env"]),
+        ("get_user_name and __init__", ["get_user_name", "__init__"]),
+        ("lore.text.words(", ["lore.text.words"]),
+        ("std::vector", ["std::vector"]),
+        ("ECONNREFUSED again", ["ECONNREFUSED"]),
+        ("HTTPServer2 and URLError", ["HTTPServer2", "URLError"]),
+        ("many JPEGs", ["JPEG"]),
+        ("plain words only", []),
+        ("fooBar fooBar", ["fooBar"]),
+        ("a/b", ["a/b"]),
+        ("NASA", ["NASA"]),
+        ("USA", []),
+    ],
+)
+def test_identifiers_are_found_whole(text, found):
+    assert words.identifiers(text) == found
+
+
+@pytest.mark.parametrize(
+    ("word", "parts"),
+    [
+        ("getUserName", "get User Name"),
+        ("HTTPServer2", "HTTP Server 2"),
+        ("parseJSON", "parse JSON"),
+        ("v2API", "v 2 API"),
+    ],
+)
+def test_humps_are_the_parts_of_a_camel_case_word(word, parts):
+    assert words.humps(word) == parts
+
+
+def test_pairs_overlap():
+    assert words.pairs("東京都") == "東京 京都"
+    assert words.pairs("木") == "木"
+    assert words.pairs("") == ""
+
+
+def test_quoted_phrases_are_found_in_every_sort_of_quotes():
+    assert words.quoted('say "one two" and “three four” or `five`') == [
+        "one two",
+        "three four",
+        "five",
+    ]
+
+
+def test_plain_text_is_searchable_as_it_is():
+    assert words.searchable_form("plain text, nothing else") == "plain text, nothing else"
+
+
+def test_the_searchable_form_is_the_same_each_time():
+    text = "getUserName setUserName HTTPServer2 getUserName"
+    assert words.searchable_form(text) == f"{text}\nget User Name set User Name HTTP Server 2"
+
+
+def test_a_phrase_of_one_word_adds_nothing_to_the_query():
+    assert words.match_any(["cat"], ["dog", "big dog"]) == '"cat" OR "big dog"'
+
+
+def test_words_keep_their_writing_when_asked_raw():
+    assert words.raw("Ada's Café") == ["Ada's", "Café"]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "A", '"', "aA", "'", "_", "a_", "/", "a/", "1", "é", "日", "日a", " ", "“", "a."],
+)
+def test_megabytes_of_one_thing_take_linear_time(piece):
+    text = (piece * (MEGABYTES // len(piece)))[:MEGABYTES]
+    started = time.monotonic()
+    words.clean(text)
+    words.terms(text)
+    words.searchable_form(text[: MEGABYTES // 10])
+    words.identifiers(text[: MEGABYTES // 10])
+    words.quoted(text[: MEGABYTES // 100])
+    assert time.monotonic() - started < QUICK_S

@@ -1,0 +1,140 @@
+"""Migrations that are killed at any statement: the old schema or the new one, never between."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lore.store import migrations, sqlite
+from lore.store.db import Connection, Database
+from lore.store.migrations import m001_initial
+from tests.store.samples import add_fragment, at_noon, open_at
+
+ROOT = Path(__file__).parents[2]
+
+
+def m002_later(db: Connection) -> None:
+    """A later step: a new table, a new column, rows rewritten."""
+    db.rows("CREATE TABLE later (n INTEGER PRIMARY KEY, word TEXT NOT NULL)")
+    db.rows("ALTER TABLE fragments ADD COLUMN mood TEXT NOT NULL DEFAULT ''")
+    db.run("UPDATE fragments SET mood = 'calm'")
+    db.run("INSERT INTO later (word) SELECT content FROM fragments")
+
+
+def dying(step: migrations.Migration, statement: int) -> migrations.Migration:
+    """Return a step whose process ends at one of its statements."""
+
+    def dies(db: Connection) -> None:
+        seen = 0
+
+        def trace(_cursor: object, _sql: str, _values: object) -> bool:
+            nonlocal seen
+            seen += 1
+            if seen == statement:
+                os._exit(9)
+            return True
+
+        db.raw.exec_trace = trace
+        step(db)
+
+    dies.__name__ = step.__name__
+    return dies
+
+
+def migrate_and_die(home: str, last_step: str, statement: str) -> None:
+    steps: list[migrations.Migration] = [m001_initial, m002_later]
+    steps = [s if s.__name__ != last_step else dying(s, int(statement)) for s in steps]
+    steps = steps[: [s.__name__ for s in steps].index(last_step) + 1]
+    path = Path(home) / "memory.db"
+    path.parent.mkdir(exist_ok=True)
+    database = Database(path, busy_timeout_s=5, now=at_noon)
+    migrations.migrate(database, Path(home) / "backups", steps)
+    database.close()
+
+
+def state_of(path: Path) -> tuple[bool, ...]:
+    """Return which parts of both steps are there."""
+    db = sqlite.open_connection(path, busy_timeout_s=5, read_only=False)
+    names = {row[0] for row in db.rows("SELECT name FROM sqlite_schema")}
+    done = (
+        {row[0] for row in db.rows("SELECT name FROM migrations")}
+        if "migrations" in names
+        else set()
+    )
+    columns = {row[1] for row in db.rows("PRAGMA table_info(fragments)")}
+    db.close()
+    assert sqlite.damage(path) == []
+    first = {"m001_initial" in done, "items" in names, "spend" in names, "session_words" in names}
+    second = {"m002_later" in done, "later" in names, "mood" in columns}
+    assert len(first) == len(second) == 1, (names, done)
+    return first.pop(), second.pop()
+
+
+def run_each(home: Path, step: str) -> list[Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.trust.test_migrations", str(home), step],
+        capture_output=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr.decode()[-2_000:]
+    found: list[Any] = json.loads(done.stdout)
+    return found
+
+
+def kill_at_each_statement(home: Path, step: str) -> None:
+    """Fork a process per statement; print what each of them leaves behind."""
+    left = []
+    for statement in range(1, 400):
+        place = home / f"{step}-{statement}"
+        if step == "m002_later":
+            old = open_at(place)
+            old.write(lambda db: add_fragment(db, 1, "an old fact"))
+            old.close()
+        pid = os.fork()
+        if pid == 0:
+            migrate_and_die(str(place), step, str(statement))
+            os._exit(0)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        left.append([code, *state_of(place / "memory.db")])
+        if code == 0:
+            break
+    sys.stdout.write(json.dumps(left))
+
+
+@pytest.mark.parametrize("step", ["m001_initial", "m002_later"])
+def test_a_migration_killed_at_any_statement_leaves_the_old_or_the_new_schema(
+    tmp_path: Path, step: str
+) -> None:
+    left = run_each(tmp_path, step)
+    old = [9, step == "m002_later", False]
+    new = [0, True, step == "m002_later"]
+    assert left[-1] == new
+    assert all(state == old for state in left[:-1])
+    assert len(left) > (50 if step == "m001_initial" else 5)
+
+
+def test_after_a_killed_migration_the_next_start_migrates(tmp_path: Path) -> None:
+    pid = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from tests.trust.test_migrations import migrate_and_die as die;"
+            f"die({str(tmp_path)!r}, 'm001_initial', '20')",
+        ],
+        check=False,
+        cwd=ROOT,
+    )
+    assert pid.returncode == 9
+    open_at(tmp_path).close()
+    assert state_of(tmp_path / "memory.db") == (True, False)
+
+
+if __name__ == "__main__":
+    kill_at_each_statement(Path(sys.argv[1]), sys.argv[2])
