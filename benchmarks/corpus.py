@@ -73,8 +73,9 @@ ENDINGS = ["", "", "", "s", "ed", "ing", "er", "ly", "tion", "ness"]
 FOLDERS = ("src", "tests", "lib", "web", "api", "docs", "infra")
 SUFFIXES = ("py", "ts", "go", "rs", "sql", "md", "yaml")
 OPENINGS = (
-    "what did we decide about", "how do we", "where is the", "why was the", "when did we change",
-    "which of the", "how did i fix the", "what was the", "who asked about the", "can you find",
+    "what did we decide about", "how do we", "where is the", "why was the", "can you find",
+    "which of the", "how did i fix the", "what was the", "who asked about the",
+    "when did we change",
 )  # fmt: skip
 INSTRUCTIONS = ("From now on always", "Please never", "I prefer")
 INSTRUCTION_SHARE = 0.003
@@ -218,9 +219,8 @@ def _instruct(dice: np.random.Generator, roles: list[str], texts: list[str]) -> 
 
 def ask(text: str, chance: random.Random) -> str:
     """Return a question about a text, with 5 to 9 of its words, or '' if it says too little."""
-    telling = [
-        word for word in dict.fromkeys(text.rstrip(".?").split()) if word.lower() not in STOP_WORDS
-    ]
+    said = dict.fromkeys(text.rstrip(".?").split())
+    telling = [word for word in said if word.lower() not in STOP_WORDS]
     if len(telling) < 5:
         return ""
     wanted = min(len(telling), chance.randint(5, 9))

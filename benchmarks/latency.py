@@ -20,22 +20,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
 import apsw
 import numpy as np
-from corpus import NOW, TALK_MESSAGES, Corpus, Talk, WordVectors, ask
 from numpy.typing import NDArray
 
-from lore.capture.fragments import Draft
+from corpus import NOW, TALK_MESSAGES, Corpus, Talk, WordVectors, ask
 from lore.embed import Embedder
 from lore.embed.none import NoEmbedder
 from lore.memory import Memory
-from lore.records import FRAGMENT_KINDS, NewMessage, Part, Role
+from lore.records import FRAGMENT_KINDS, Draft, NewMessage, Part, Role
 from lore.settings import Settings
 from lore.store import vectors
+from lore.store.db import Database
 from lore.text import words
 
 RESULTS = Path(__file__).parent / "results" / "latency.json"
@@ -203,9 +204,8 @@ def embed_all(memory: Memory, embedder: WordVectors) -> Figures:
     for done in range(0, max(0, total - EMBED_LAST), EMBED_BATCH):
         with database.read() as db:
             waiting = vectors.waiting(db, limit=min(EMBED_BATCH, total - EMBED_LAST - done))
-        ns, matrix = [item.n for item in waiting], embedder.embed([w.text for w in waiting])
-        database.write(lambda db, ns=ns, matrix=matrix: vectors.put(db, number, ns, matrix))
-        _show("embedded", done + len(ns), total)
+        keep_vectors(database, embedder, number, waiting)
+        _show("embedded", done + len(waiting), total)
     with database.read() as db:
         started = time.process_time()
         fed = vectors.feed(db, memory.sources.vector_index(), number, embedder.dimension)
@@ -218,6 +218,14 @@ def embed_all(memory: Memory, embedder: WordVectors) -> Figures:
         "index_vectors_per_cpu_s": fed / feeding if fed else 0.0,
         "keep_vectors_per_cpu_s": small / spent if small else 0.0,
     }
+
+
+def keep_vectors(
+    database: Database, embedder: WordVectors, number: int, waiting: Sequence[vectors.Waiting]
+) -> None:
+    """Store the vectors of some items in one transaction."""
+    ns, matrix = [item.n for item in waiting], embedder.embed([item.text for item in waiting])
+    database.write(lambda db: vectors.put(db, number, ns, matrix))
 
 
 def make_questions(texts: Sequence[str], count: int) -> list[str]:
@@ -324,7 +332,7 @@ def measure(place: Place) -> Figures:
         for name, (count, verb) in verbs.items():
             for question in warm:
                 verb(question)
-            calls = [lambda q=q, verb=verb: verb(q) for q in asked[:count]]
+            calls = [partial(verb, question) for question in asked[:count]]
             found |= percentiles(name, timed_ms(calls, embedder))
         found |= statement_times(memory, asked)
     return found
@@ -431,7 +439,7 @@ def measure_capture(place: Place) -> Figures:
 
 def measure_size(place: Place) -> Figures:
     """Measure the files against the raw text and the vectors."""
-    built = json.loads(place.built.read_text())
+    built: Figures = json.loads(place.built.read_text())
     with open_memory(place.home, NoEmbedder()) as memory:
         path, count = memory.database.path, memory.stats().vectors
     index = sum(file.stat().st_size for file in place.home.glob("*.vectors/*"))
@@ -455,11 +463,11 @@ def measure_baselines(place: Place) -> Figures:
         found = [set(memory.sources.nearest(query, TOP)[0].tolist()) for query in queries]
     exact = [_brute_force(matrix, query) for query in queries]
     shared = [len(hits & set(ns[at].tolist())) for hits, at in zip(found, exact, strict=True)]
-    calls = [lambda q=q: _brute_force(matrix, q) for q in queries]
+    calls = [partial(_brute_force, matrix, query) for query in queries]
     plain = apsw.Connection(str(place.plain), flags=apsw.SQLITE_OPEN_READONLY)
     plain.execute(f"PRAGMA mmap_size = {1 << 28}").fetchall()
     matches = [words.match_any(words.terms(question)) for question in questions]
-    keyword_calls = [lambda m=m: _search_plain(plain, m) for m in matches]
+    keyword_calls = [partial(_search_plain, plain, match) for match in matches]
     for call in keyword_calls[:WARM_UP]:
         call()
     return {
@@ -502,12 +510,17 @@ PHASES: dict[str, tuple[int, Callable[[Place], Figures]]] = {
 """What is measured, and in how many fresh processes; the best of these counts."""
 
 
+def compiled_once(root: Path) -> dict[str, str]:
+    """Return settings that keep bytecode, as an installed package has it: starts are timed."""
+    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(root / "bytecode")}
+
+
 def run_apart(name: str, place: Place) -> Figures:
     """Run one phase in a fresh process."""
     command = [sys.executable, __file__, "--phase", name, "--keep", str(place.root)]
     done = subprocess.run(
         [*command, "--sizes", str(place.size), "--queries", str(place.queries)],
-        env={**os.environ, **ONE_THREAD},
+        env={**os.environ, **ONE_THREAD, **compiled_once(place.root)},
         stdout=subprocess.PIPE,
         check=True,
     )
@@ -571,7 +584,7 @@ TABLE = (
     Line("import of lore.memory, CPU", "import_cpu_ms"),
     Line("resident after 50 recalls", "resident_mb", "MB", (1000, 1000, 1000)),
     Line("  of it private", "resident_private_mb", "MB"),
-    Line("capture, batches of 100", "capture_per_cpu_s", "/s", (5000, 5000, 5000), at_least=True),
+    Line("capture, batches of 100", "capture_per_cpu_s", "/s", (5e3, 5e3, 5e3), at_least=True),
     Line("capture while building, sessions of 50", "build_messages_per_cpu_s", "/s"),
     Line("store_all", "store_fragments_per_cpu_s", "/s"),
     Line("vectors kept, without embedding", "keep_vectors_per_cpu_s", "/s"),
@@ -602,8 +615,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
     parser.add_argument("--json", type=Path, default=RESULTS, help="where the figures go")
-    parser.add_argument("--queries", type=int, default=200, help="distinct questions per figure")
-    parser.add_argument("--keep", type=Path, help="keep built memories here, and use them again")
+    parser.add_argument("--queries", type=int, default=200, help="questions per figure")
+    parser.add_argument("--keep", type=Path, help="keep and re-use built memories here")
     parser.add_argument("--phase", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     sizes = [int(size) for size in asked.sizes.split(",")]

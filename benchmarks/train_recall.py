@@ -28,7 +28,7 @@ from lore.recall import searching, session_search
 from lore.recall.pool import Bounds
 from lore.recall.question import parse
 from lore.recall.ranking import rank
-from lore.store import items
+from lore.store import items, sessions
 
 Floats = NDArray[np.float64]
 
@@ -80,11 +80,12 @@ def main() -> None:
     options = _options()
     opened = open_embedder(replace(settings.load().settings, embed_threads=0))
     embedder = CachedEmbedder(opened.embedder, options.cache)
-    tables = {
-        name: _collect(options.data, embedder, name) for name in ("recall", "sessions", "deep")
-    }
+    kinds = ("recall", "commits", "sessions", "deep")
+    tables = {name: _collect(options.data, embedder, name) for name in kinds}
+    spoken, commits = tables["recall"], tables["commits"]
+    together = Table(spoken.names, spoken.examples + commits.examples)
     models = {
-        "recall": _train_recall(tables["recall"]),
+        "recall": {**_train_recall(spoken), "agent": _train_agent(together)},
         "sessions": _train_simple(tables["sessions"], "sessions"),
         "deep-search": _train_simple(tables["deep"], "deep search"),
     }
@@ -112,6 +113,7 @@ def _collect(data: Path, embedder: CachedEmbedder, what: str) -> Table:
     }
     describe = {
         "recall": _describe_recall,
+        "commits": _describe_commits,
         "sessions": _describe_sessions,
         "deep": _describe_deep,
     }
@@ -161,7 +163,7 @@ def _describe_recall(memory: Memory, ask: Ask) -> tuple[list[str], dict[str, Flo
     question = parse(ask.text, ask.now or memory.database.now())
     with memory.database.read() as db:
         ranked = rank(memory.sources, db, question, Bounds(), "learned", COSTLY)
-        ids = items.ids_of(db, ranked.pool.ns)
+        ids = items.ids_of(db, ranked.pool.ns.tolist())
         return [ids[int(n)] for n in ranked.pool.ns], ranked.features
 
 
@@ -171,7 +173,7 @@ def _describe_commits(memory: Memory, ask: Ask) -> tuple[list[str], dict[str, Fl
     with memory.database.read() as db:
         ranked = rank(memory.sources, db, question, Bounds(types=("message",)), "learned", COSTLY)
         of = ranked.pool.rows.sessions.tolist()
-        found = session_search.sessions.by_number(db, sorted(set(of)))
+        found = sessions.by_number(db, sorted(set(of)))
         return [found[n].id for n in of], ranked.features
 
 
@@ -181,7 +183,7 @@ def _describe_sessions(memory: Memory, ask: Ask) -> tuple[list[str], dict[str, F
     with memory.database.read() as db:
         ranked = rank(memory.sources, db, question, Bounds(types=("message",)), "learned")
         ns, found = session_search.describe(memory.sources, db, question, ranked, ask.now)
-        ids = {n: session.id for n, session in session_search.sessions.by_number(db, ns).items()}
+        ids = {n: session.id for n, session in sessions.by_number(db, ns.tolist()).items()}
         return [ids[int(n)] for n in ns], found
 
 
@@ -192,7 +194,7 @@ def _describe_deep(memory: Memory, ask: Ask) -> tuple[list[str], dict[str, Float
     with memory.database.read() as db:
         direct = searching.direct_hits(memory.sources, db, question, query, request)
         found = searching.find_deep(memory.sources, db, question, query, direct)
-        ids = items.ids_of(db, found.ns)
+        ids = items.ids_of(db, found.ns.tolist())
         return [ids[int(n)] for n in found.ns], found.features
 
 
@@ -345,7 +347,7 @@ def _show(label: str, examples: Sequence[Example], scores: Sequence[Floats]) -> 
 def _write(name: str, weights: object) -> None:
     provenance = {
         "script": "benchmarks/train_recall.py",
-        "trained_on": "LoCoMo, BEAM-100K, MuSiQue, 2WikiMultihopQA, coding sessions: development part",
+        "trained_on": "LoCoMo, BEAM-100K, MuSiQue, 2WikiMultihopQA, coding sessions (development)",
         "objective": "group softmax, right units against wrong ones, L2",
         "embedder": "all-MiniLM-L6-v2/float32/256",
         "weights": weights,

@@ -23,7 +23,7 @@ class FakeEmbedder:
         identity: str = "fake",
         dimension: int = 32,
         *,
-        before: Callable[[Sequence[str]], None] | None = None,
+        before: Callable[[Sequence[str]], object] | None = None,
     ) -> None:
         self.name = identity
         self.identity = identity

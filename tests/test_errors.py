@@ -12,7 +12,7 @@ TREE = re.compile(r"^([│├└─ ]*)([A-Z]\w+) +(\d+)", re.MULTILINE)
 KINDS = {
     name: kind
     for name, kind in vars(errors).items()
-    if inspect.isclass(kind) and issubclass(kind, Exception)
+    if inspect.isclass(kind) and issubclass(kind, LoreError)
 }
 
 
@@ -27,6 +27,15 @@ def test_every_exception_is_drawn_with_its_depth_and_exit_code():
         for name, kind in KINDS.items()
     }
     assert drawn() == depths
+
+
+def test_every_exception_is_one_of_lore():
+    foreign = [
+        name
+        for name, kind in vars(errors).items()
+        if inspect.isclass(kind) and issubclass(kind, Exception) and name not in KINDS
+    ]
+    assert not foreign
 
 
 def test_every_exception_is_exported_in_order():

@@ -164,11 +164,11 @@ class Memory:
         """Give a fragment new words and return its new version; the old ones are kept."""
         return fragments.update(self.database, id, content, summary=summary, reason=reason, key=key)
 
-    def delete(self, id: str) -> str:  # noqa: A002 - the domain's word
+    def delete(self, id: str) -> str:
         """Hide a fragment until `undo` brings it back; return its whole id."""
         return fragments.delete(self.database, id)
 
-    def undo(self, id: str = "") -> tuple[str, str]:  # noqa: A002 - the domain's word
+    def undo(self, id: str = "") -> tuple[str, str]:
         """Undo the last change by hand, of all or of one fragment; return verb and id."""
         return fragments.undo(self.database, id)
 
@@ -203,8 +203,10 @@ class Memory:
             scope=scope,
             session=session,
             project=project,
-            limit=limit or self.settings.recall_max_hits,
-            budget_tokens=budget_tokens or self.settings.recall_budget_tokens,
+            limit=self.settings.recall_max_hits if limit is None else limit,
+            budget_tokens=(
+                self.settings.recall_budget_tokens if budget_tokens is None else budget_tokens
+            ),
             recipe=recipe or self.settings.search_recipe,
             explain=explain,
             why_not=tuple(why_not),
@@ -280,10 +282,7 @@ class Memory:
         strengthened = [r.id for r in found if r.fragment and not r.deleted]
         if reinforce and strengthened and not self.database.read_only:
             self.database.write(
-                lambda db: [
-                    fragment_store.reinforce(db, items.resolve(db, id_).n, now=self.database.now())
-                    for id_ in strengthened
-                ]
+                lambda db: fragment_store.reinforce_all(db, strengthened, now=self.database.now())
             )
         return found
 
@@ -295,7 +294,7 @@ class Memory:
         with self.database.read() as db:
             return [reading.explore(db, hit.id, max_depth=max_depth) for hit in hits]
 
-    def traverse(self, id: str, direction: Direction = "children") -> list[Title]:  # noqa: A002 - the domain's word
+    def traverse(self, id: str, direction: Direction = "children") -> list[Title]:
         """Return what lies one step from a fragment."""
         if direction not in ("children", "parent", "associations"):
             msg = f"'{direction}' is no direction: children, parent or associations."
@@ -311,7 +310,7 @@ class Memory:
             project_n = sessions.get_project(db, project) if project else None
             return reading.roots(db, project_n=project_n, limit=limit)
 
-    def log(self, id: str) -> tuple[Fragment, list[FragmentVersion]]:  # noqa: A002 - the domain's word
+    def log(self, id: str) -> tuple[Fragment, list[FragmentVersion]]:
         """Return a fragment and what it said before, oldest first."""
         with self.database.read() as db:
             n = items.resolve(db, id, type="fragment").n
@@ -331,7 +330,7 @@ class Memory:
             raise NotFound(msg)
         return chosen[-1], current
 
-    def why(self, id: str) -> Provenance:  # noqa: A002 - the domain's word
+    def why(self, id: str) -> Provenance:
         """Return where an item comes from, and the numbers behind it."""
         with self.database.read() as db:
             return reading.why(db, id, now=self.database.now())

@@ -94,10 +94,10 @@ def test_a_read_only_disk_is_read_and_not_written(mounted: Path, seed: Seeded):
     shutil.copytree(seed.home, home)
     subprocess.run(["mount", "-o", "remount,ro", str(mounted)], check=True)
     lore = Lore(home)
-    for command in (("search", "heron"), ("recall", "heron"), ("read", seed.child), ("stats",)):
-        assert lore(*command).works().out
-    for command in (("remember", "x"), ("delete", seed.child), ("config", "embed.model", "x")):
-        lore(*command).fails_with(StoreReadOnly.exit_code)
+    for look in (("search", "heron"), ("recall", "heron"), ("read", seed.child), ("stats",)):
+        assert lore(*look).works().out
+    for change in (("remember", "x"), ("delete", seed.child), ("config", "embed.model", "x")):
+        lore(*change).fails_with(StoreReadOnly.exit_code)
     lore("backup").fails_with(StoreReadOnly.exit_code)
 
 

@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.conftest import Lore, Seeded, run_process
@@ -166,7 +166,11 @@ def test_no_list_of_arguments_makes_a_traceback(
 
     @given(st.lists(WORDS, max_size=4))
     @settings(
-        max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), database=None
+        max_examples=12,
+        deadline=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+        database=None,
     )
     def check(words: list[str]):
         arguments = fill(tuple(words), "", home)

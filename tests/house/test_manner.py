@@ -108,7 +108,7 @@ def tracked() -> list[str]:
 
 
 def test_no_file_names_a_machine_or_a_registry():
-    places = ["/" + "root/", "/" + "work/", "/" + "home/runner"]
+    places = ["/" + "root/", "/" + "work/main", "/" + "work/shared", "/" + "home/runner"]
     hosts = [
         "pypi." + "org",
         "pythonhosted" + ".org",

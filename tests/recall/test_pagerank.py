@@ -108,7 +108,7 @@ def test_a_seed_without_links_keeps_its_own_strength():
 
 def test_only_the_strongest_pass_their_strength_on():
     graph = random_graph(1)
-    pagerank.walk({n: 1.0 for n in range(40)}, graph.expand, keep=5)
+    pagerank.walk(dict.fromkeys(range(40), 1.0), graph.expand, keep=5)
     assert [len(ns) for ns in graph.asked] == [5, 5]
 
 

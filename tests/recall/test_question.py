@@ -29,7 +29,10 @@ def test_an_empty_question_is_refused(text):
         ("Can you list the books I read?", "the books I read?"),
         ("Could you please summarize the budget talks", "the budget talks"),
         ("What did I say about Rome in our conversations?", "What did I say about Rome ?"),
-        ("Give me a clear and short summary of how the API grew", "Give me a clear and how"),
+        (
+            "Give me a clear and short summary of how the API grew",
+            "Give me a clear and the API grew",
+        ),
         ("A detailed summary of everything about Rome", "about Rome"),
         ("List the different aspects of my garden, in order", "List my garden"),
         ("Sort in order to win the game", "Sort in order to win the game"),
@@ -40,10 +43,7 @@ def test_an_empty_question_is_refused(text):
     ],
 )
 def test_the_frame_of_a_question_is_removed(text, core):
-    if core.endswith("how"):
-        assert "summary of" not in asked(text).core
-    else:
-        assert asked(text).core == core
+    assert asked(text).core == core
 
 
 def test_a_question_that_is_all_frame_stays_whole():
@@ -90,6 +90,11 @@ def test_neighbouring_words_that_say_something_are_pairs():
 )
 def test_months_are_months_and_not_verbs(text, months):
     assert asked(text).months == months
+
+
+@pytest.mark.xfail(reason="one 'in March' makes a month of every 'may' beside it")
+def test_a_verb_beside_a_month_stays_a_verb():
+    assert asked("What may happen in March?").months == {3}
 
 
 def test_years_and_days_are_read():

@@ -92,10 +92,11 @@ def test_a_transaction_that_cannot_be_committed_fails_for_all_and_the_writer_goe
     database: Database,
 ) -> None:
     release = held_back(database)
+    gone = StoreError("the disk is gone")
 
     def break_off(db: Connection) -> None:
         db.rows("ROLLBACK")  # what SQLite does by itself when the disk fails
-        raise StoreError("the disk is gone")
+        raise gone
 
     good = database.submit(put_meta("a", "1"))
     bad = database.submit(break_off)

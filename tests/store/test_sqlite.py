@@ -57,7 +57,10 @@ def test_a_system_without_a_list_of_mounts_has_none_that_are_shared(tmp_path: Pa
     assert sqlite.shared_file_system(tmp_path, tmp_path / "missing") == ""
 
 
-@pytest.mark.parametrize(("version", "fits"), [("3.51.3", True), ("3.54.1", True), ("3.51.2", False), ("3.40.1", False), ("4.0.0", True)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("version", "fits"),
+    [("3.51.3", True), ("3.54.1", True), ("4.0.0", True), ("3.51.2", False), ("3.40.1", False)],
+)
 def test_a_library_that_can_corrupt_files_is_refused(version: str, fits: bool) -> None:
     if fits:
         sqlite.check_library(version)

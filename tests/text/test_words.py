@@ -26,13 +26,14 @@ def index():
 def tokens_of(index: apsw.Connection, text: str) -> list[str]:
     name, *options = TOKENIZER.split()
     tokenizer = index.fts5_tokenizer(name, options)
-    return tokenizer(
+    found = tokenizer(
         text.encode(),
         apsw.FTS5_TOKENIZE_QUERY,
         None,
         include_offsets=False,
         include_colocated=False,
     )
+    return [str(token) for token in found]
 
 
 def finds(index: apsw.Connection, query: str, text: str) -> bool:

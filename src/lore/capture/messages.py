@@ -105,7 +105,7 @@ def _keyed(new: Sequence[NewMessage]) -> list[NewMessage]:
     return keyed
 
 
-def prepare(message: NewMessage, *, id: str = "") -> PreparedMessage:  # noqa: A002 - the domain's word
+def prepare(message: NewMessage, *, id: str = "") -> PreparedMessage:
     """Derive all that the store keeps beside a message."""
     _check(message)
     cleaned = tuple(

@@ -79,7 +79,7 @@ def remember(
 
 def update(
     context: typer.Context,
-    id: Id,  # noqa: A002 - shown as ID
+    id: Id,
     text: Text,
     summary: Annotated[
         str, typer.Option(help="One line; derived from the text if not given.")
@@ -99,7 +99,7 @@ def update(
         print(f"'lore diff {short}' shows what changed, 'lore undo {short}' takes it back.")
 
 
-def delete(context: typer.Context, id: Id, json: Json = False) -> None:  # noqa: A002 - shown as ID
+def delete(context: typer.Context, id: Id, json: Json = False) -> None:
     """Remove a fragment; 'lore undo' brings it back."""
     with open_memory(context) as memory:
         id_ = memory.delete(id)
@@ -114,9 +114,7 @@ def delete(context: typer.Context, id: Id, json: Json = False) -> None:  # noqa:
 
 def undo(
     context: typer.Context,
-    id: Annotated[  # noqa: A002 - shown as ID
-        str | None, typer.Argument(help="Only what was done to this fragment.")
-    ] = None,
+    id: Annotated[str | None, typer.Argument(help="Only what was done to this fragment.")] = None,
     json: Json = False,
 ) -> None:
     """Undo the last change made by hand."""
@@ -170,7 +168,7 @@ def supersede(context: typer.Context, old: Id, new: Id, json: Json = False) -> N
 
 def forget(
     context: typer.Context,
-    id: Annotated[  # noqa: A002 - shown as ID
+    id: Annotated[
         str,
         typer.Argument(help="Id of a message, distillation or fragment.", show_default=False),
     ] = "",

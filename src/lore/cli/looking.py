@@ -154,7 +154,7 @@ def roots(
 
 def traverse(
     context: typer.Context,
-    id: Id,  # noqa: A002 - shown as ID
+    id: Id,
     direction: Annotated[
         str,
         typer.Option(
@@ -180,7 +180,7 @@ def _print_titles(memory: Memory, found: list[Title]) -> None:
         print(_named(title, short))
 
 
-def log(context: typer.Context, id: Id, json: Json = False) -> None:  # noqa: A002 - shown as ID
+def log(context: typer.Context, id: Id, json: Json = False) -> None:
     """Show the versions of a fragment, newest first."""
     with open_memory(context) as memory:
         now, versions = memory.log(id)
@@ -197,7 +197,7 @@ def log(context: typer.Context, id: Id, json: Json = False) -> None:  # noqa: A0
 
 def diff(
     context: typer.Context,
-    id: Id,  # noqa: A002 - shown as ID
+    id: Id,
     version: Annotated[int | None, typer.Option(min=1, help="Compare with this version.")] = None,
     json: Json = False,
 ) -> None:
@@ -223,7 +223,7 @@ def diff(
         print(f"Version {new.version} says the same as version {old.version}.")
 
 
-def why(context: typer.Context, id: Id, json: Json = False) -> None:  # noqa: A002 - shown as ID
+def why(context: typer.Context, id: Id, json: Json = False) -> None:
     """Show where an item comes from, and how strong it is."""
     with open_memory(context) as memory:
         provenance = memory.why(id)

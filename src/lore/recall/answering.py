@@ -9,10 +9,10 @@ import numpy as np
 
 from lore import clock
 from lore.errors import InvalidInput
-from lore.recall import presenting
+from lore.recall import features, presenting
 from lore.recall.pool import Bounds
 from lore.recall.question import Question, parse
-from lore.recall.ranking import KNOWLEDGE, SAME_SESSION, Ranked, rank
+from lore.recall.ranking import IN_TIME, KNOWLEDGE, SAME_SESSION, Ranked, rank
 from lore.recall.sources import Sources
 from lore.records import SCOPES, Answer, Fate, Hit, Scope
 from lore.store import items, sessions
@@ -57,7 +57,8 @@ def recall(sources: Sources, request: Request) -> Answer:
     question = parse(request.query, request.now)
     with sources.database.read() as db:
         bounds, session_n = _bounds(db, request)
-        ranked = _with_policy(rank(sources, db, question, bounds, request.recipe), session_n)
+        ranked = rank(sources, db, question, bounds, request.recipe)
+        ranked = _with_policy(ranked, question, session_n)
         order = ranked.order()
         order = order[: len(order) if request.recipe != "learned" else _strong(ranked, order)]
         chosen = presenting.present(
@@ -100,13 +101,15 @@ def _bounds(db: Connection, request: Request) -> tuple[Bounds, int | None]:
     return Bounds(project_n, within, types, request.trusted_only), session_n
 
 
-def _with_policy(ranked: Ranked, session_n: int | None) -> Ranked:
-    """Prefer this session's text to other sessions', and knowledge to raw text."""
+def _with_policy(ranked: Ranked, question: Question, session_n: int | None) -> Ranked:
+    """Prefer this session's text, knowledge to raw text, and the time that was asked for."""
     rows = ranked.pool.rows
     scale = 1.0 if ranked.recipe == "learned" else float(ranked.scores.std() or 0.0)
     bonus = KNOWLEDGE * (rows.types == items.type_number("fragment")).astype(float)
     if session_n is not None:
         bonus += SAME_SESSION * (rows.sessions == session_n)
+    if question.spans and not question.months and not question.years:
+        bonus += IN_TIME * features.within(question.spans, rows.created_at)
     return replace(ranked, scores=ranked.scores + scale * bonus)
 
 

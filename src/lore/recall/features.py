@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lore import clock
 from lore.recall import fusion
+from lore.recall.moments import Span
 from lore.recall.pool import Pool
 from lore.recall.question import Question
 from lore.text import traits
@@ -233,10 +234,15 @@ def _date_match(question: Question, created_at: NDArray[np.int64]) -> Floats:
                 + 0.2 * (date.year in question.years)
                 + 1.0 * (month and date.day in question.days)
             )
-    for span in question.spans:
-        start, end = clock.to_us(span.start), clock.to_us(span.end)
-        match = np.maximum(match, 0.5 * ((created_at >= start) & (created_at < end)))
-    return match
+    return np.maximum(match, 0.5 * within(question.spans, created_at))
+
+
+def within(spans: Sequence[Span], created_at: NDArray[np.int64]) -> Floats:
+    """Return 1 for each moment that lies in one of the spans."""
+    inside = np.zeros(len(created_at), np.bool_)
+    for span in spans:
+        inside |= (created_at >= clock.to_us(span.start)) & (created_at < clock.to_us(span.end))
+    return inside.astype(float)
 
 
 def _traits(question: Question, pool: Pool, around: Surroundings) -> dict[str, Floats]:

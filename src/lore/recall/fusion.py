@@ -55,13 +55,15 @@ def standardised(values: Scores) -> Scores:
     deviation = values.std() if len(values) else 0.0
     if deviation < 1e-9:
         return np.zeros_like(values)
-    return (values - values.mean()) / deviation
+    standard: Scores = (values - values.mean()) / deviation
+    return standard
 
 
 def shares(values: Scores) -> Scores:
     """Return values as shares of the largest."""
     largest = values.max() if len(values) else 0.0
-    return values / largest if largest > 1e-9 else np.zeros_like(values)
+    scaled: Scores = values / largest if largest > 1e-9 else np.zeros_like(values)
+    return scaled
 
 
 def ranks(values: Scores) -> NDArray[np.int64]:

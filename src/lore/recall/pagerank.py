@@ -72,7 +72,7 @@ def spread(mass: Mass, links: Links) -> Mass:
 def gather(ns: Numbers, values: Masses) -> Mass:
     """Add up the strength of nodes that occur several times."""
     unique, places = np.unique(ns, return_inverse=True)
-    return Mass(unique, np.bincount(places, values, len(unique)))
+    return Mass(unique, np.bincount(places, values, len(unique)).astype(np.float64))
 
 
 def walk(

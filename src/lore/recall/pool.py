@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from lore.recall import fusion
 from lore.recall.question import Question
 from lore.recall.sources import Numbers, Sources
-from lore.store import items, keywords, pooling
+from lore.records import NOTE_EDGES, EdgeKind
+from lore.store import edges, items, keywords, pooling
 from lore.store.db import Connection
 from lore.store.pooling import Rows
 from lore.store.vector_index import Where
@@ -18,10 +19,13 @@ from lore.store.vector_index import Where
 HEAD, LONG, FRAGMENTS, NEAREST = 200, 100, 60, 200
 """Candidates that each arm may bring."""
 
-RANKED = 160
+EXPANDED = 3
+"""The best fragments bring along what they are linked to."""
+
+RANKED = 100
 """Candidates that are looked at closely."""
 
-SURE = 30
+SURE = 20
 """The first of each arm are always among those."""
 
 POSTINGS, POSTINGS_PER_ROOT = 4_000, 40
@@ -31,6 +35,7 @@ commonest words are left out beyond that: they cost most of the time and tell le
 Floats = NDArray[np.float64]
 
 _NOWHERE = 1e9
+_LINKING: tuple[EdgeKind, ...] = ("hierarchical", "associative", *NOTE_EDGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,8 @@ def gather(
     }
     near_ns, near = _nearest(sources, db, query, bounds)
     arms["cosine"] = dict(zip(near_ns.tolist(), near.tolist(), strict=True))
-    together = np.array(sorted({n for arm in arms.values() for n in arm}), np.int64)
+    linked = _linked(db, list(arms["fragment"])[:EXPANDED])
+    together = np.array(sorted({n for arm in arms.values() for n in arm} | linked), np.int64)
     ranks = {name: {n: i for i, n in enumerate(arm)} for name, arm in arms.items()}
     columns = {name: _column(together, arm) for name, arm in arms.items()}
     rank_columns = {name: _column(together, found, _NOWHERE) for name, found in ranks.items()}
@@ -166,6 +172,12 @@ def _search(
             session_n=bounds.session_n,
         )
     )
+
+
+def _linked(db: Connection, ns: list[int]) -> set[int]:
+    """Return the fragments that are one edge away from the best ones."""
+    found = edges.among_fragments(db, ns, _LINKING)
+    return {n for edge in found for n in (edge.source_n, edge.target_n)}
 
 
 def _nearest(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +26,11 @@ KNOWLEDGE = 0.5
 """A fragment was worth keeping: it ranks a little before raw text that says the same."""
 
 
+IN_TIME = 2.5
+"""Asked for 'last week', what was said last week ranks before the rest. (A date that is spelled
+out is a feature of the model, for people mention dates without meaning when it was said.)"""
+
+
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """Candidates with their scores and what these are made of."""
@@ -48,7 +52,7 @@ def rank(
     question: Question,
     bounds: Bounds,
     recipe: str,
-    wanted: Container[str] = (),
+    wanted: tuple[str, ...] = (),
 ) -> Ranked:
     """Gather candidates for a question and score them by a recipe."""
     if recipe not in RECIPES:

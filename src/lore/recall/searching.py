@@ -186,12 +186,15 @@ def _plain_hits(db: Connection, direct: Direct, request: SearchRequest) -> list[
     hits = []
     for n in ranked[: request.limit]:
         place = by_n.get(n)
-        signals = () if place is None else (
-            Signal("similarity", float(similarity[place]), SIMILARITY_SHARE * float(similarity[place])),
-            Signal("relevance", float(relevance[place]), RELEVANCE_SHARE * float(relevance[place])),
-            Signal("keyword", float(direct.keyword[place]), 0.0),
-            Signal("cosine", float(direct.cosine[place]), 0.0),
-        )  # fmt: skip
+        signals: tuple[Signal, ...] = ()
+        if place is not None:
+            near, strong = float(similarity[place]), float(relevance[place])
+            signals = (
+                Signal("similarity", near, SIMILARITY_SHARE * near),
+                Signal("relevance", strong, RELEVANCE_SHARE * strong),
+                Signal("keyword", float(direct.keyword[place]), 0.0),
+                Signal("cosine", float(direct.cosine[place]), 0.0),
+            )
         score = 0.0 if place is None else float(scores[place])
         hits.append(_hit(db, found[n], n, score, signals))
     return hits

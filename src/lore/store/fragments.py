@@ -193,6 +193,12 @@ def roots(db: Connection, *, project_n: int | None, limit: int) -> list[tuple[in
     return [(n, children) for n, children in rows]
 
 
+def reinforce_all(db: Connection, ids: Sequence[str], *, now: datetime) -> None:
+    """Strengthen fragments because they were read."""
+    for id_ in ids:
+        reinforce(db, items.resolve(db, id_, type="fragment").n, now=now)
+
+
 def reinforce(db: Connection, n: int, *, now: datetime) -> None:
     """Strengthen a fragment because it was read, and its neighbours a little."""
     at = clock.to_us(now)

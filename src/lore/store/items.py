@@ -73,7 +73,7 @@ def add(db: Connection, item: NewItem) -> int:
     return int(n)
 
 
-def resolve(db: Connection, id_or_prefix: str, *, type: ItemType | None = None) -> Item:  # noqa: A002 - the domain's word
+def resolve(db: Connection, id_or_prefix: str, *, type: ItemType | None = None) -> Item:
     """Return the item of an id or of a prefix of at least 8 characters."""
     wanted = id_or_prefix.strip().lower()
     if len(wanted) < SHORTEST_PREFIX or not _HEX.issuperset(wanted):

@@ -142,7 +142,7 @@ def remove(
     db: Connection,
     ns: Sequence[int],
     *,
-    type: ItemType,  # noqa: A002 - the domain's word
+    type: ItemType,
 ) -> None:
     """Take items out of the index."""
     tables = ("fragment_words",) if type == "fragment" else ("message_words", "long_words")

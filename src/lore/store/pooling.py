@@ -54,8 +54,26 @@ def rows_of(
     found.sort()
     columns = list(zip(*found, strict=True)) if found else [()] * 17
     whole = [np.array(column, np.int64) for column in columns[:11]]
-    real = [np.array(column, np.float64) for column in columns[11:14]]
-    return Rows(*whole, *real, speakers=list(columns[16]))
+    relevance, importance, confidence = (np.array(column, np.float64) for column in columns[11:14])
+    ns_, types, session_ns, projects, created_at, tokens, ordinals, traits = whole[:8]
+    before, before_that, after = whole[8:]
+    return Rows(
+        ns=ns_,
+        types=types,
+        sessions=session_ns,
+        projects=projects,
+        created_at=created_at,
+        tokens=tokens,
+        ordinals=ordinals,
+        traits=traits,
+        before=before,
+        before_that=before_that,
+        after=after,
+        relevance=relevance,
+        importance=importance,
+        confidence=confidence,
+        speakers=list(columns[16]),
+    )
 
 
 def _bound(ns: Numbers, project_n: int | None, session_n: int | None) -> dict[str, object]:

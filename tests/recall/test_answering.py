@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from lore.errors import InvalidInput, NotFound
+from lore.memory import Memory
+from tests.fakes import NOON, FixedClock
+from tests.recall.talk import say
+
+DEPLOY = "We deploy with the blue green script in ops/deploy.sh"
+FILLER = [f"Note {i}: the {word} was fine" for i, word in enumerate("tea lamp door chair".split())]
+
+
+def test_a_message_is_found_by_its_words(memory: Memory):
+    ids = say(memory, "s", *FILLER, DEPLOY)
+    assert memory.recall("how do we deploy?").hits[0].id == ids[-1]
+
+
+def test_a_keyword_only_hit_can_win_before_it_has_a_vector(memory: Memory):
+    say(memory, "s", *FILLER)
+    memory.embed_waiting()
+    [id_] = say(memory, "t", "The flag is called XQ_7731")
+    with memory.database.read() as db:
+        assert db.value("SELECT count(*) FROM items WHERE embedder_n IS NULL") == 1
+    memory.database.write(
+        lambda db: db.run("UPDATE items SET embedder_n = 0 WHERE embedder_n IS NULL")
+    )
+    assert memory.recall("XQ_7731").hits[0].id == id_
+
+
+def test_a_stored_message_is_found_by_meaning_at_the_next_recall(memory: Memory):
+    say(memory, "s", *FILLER, DEPLOY)
+    answer = memory.recall("deploy script blue")
+    with memory.database.read() as db:
+        assert db.value("SELECT count(*) FROM items WHERE embedder_n IS NULL") == 0
+    assert "meaning #" in answer.hits[0].why
+
+
+@pytest.mark.parametrize("recipe", ["learned", "weighted", "rrf"])
+def test_every_recipe_finds_the_message_that_has_all_the_words(memory: Memory, recipe: str):
+    ids = say(memory, "s", *FILLER, DEPLOY)
+    answer = memory.recall("deploy blue green script", recipe=recipe)
+    assert answer.hits[0].id == ids[-1]
+
+
+def test_an_unknown_recipe_is_refused(memory: Memory):
+    with pytest.raises(InvalidInput, match="no recipe"):
+        memory.recall("x", recipe="magic")
+
+
+@pytest.mark.parametrize("query", ["", "  \n", "\x00"])
+def test_an_empty_question_is_refused(memory: Memory, query: str):
+    with pytest.raises(InvalidInput, match="empty"):
+        memory.recall(query)
+
+
+def test_nothing_is_found_in_an_empty_memory(memory: Memory):
+    answer = memory.recall("anything at all")
+    assert answer.hits == ()
+    assert answer.considered == 0
+
+
+def test_the_budget_cuts_but_leaves_three_hits(memory: Memory):
+    say(memory, "s", *[f"deploy number {i} went through stage {i * 7} well" for i in range(20)])
+    short = memory.recall("deploy stage", budget_tokens=1)
+    wide = memory.recall("deploy stage", budget_tokens=5_000)
+    assert len(short.hits) == 3
+    assert len(wide.hits) > 3
+
+
+def test_no_more_hits_than_the_limit(memory: Memory):
+    say(memory, "s", *[f"deploy number {i} went through stage {i * 7} well" for i in range(20)])
+    assert len(memory.recall("deploy stage", limit=2).hits) == 2
+
+
+@pytest.mark.parametrize("limit", [0, -1, 100_000])
+def test_a_limit_out_of_reason_is_refused(memory: Memory, limit: int):
+    with pytest.raises(InvalidInput):
+        memory.recall("x", limit=limit)
+
+
+def test_doubles_collapse_into_one_hit_that_names_the_others(memory: Memory):
+    first = say(memory, "a", DEPLOY)
+    second = say(memory, "b", DEPLOY, at=NOON + timedelta(days=1))
+    [hit] = memory.recall("how do we deploy").hits
+    assert {hit.id, *hit.same} == {*first, *second}
+
+
+def test_the_session_that_asks_comes_before_others(memory: Memory):
+    others = [say(memory, f"s{i}", f"We deploy on day {i}")[0] for i in range(3)]
+    own = say(memory, "mine", "We deploy on day 9")[0]
+    answer = memory.recall("deploy day", session="mine")
+    assert answer.hits[0].id == own
+    assert {hit.id for hit in answer.hits[1:]} == set(others)
+
+
+def test_the_scope_session_shows_nothing_else(memory: Memory):
+    say(memory, "other", DEPLOY)
+    own = say(memory, "mine", "We deploy by hand here")
+    assert [hit.id for hit in memory.recall("deploy", scope="session", session="mine")] == own
+
+
+def test_the_scope_project_shows_nothing_of_another_project(memory: Memory):
+    say(memory, "a", "We deploy harbor with a script", project="/p/harbor")
+    inside = say(memory, "b", "We deploy tides by hand", project="/p/tides")
+    found = {hit.id for hit in memory.recall("deploy", scope="project", project="/p/tides")}
+    assert found == set(inside)
+
+
+def test_the_scope_knowledge_shows_fragments_only(memory: Memory):
+    say(memory, "a", DEPLOY)
+    id_ = memory.store("Deploys are blue green")
+    assert [hit.id for hit in memory.recall("deploy", scope="knowledge")] == [id_]
+
+
+def test_an_unknown_project_or_session_is_refused(memory: Memory):
+    with pytest.raises(NotFound):
+        memory.recall("x", project="/nowhere")
+    with pytest.raises(NotFound):
+        memory.recall("x", session="nobody")
+    with pytest.raises(InvalidInput):
+        memory.recall("x", scope="session")
+
+
+def test_superseded_and_deleted_fragments_never_appear(memory: Memory):
+    old = memory.store("The retry limit of the worker is 3")
+    new = memory.store("The retry limit of the worker is 5 since the outage")
+    gone = memory.store("The retry limit of the worker is 99 and that is nonsense")
+    memory.supersede(old, new)
+    memory.delete(gone)
+    assert [hit.id for hit in memory.recall("retry limit of the worker")] == [new]
+
+
+def test_untrusted_text_appears_when_asked_for_and_says_where_it_is_from(memory: Memory):
+    id_ = memory.store("Deploys are done by pasting this command", origin="web")
+    [hit] = memory.recall("how are deploys done").hits
+    assert (hit.id, hit.origin) == (id_, "web")
+
+
+def test_standing_instructions_stand_beside_the_hits(memory: Memory):
+    say(memory, "s", "From now on use pnpm, never npm.", "Understood.")
+    assert [hit.text for hit in memory.recall("tea").standing] == [
+        "From now on use pnpm, never npm."
+    ]
+
+
+def test_a_standing_instruction_said_twice_is_kept_once(memory: Memory):
+    say(memory, "a", "Always run the tests.")
+    say(memory, "b", "always run the tests", at=NOON + timedelta(days=2))
+    assert len(memory.standing()) == 1
+
+
+def test_explain_gives_signals_that_add_up_to_the_score(memory: Memory):
+    say(memory, "s", *FILLER, DEPLOY)
+    hit = memory.recall("how do we deploy?", explain=True).hits[0]
+    assert sum(signal.contribution for signal in hit.signals) == pytest.approx(hit.score)
+
+
+def test_why_not_tells_the_fate_of_every_item_asked_about(memory: Memory):
+    ids = say(memory, "s", *[f"deploy number {i} went to stage {i}" for i in range(8)], "tea")
+    answer = memory.recall("deploy stage", limit=3, why_not=[*ids])
+    fates = {fate.id: fate.verdict for fate in answer.fates}
+    shown = {hit.id for hit in answer.hits}
+    assert all(("shown" in fates[id_]) == (id_ in shown) for id_ in ids)
+    assert all(fates.values())
+
+
+def test_a_question_about_a_time_prefers_what_was_said_then(memory: Memory, clock: FixedClock):
+    clock.moment = NOON
+    before = say(memory, "a", "The meeting was about boats", at=NOON - timedelta(days=90))
+    within = say(memory, "b", "The meeting was about ropes", at=NOON - timedelta(days=1))
+    assert memory.recall("What was the meeting about yesterday?").hits[0].id == within[0]
+    assert memory.recall("What was the meeting about in February?").hits[0].id == before[0]
+
+
+def test_a_named_speaker_is_preferred(memory: Memory):
+    ids = say(
+        memory,
+        "s",
+        "I painted a boat last summer",
+        "I painted a lighthouse last summer",
+        speakers=("Mara", "Ole"),
+    )
+    assert memory.recall("What did Ole paint last summer?").hits[0].id == ids[1]
+
+
+def test_a_hit_is_dated_and_placed(memory: Memory):
+    say(memory, "s", DEPLOY, project="/p/harbor", title="Deploy talk", agent="codex")
+    hit = memory.recall("deploy").hits[0]
+    assert hit.title == "Deploy talk"
+    assert hit.breadcrumb == "harbor › codex"
+    assert hit.created_at == NOON
+
+
+def test_a_long_message_is_shown_around_the_words_of_the_question(memory: Memory):
+    long = (
+        "filler words here. " * 300
+        + "The password rotation happens every 37 days. "
+        + "more. " * 300
+    )
+    say(memory, "s", long)
+    hit = memory.recall("password rotation").hits[0]
+    assert "37 days" in hit.text
+    assert hit.tokens < 300
+
+
+def test_a_fragment_brings_along_what_it_is_linked_to(memory: Memory):
+    seed = memory.store("The alarm rang at night")
+    other = memory.store("Batteries were replaced")
+    memory.link(seed, other, "related_to")
+    assert {hit.id for hit in memory.recall("alarm rang", limit=50)} == {seed, other}

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from lore import settings
+from lore.memory import Memory
+from lore.recall import health
+from tests.fakes import FakeEmbedder
+from tests.recall.talk import say
+
+
+def test_a_sound_memory_is_sound(memory: Memory):
+    say(memory, "s", "one boat", "two lamps")
+    memory.store("Boats float")
+    memory.embed_waiting()
+    states = {
+        check.name: check.state for check in health.check_memory(memory.sources, "", fix=False)
+    }
+    assert set(states.values()) == {"ok"}
+
+
+def test_a_keyword_index_that_lost_rows_is_found_and_mended(memory: Memory):
+    [id_] = say(memory, "s", "one boat")
+    memory.database.write(lambda db: db.run("DELETE FROM message_words"))
+    before = {c.name: c for c in health.check_memory(memory.sources, "", fix=False)}
+    assert before["keywords"].state == "broken"
+    assert "doctor --fix" in before["keywords"].remedy
+    after = {c.name: c for c in health.check_memory(memory.sources, "", fix=True)}
+    assert after["keywords"].state == "fixed"
+    assert memory.recall("boat").hits[0].id == id_
+
+
+def test_a_vector_index_that_lacks_vectors_is_found_and_mended(memory: Memory):
+    say(memory, "s", "one boat", "two lamps")
+    memory.embed_waiting()
+    memory.sources.vector_index().remove([1])
+    before = {c.name: c for c in health.check_memory(memory.sources, "", fix=False)}
+    assert before["vectors"].state == "broken"
+    after = {c.name: c for c in health.check_memory(memory.sources, "", fix=True)}
+    assert after["vectors"].state == "fixed"
+    assert len(memory.sources.vector_index()) == 2
+
+
+def test_items_that_wait_are_told(memory: Memory):
+    say(memory, "s", "one boat")
+    checks = {c.name: c for c in health.check_memory(memory.sources, "", fix=False)}
+    assert checks["vectors"].state in ("ok", "degraded")
+    assert "1 item" in checks["vectors"].detail
+
+
+def test_a_home_that_others_may_read_is_told(tmp_path: Path):
+    home = tmp_path / "home"
+    with Memory.open(home=home, embedder=FakeEmbedder()):
+        home.chmod(0o755)
+    config = settings.load({}, home=home).settings
+    checks = {check.name: check for check in health.check_home(config)}
+    assert checks["home"].state == "degraded"
+    assert checks["disk"].detail.endswith("free")

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from lore.memory import Memory
+from tests.fakes import FakeEmbedder
+from tests.recall.talk import say
+
+
+def test_the_last_questions_are_embedded_once(memory: Memory):
+    embedder = memory.sources.embedder
+    assert isinstance(embedder, FakeEmbedder)
+    memory.sources.embed_query("deploy")
+    memory.sources.embed_query("deploy")
+    assert embedder.asked.count("deploy") == 1
+
+
+def test_a_missing_vector_index_is_filled_again_from_the_database(tmp_path: Path):
+    with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
+        ids = say(memory, "s", "one boat", "two lamps", "three doors")
+        memory.embed_waiting()
+        folder = memory.sources.index_folder
+    for file in folder.iterdir():
+        file.unlink()
+    with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
+        assert memory.recall("boat").hits[0].id == ids[0]
+        assert len(memory.sources.vector_index()) == 3
+
+
+def test_a_damaged_vector_index_is_filled_again(tmp_path: Path):
+    with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
+        say(memory, "s", "one boat", "two lamps", "three doors")
+        memory.embed_waiting()
+        folder = memory.sources.index_folder
+    for file in folder.iterdir():
+        file.write_bytes(b"\xff" * max(64, file.stat().st_size))
+    with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
+        memory.recall("boat")
+        assert len(memory.sources.vector_index()) == 3
+
+
+def test_another_embedder_makes_all_vectors_anew_and_keywords_work_meanwhile(tmp_path: Path):
+    with Memory.open(home=tmp_path, embedder=FakeEmbedder("one", 16)) as memory:
+        ids = say(memory, "s", "one boat", "two lamps")
+        memory.embed_waiting()
+    with Memory.open(home=tmp_path, embedder=FakeEmbedder("two", 24)) as memory:
+        stats = memory.stats()
+        assert (stats.waiting, [job.kind for job in stats.jobs]) == (2, ["embed"])
+        ns, _ = memory.sources.nearest(memory.sources.embed_query("boat"), 5)
+        assert len(ns) == 0
+        assert memory.recall("boat").hits[0].id == ids[0]
+        assert memory.stats().waiting == 0
+
+
+def test_cosines_of_items_without_a_vector_are_zero(memory: Memory):
+    say(memory, "s", "one boat")
+    memory.embed_waiting()
+    query = memory.sources.embed_query("boat")
+    found = memory.sources.cosines(query, np.array([1, 0, 99], np.int64))
+    assert found[0] > 0.3
+    assert found[1:].tolist() == [0.0, 0.0]

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from lore.store import actions
+from lore.store.sqlite import Connection
+from tests.store.samples import NOON, add_fragment
+
+
+def test_the_last_action_that_was_not_undone_is_found(db: Connection) -> None:
+    a, b = add_fragment(db, 1), add_fragment(db, 2)
+    assert actions.find_last(db) is None
+    actions.record(db, "store", a, {}, now=NOON)
+    actions.record(db, "update", b, {"content": "x"}, now=NOON)
+    last = actions.find_last(db)
+    assert last is not None
+    assert (last.verb, last.fragment_n, last.before, last.at) == (
+        "update",
+        b,
+        {"content": "x"},
+        NOON,
+    )
+    actions.mark_undone(db, last.n)
+    assert [found.verb for found in [actions.find_last(db)] if found] == ["store"]
+    assert actions.find_last(db, fragment_n=b) is None

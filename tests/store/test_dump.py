@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lore.errors import InvalidInput, LoreError
+from lore.memory import Memory
+from lore.records import EDGE_KINDS, Spend
+from lore.store import changes, checks, dump, session_states, spend, staged_turns, watermarks
+from lore.store.sqlite import Connection
+from tests.store.samples import NOON, new_message, new_session, open_memory
+
+WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20).filter(
+    lambda text: bool(text.strip())
+)
+
+
+def lines_of(memory: Memory) -> list[dict[str, Any]]:
+    with memory.database.read() as db:
+        return list(dump.everything(db))
+
+
+def exported(memory: Memory) -> list[bytes]:
+    stream = io.BytesIO()
+    memory.export(stream)
+    return stream.getvalue().splitlines()
+
+
+def bring_in(memory: Memory, lines: list[dict[str, Any]]) -> int:
+    """Bring in what the store alone can; return how much was new."""
+
+    def work(db: Connection) -> int:
+        return sum(dump.ADDERS[line["record"]](db, line, NOON) for line in lines)
+
+    return memory.database.write(work)
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(data=st.data())
+def test_a_generated_memory_is_the_same_after_a_round_trip(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    homes = tmp_path_factory.mktemp("round")
+    with open_memory(homes / "a") as one, open_memory(homes / "b") as other:
+        grow(one, data)
+        lines = exported(one)
+        counts = other.import_lines(lines)
+        assert lines_of(other) == lines_of(one)
+        assert counts["added"] == len(lines) - 1
+        assert other.import_lines(lines) == {"added": 0, "skipped": len(lines) - 1}
+        with other.database.read() as db:
+            assert checks.integrity(db) == []
+        assert other.database.write(checks.keyword_agreement) == []
+
+
+def grow(memory: Memory, data: st.DataObject) -> None:
+    """Do a few things of all kinds to a memory."""
+    for i in range(data.draw(st.integers(0, 3), "sessions")):
+        texts = data.draw(st.lists(WORDS, min_size=1, max_size=4), "messages")
+        memory.capture(
+            f"s{i}",
+            [new_message(text, j, key=str(j)) for j, text in enumerate(texts)],
+            project=data.draw(st.sampled_from(["", "/a", "/b"])),
+            title=data.draw(st.just("") | WORDS),
+        )
+    ids = [memory.store(text) for text in data.draw(st.lists(WORDS, max_size=5), "facts")]
+    for i, id_ in enumerate(ids):
+        other = ids[data.draw(st.integers(0, len(ids) - 1))]
+        choice = data.draw(st.sampled_from(["", "update", "delete", "link", "supersede", "forget"]))
+        try:
+            if choice == "update":
+                memory.update(id_, f"changed {i}", reason="r")
+            elif choice == "delete":
+                memory.delete(id_)
+            elif choice == "link":
+                memory.link(id_, other, data.draw(st.sampled_from(EDGE_KINDS)), note="n")
+            elif choice == "supersede":
+                memory.supersede(id_, other)
+            elif choice == "forget":
+                memory.forget(id=id_)
+        except LoreError:
+            continue  # what is refused is not part of the memory
+
+
+def test_what_is_kept_beside_the_items_is_brought_along(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "a") as one, open_memory(tmp_path / "b") as other:
+
+        def fill(db: Connection) -> None:
+            n = new_session(db, project="/p")
+            watermarks.put(db, "log", position=3, now=NOON, session_n=n)
+            staged_turns.put(db, n, "k", "{}", now=NOON)
+            session_states.put(db, n, "calibration", {"a": 1}, now=NOON)
+            spend.add(db, Spend("s", NOON, "distil", "m", {"input": 1}, 0.5), session_n=n)
+            changes.bury(db, ["gone"], NOON, sources={"gone": "digest"})
+
+        one.database.write(fill)
+        lines = lines_of(one)
+        assert {line["record"] for line in lines} >= {
+            "watermark", "staged_turn", "session_state", "spend", "tombstone",
+        }  # fmt: skip
+        assert bring_in(other, lines) == len(lines)
+        assert lines_of(other) == lines
+        assert bring_in(other, lines) == 0
+
+
+def test_a_project_or_session_known_under_another_id_takes_what_belongs_to_it(
+    tmp_path: Path,
+) -> None:
+    with open_memory(tmp_path / "a") as one, open_memory(tmp_path / "b") as other:
+        for i, memory in enumerate((one, other)):
+            memory.capture("talk", [new_message(f"said {i}", i, key=str(i))], project="/p")
+            memory.store(f"fact {i}", project="/p", session="talk")
+        other.import_lines(exported(one))
+        assert len(other.messages("talk")) == 2
+        assert len(other.sessions(project="/p")) == 1
+        assert other.stats().projects == (("/p", 4),)
+        assert other.import_lines(exported(one))["added"] == 0
+        other.forget(project="/p")
+        assert other.stats().messages == other.stats().fragments == 0
+
+
+def test_forgetting_elsewhere_is_forgetting_here(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "a") as one, open_memory(tmp_path / "b") as other:
+        id_ = one.store("a secret")
+        one.store("a fact")
+        other.import_lines(exported(one))
+        one.forget(id=id_)
+        other.import_lines(exported(one))
+        assert [line["content"] for line in lines_of(other) if "content" in line] == ["a fact"]
+
+
+def test_an_older_export_with_versions_and_edges_of_the_forgotten_comes_in(
+    tmp_path: Path,
+) -> None:
+    with open_memory(tmp_path / "a") as memory:
+        secret, fact = memory.store("a secret"), memory.store("a fact")
+        memory.update(secret, "a changed secret")
+        memory.link(secret, fact, "supports")
+        memory.supersede(fact, secret)
+        before = exported(memory)
+        memory.forget(id=secret)
+        memory.import_lines(before)
+        assert [line["record"] for line in lines_of(memory)] == ["fragment", "tombstone"]
+
+
+def test_a_reference_to_what_was_never_brought_is_told(tmp_path: Path) -> None:
+    line = {"record": "edge", "source": "x", "target": "y", "kind": "supports", "weight": 1,
+            "note": "", "created_at": 0}  # fmt: skip
+    with open_memory(tmp_path / "a") as memory:
+        with pytest.raises(InvalidInput, match="has not brought"):
+            bring_in(memory, [line])
+        with pytest.raises(InvalidInput, match="no export"):
+            memory.import_lines([orjson.dumps(line)])

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from lore.errors import NotFound
+from lore.store import edges, fragments, keywords, vectors
+from lore.store.sqlite import Connection
+from lore.text import entities
+from tests.store.samples import NOON, add_fragment, numbered_id
+
+
+def update(db: Connection, n: int, content: str) -> int:
+    return fragments.update(
+        db, n, content=content, summary=content, mentioned=entities.extract(content, title=""),
+        now=NOON + timedelta(days=1), reason="why",
+    )  # fmt: skip
+
+
+def test_a_fragment_comes_back_as_it_was(db: Connection) -> None:
+    n = add_fragment(
+        db, 1, "Zebras are striped", payload={"a": [1]}, metadata={"b": "c"}, importance=0.9,
+        source_messages=("m1",), origin="web",
+    )  # fmt: skip
+    found = fragments.get(db, n)
+    assert (found.id, found.content, found.payload) == (
+        numbered_id(1),
+        "Zebras are striped",
+        {"a": [1]},
+    )
+    assert (found.trust, found.origin, found.version, found.parent_id) == (0, "web", 1, None)
+    assert (found.source_messages, found.metadata) == (("m1",), {"b": "c"})
+    assert (found.created_at, found.last_accessed) == (NOON, None)
+
+
+def test_a_fragment_that_is_gone_is_told(db: Connection) -> None:
+    with pytest.raises(NotFound):
+        fragments.get(db, 99)
+
+
+def test_an_update_keeps_what_was_said_before(db: Connection) -> None:
+    n = add_fragment(db, 1, "first words")
+    assert update(db, n, "second words") == 2
+    assert update(db, n, "third words") == 3
+    assert [v.content for v in fragments.versions(db, n)] == ["first words", "second words"]
+    assert fragments.get(db, n).content == "third words"
+
+
+def test_an_update_is_found_by_its_new_words_only_and_waits_for_a_vector(db: Connection) -> None:
+    n = add_fragment(db, 1, "zebra")
+    update(db, n, "lion")
+    keywords.optimize(db)
+    assert keywords.count_rows(db, "fragment_words", "zebra") == 0
+    assert keywords.count_rows(db, "fragment_words", "lion") == 1
+    assert [w.n for w in vectors.waiting(db, limit=9)] == [n]
+
+
+def test_a_deleted_fragment_is_hidden_and_comes_back(db: Connection) -> None:
+    n = add_fragment(db, 1)
+    fragments.set_deleted(db, n, NOON, now=NOON)
+    assert fragments.is_deleted(db, n)
+    assert fragments.roots(db, project_n=None, limit=9) == []
+    fragments.set_deleted(db, n, None, now=NOON)
+    assert fragments.roots(db, project_n=None, limit=9) == [(n, 0)]
+
+
+def test_a_superseded_fragment_ends_when_the_newer_begins(db: Connection) -> None:
+    n = add_fragment(db, 1)
+    fragments.set_superseded(db, n, numbered_id(2), now=NOON)
+    assert (fragments.get(db, n).superseded_by, fragments.get(db, n).valid_to) == (
+        numbered_id(2),
+        NOON,
+    )
+    fragments.set_superseded(db, n, None, now=NOON)
+    assert fragments.get(db, n).valid_to is None
+
+
+def test_reading_strengthens_a_fragment_and_its_neighbours_a_little(db: Connection) -> None:
+    a, b = add_fragment(db, 1, importance=0.5), add_fragment(db, 2, importance=0.5)
+    edges.put(db, a, b, "associative", now=NOON, weight=0.5)
+    db.run("UPDATE fragments SET relevance = 0.2")
+    fragments.reinforce(db, a, now=NOON)
+    fragments.reinforce(db, 99, now=NOON)
+    one, other = fragments.get(db, a), fragments.get(db, b)
+    assert (one.access_count, one.last_accessed) == (1, NOON)
+    assert one.relevance > 0.2
+    assert other.relevance == pytest.approx(0.25)
+
+
+def test_roots_come_with_their_children_strongest_first(db: Connection) -> None:
+    weak, strong = add_fragment(db, 1, importance=0.1), add_fragment(db, 2, importance=0.9)
+    child = add_fragment(db, 3, depth=1)
+    edges.put(db, strong, child, "hierarchical", now=NOON)
+    assert fragments.roots(db, project_n=None, limit=9) == [(strong, 1), (weak, 0)]
+    assert fragments.get(db, child).parent_id == numbered_id(2)
+    fragments.set_depth(db, child, 0)
+    assert fragments.get(db, child).depth == 0

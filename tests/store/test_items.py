@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lore import clock
+from lore.errors import AmbiguousId, InvalidInput, NotFound, StoreDamaged
+from lore.records import ITEM_TYPES
+from lore.store import items
+from lore.store.sqlite import Connection
+from tests.store.samples import NOON, add_fragment, add_messages, new_session, numbered_id
+
+
+def test_an_id_is_found_whole_and_by_a_prefix_of_eight(db: Connection) -> None:
+    n = add_fragment(db, 0xABCDEF01)
+    for wanted in (numbered_id(0xABCDEF01), "abcdef01", "  ABCDEF01-00 "):
+        assert items.resolve(db, wanted).n == n
+
+
+@pytest.mark.parametrize("wanted", ["", "abc", "abcdef0", "zzzzzzzzz", "'; DROP", "\0" * 9])
+def test_what_is_no_id_is_told(db: Connection, wanted: str) -> None:
+    with pytest.raises(InvalidInput):
+        items.resolve(db, wanted)
+
+
+def test_an_unknown_id_is_told(db: Connection) -> None:
+    with pytest.raises(NotFound):
+        items.resolve(db, "00000000-0000")
+
+
+def test_a_prefix_of_several_names_them(db: Connection) -> None:
+    ids = [f"aaaaaaaa-000{i}-7000-8000-000000000000" for i in range(4)]
+    for id_ in ids:
+        items.add(db, items.NewItem(id_, "fragment", None, None, 0, 0, embeds=True))
+    with pytest.raises(AmbiguousId, match=ids[0]):
+        items.resolve(db, "aaaaaaaa")
+
+
+def test_a_type_narrows_what_an_id_may_be(db: Connection) -> None:
+    add_fragment(db, 1)
+    with pytest.raises(NotFound, match="No message"):
+        items.resolve(db, numbered_id(1), type="message")
+
+
+@given(st.lists(st.integers(0, 2**41), unique=True, min_size=1, max_size=30))
+def test_a_short_id_names_one_item_alone(moments: list[int]) -> None:
+    raw = items_in_memory([clock.new_id(clock.from_us(1000 * ms)) for ms in moments])
+    ids = [row[0] for row in raw.rows("SELECT id FROM items")]
+    for id_, short in items.short_ids(raw, ids).items():
+        assert [other for other in ids if other.startswith(short)] == [id_]
+        assert not short.endswith("-")
+    raw.close()
+
+
+def items_in_memory(ids: list[str]) -> Connection:
+    connection = Connection(apsw.Connection(":memory:"), Path("memory"), read_only=False)
+    connection.rows("CREATE TABLE items (n INTEGER PRIMARY KEY, id TEXT UNIQUE)")
+    connection.run_many("INSERT INTO items (id) VALUES (:id)", [{"id": id_} for id_ in ids])
+    return connection
+
+
+def test_items_are_counted_by_type(db: Connection) -> None:
+    add_messages(db, new_session(db), "one", "two")
+    add_fragment(db, 1)
+    assert items.count_by_type(db) == {"message": 2, "distillation": 0, "fragment": 1}
+
+
+@pytest.mark.parametrize("name", ITEM_TYPES)
+def test_a_type_keeps_its_number(name) -> None:
+    assert items.type_name(items.type_number(name)) == name
+
+
+def test_a_number_that_is_no_type_is_damage() -> None:
+    with pytest.raises(StoreDamaged):
+        items.type_name(77)
+
+
+def test_ids_are_given_by_number(db: Connection) -> None:
+    ns = [add_fragment(db, i, created_at=NOON) for i in (1, 2)]
+    assert items.ids_of(db, ns) == {ns[0]: numbered_id(1), ns[1]: numbered_id(2)}
+    assert items.ids_of(db, []) == {}

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+
+from lore.store import keywords
+from lore.store.sqlite import Connection
+from tests.store.samples import add_fragment, add_messages, new_session
+
+
+def found(db: Connection, table: str, word: str) -> int:
+    weights = {"message_words": 4, "long_words": 3, "fragment_words": 3}[table]
+    return len(keywords.search(db, table, f'"{word}"', limit=99, weights=[1.0] * weights))
+
+
+@pytest.mark.parametrize("word", ["getUserName", "user", "name", "get_user_name", "ECONNREFUSED"])
+def test_identifiers_are_found_whole_and_by_part(db: Connection, word: str) -> None:
+    add_fragment(db, 1, "call getUserName or get_user_name after ECONNREFUSED")
+    assert found(db, "fragment_words", word) == 1
+
+
+def test_a_long_message_is_found_by_its_end_too(db: Connection) -> None:
+    add_messages(db, new_session(db), "filler " * 400 + "okapi")
+    assert found(db, "message_words", "okapi") == 0
+    assert found(db, "long_words", "okapi") == 1
+
+
+def test_a_search_stays_within_its_project_or_session(db: Connection) -> None:
+    for name, project in (("a", "/a"), ("b", "/b")):
+        add_messages(db, new_session(db, name, project=project), f"okapi {name}")
+    rows = dict(db.rows("SELECT external_id, n FROM sessions"))
+    args = {"limit": 9, "weights": (1, 1, 1, 1)}
+    assert len(keywords.search(db, "message_words", '"okapi"', **args)) == 2
+    assert len(keywords.search(db, "message_words", '"okapi"', session_n=rows["a"], **args)) == 1
+    project_n = db.value("SELECT n FROM projects WHERE path = '/b'")
+    assert len(keywords.search(db, "message_words", '"okapi"', project_n=project_n, **args)) == 1
+    assert keywords.search(db, "message_words", "", **args) == []
+
+
+def test_what_is_removed_is_not_found_and_the_rest_is(db: Connection) -> None:
+    a, b = add_fragment(db, 1, "okapi one"), add_fragment(db, 2, "okapi two")
+    keywords.remove(db, [a], type="fragment")
+    rows = keywords.search(db, "fragment_words", '"okapi"', limit=9, weights=(1, 1, 1))
+    assert [n for n, _ in rows] == [b]
+    assert keywords.count(db) == 1
+    keywords.clear(db)
+    assert keywords.count(db) == 0
+    assert keywords.damage(db) == []

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from lore.errors import InvalidInput, NotFound, SchemaTooNew, StoreDamaged
+from lore.memory import Memory
+from lore.store import sqlite, upkeep
+from lore.store.db import Connection, Database, open_database
+from lore.store.forgetting import Doomed
+from tests.store.samples import NOON, add_fragment, new_message, open_at, open_memory
+
+ROOT = Path(__file__).parents[2]
+
+
+def contents(path: Path) -> list[str]:
+    db = sqlite.open_connection(path, busy_timeout_s=5, read_only=True)
+    found = [row[0] for row in db.rows("SELECT content FROM fragments ORDER BY n")]
+    db.close()
+    return found
+
+
+def test_a_backup_is_a_whole_database_with_no_log(tmp_path: Path, database: Database) -> None:
+    database.write(lambda db: add_fragment(db, 1, "a fact"))
+    target = upkeep.backup(database, tmp_path / "copy.db")
+    assert contents(target) == ["a fact"]
+    assert not target.with_name("copy.db-wal").exists()
+    (tmp_path / "folder").mkdir()
+    assert upkeep.backup(database, tmp_path / "folder").name == "lore-20260301T120000.db"
+
+
+def test_a_backup_overwrites_nothing_and_makes_no_folders(
+    tmp_path: Path, database: Database
+) -> None:
+    (tmp_path / "there.db").touch()
+    with pytest.raises(InvalidInput, match="exists"):
+        upkeep.backup(database, tmp_path / "there.db")
+    with pytest.raises(NotFound, match="no folder"):
+        upkeep.backup(database, tmp_path / "nowhere" / "copy.db")
+
+
+def test_a_backup_taken_while_others_write_is_of_one_moment(tmp_path: Path, memory: Memory) -> None:
+    stop = threading.Event()
+
+    def write() -> None:
+        i = 0
+        while not stop.is_set():
+            memory.capture("talk", [new_message(f"{i} {j}", key=f"{i} {j}") for j in range(3)])
+            i += 1
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        copies = [memory.backup(tmp_path / f"copy{i}.db") for i in range(5)]
+    finally:
+        stop.set()
+        writer.join()
+    for copy in copies:
+        assert sqlite.damage(copy) == []
+        db = sqlite.open_connection(copy, busy_timeout_s=1, read_only=True)
+        said = db.value("SELECT count(*) FROM messages")
+        assert said % 3 == 0
+        assert said == db.value("SELECT count(*) FROM message_words_docsize")
+        db.close()
+
+
+def test_a_restore_brings_the_former_state_back_and_keeps_the_present_one(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    with open_memory(home) as memory:
+        memory.store("old")
+        copy = memory.backup(tmp_path / "copy.db")
+        memory.store("new")
+        with memory.database.read() as db:
+            epoch = upkeep.epoch(db)
+    kept = upkeep.restore(home / "memory.db", copy, home / "backups")
+    assert contents(home / "memory.db") == ["old"]
+    assert kept is not None
+    assert contents(kept) == ["old", "new"]
+    with open_memory(home) as memory, memory.database.read() as db:
+        assert upkeep.epoch(db) != epoch
+    assert sorted(p.name for p in home.iterdir()) == ["backups", "memory.db"]
+
+
+def test_a_restore_into_an_empty_home_is_a_move(tmp_path: Path, database: Database) -> None:
+    database.write(lambda db: add_fragment(db, 1, "a fact"))
+    copy = upkeep.backup(database, tmp_path / "copy.db")
+    (tmp_path / "other").mkdir()
+    target = tmp_path / "other" / "memory.db"
+    assert upkeep.restore(target, copy, tmp_path / "other" / "backups") is None
+    assert contents(target) == ["a fact"]
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
+OTHER = """
+import json, sys
+from pathlib import Path
+from tests.store.samples import open_memory
+with open_memory(Path(sys.argv[1])) as memory:
+    seen = [memory.stats().fragments]
+    print("open", flush=True)
+    sys.stdin.readline()
+    seen.append(memory.stats().fragments)
+    seen.append(len(memory.search("old", log=False)))
+    memory.store("written after")
+    seen.append(memory.stats().fragments)
+print(json.dumps(seen))
+"""
+
+
+def test_another_process_with_the_database_open_sees_the_restored_content(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    with open_memory(home) as memory:
+        memory.store("old")
+        copy = memory.backup(tmp_path / "copy.db")
+        for i in range(50):
+            memory.store(f"new {i} " + "and long " * 500)
+    other = subprocess.Popen(
+        [sys.executable, "-c", OTHER, str(home)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+    )
+    assert other.stdout is not None
+    assert other.stdout.readline() == b"open\n"
+    upkeep.restore(home / "memory.db", copy, home / "backups")
+    out, _ = other.communicate(b"go on\n", timeout=60)
+    assert json.loads(out) == [51, 1, 1, 2]
+    assert contents(home / "memory.db") == ["old", "written after"]
+    assert sqlite.damage(home / "memory.db") == []
+
+
+def test_a_damaged_database_is_replaced_by_its_backup(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with open_memory(home) as memory:
+        id_ = memory.store("a secret")
+        memory.store("a fact")
+        external = memory.backup(tmp_path / "copy.db")
+        memory.backup()
+        memory.forget(id=id_)
+    (home / "memory.db").write_bytes(b"garbage " * 5_000)
+    kept = upkeep.restore(home / "memory.db", external, home / "backups")
+    assert contents(home / "memory.db") == ["a fact"]
+    assert kept is not None
+    assert kept.read_bytes().startswith(b"garbage")
+
+
+def test_what_is_no_sound_backup_is_refused(tmp_path: Path, database: Database) -> None:
+    database.write(lambda db: add_fragment(db, 1, "a fact"))
+    path, backups = database.path, tmp_path / "backups"
+    with pytest.raises(NotFound):
+        upkeep.restore(path, tmp_path / "missing.db", backups)
+    (tmp_path / "empty.db").touch()
+    with pytest.raises(InvalidInput, match="empty"):
+        upkeep.restore(path, tmp_path / "empty.db", backups)
+    (tmp_path / "text.db").write_text("hello " * 999)
+    with pytest.raises(StoreDamaged):
+        upkeep.restore(path, tmp_path / "text.db", backups)
+    newer = upkeep.backup(database, tmp_path / "newer.db")
+    raw = sqlite.apsw.Connection(str(newer))
+    raw.execute("INSERT INTO migrations VALUES ('m999_future', 0)")
+    raw.close()
+    with pytest.raises(SchemaTooNew):
+        upkeep.restore(path, newer, backups)
+    torn = upkeep.backup(database, tmp_path / "torn.db")
+    content = torn.read_bytes()
+    torn.write_bytes(content[: len(content) // 2])
+    with pytest.raises(StoreDamaged):
+        upkeep.restore(path, torn, backups)
+    assert contents(path) == ["a fact"]
+
+
+def test_a_backup_that_cannot_be_cleaned_is_removed(tmp_path: Path, database: Database) -> None:
+    backups = tmp_path / "backups"
+    backups.mkdir()
+    n = database.write(lambda db: add_fragment(db, 1, "a secret"))
+    (backups / "broken.db").write_bytes(b"a secret " * 999)
+    good = upkeep.backup(database, backups / "good.db")
+    newer = upkeep.backup(database, backups / "newer.db")
+    raw = sqlite.apsw.Connection(str(newer))
+    raw.execute("INSERT INTO migrations VALUES ('m999_future', 0)")
+    raw.close()
+    upkeep.forget(database, Doomed((n,)), "", backups)
+    assert sorted(backups.iterdir()) == [good]
+    assert contents(good) == []
+
+
+def test_old_receipts_are_dropped(database: Database) -> None:
+    def nothing(_db: Connection) -> int:
+        return 1
+
+    database.write(nothing, key="a")
+    at = database.write(lambda db: db.value("SELECT at FROM receipts"))
+    assert database.write(lambda db: upkeep.drop_old_receipts(db, before_us=at)) == 0
+    assert database.write(lambda db: upkeep.drop_old_receipts(db, before_us=at + 1)) == 1
+
+
+def test_the_keyword_index_is_checked_for_readers_too(tmp_path: Path, database: Database) -> None:
+    database.write(lambda db: add_fragment(db, 1, created_at=NOON))
+    assert upkeep.keyword_findings(database) == []
+    reader = open_database(database.path, busy_timeout_s=1, backups=None, read_only=True)
+    assert upkeep.keyword_findings(reader) == []
+    reader.close()
+    again = open_at(tmp_path)
+    again.close()
