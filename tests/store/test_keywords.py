@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from lore.store import keywords
@@ -25,15 +27,22 @@ def test_a_long_message_is_found_by_its_end_too(db: Connection) -> None:
 
 
 def test_a_search_stays_within_its_project_or_session(db: Connection) -> None:
-    for name, project in (("a", "/a"), ("b", "/b")):
-        add_messages(db, new_session(db, name, project=project), f"okapi {name}")
-    rows = dict(db.rows("SELECT external_id, n FROM sessions"))
-    args = {"limit": 9, "weights": (1, 1, 1, 1)}
-    assert len(keywords.search(db, "message_words", '"okapi"', **args)) == 2
-    assert len(keywords.search(db, "message_words", '"okapi"', session_n=rows["a"], **args)) == 1
+    sessions = [
+        new_session(db, name, project=project) for name, project in (("a", "/a"), ("b", "/b"))
+    ]
+    for session_n in sessions:
+        add_messages(db, session_n, "okapi")
     project_n = db.value("SELECT n FROM projects WHERE path = '/b'")
-    assert len(keywords.search(db, "message_words", '"okapi"', project_n=project_n, **args)) == 1
-    assert keywords.search(db, "message_words", "", **args) == []
+
+    def count(
+        query: str = '"okapi"', *, project_n: int | None = None, session_n: int | None = None
+    ) -> int:
+        bounds = partial(keywords.search, project_n=project_n, session_n=session_n)
+        return len(bounds(db, "message_words", query, limit=9, weights=(1.0, 1.0, 1.0, 1.0)))
+
+    assert count() == 2
+    assert count(session_n=sessions[0]) == count(project_n=project_n) == 1
+    assert count("") == 0
 
 
 def test_what_is_removed_is_not_found_and_the_rest_is(db: Connection) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -128,11 +129,11 @@ def test_text_that_is_no_unicode_is_damage(db: Connection) -> None:
 
 def test_a_check_sees_no_damage_where_others_have_only_written(database: Database) -> None:
     for i in range(20):
-        database.write(lambda db, i=i: add_fragment(db, i, f"fact {i}"))
+        database.write(partial(add_fragment, i=i, content=f"fact {i}"))
     with database.read() as db:
         assert keywords.search(db, "fragment_words", '"fact"', limit=9, weights=(1, 1, 1))
     for i in range(20, 60):
-        database.write(lambda db, i=i: add_fragment(db, i, f"fact {i}"))
+        database.write(partial(add_fragment, i=i, content=f"fact {i}"))
     database.write(keywords.optimize)
     with database.read():
         assert sqlite.damage(database.path) == []

@@ -6,6 +6,7 @@ import sys
 import threading
 from pathlib import Path
 
+import apsw
 import pytest
 
 from lore.errors import InvalidInput, NotFound, SchemaTooNew, StoreDamaged
@@ -165,7 +166,7 @@ def test_what_is_no_sound_backup_is_refused(tmp_path: Path, database: Database) 
     with pytest.raises(StoreDamaged):
         upkeep.restore(path, tmp_path / "text.db", backups)
     newer = upkeep.backup(database, tmp_path / "newer.db")
-    raw = sqlite.apsw.Connection(str(newer))
+    raw = apsw.Connection(str(newer))
     raw.execute("INSERT INTO migrations VALUES ('m999_future', 0)")
     raw.close()
     with pytest.raises(SchemaTooNew):
@@ -185,7 +186,7 @@ def test_a_backup_that_cannot_be_cleaned_is_removed(tmp_path: Path, database: Da
     (backups / "broken.db").write_bytes(b"a secret " * 999)
     good = upkeep.backup(database, backups / "good.db")
     newer = upkeep.backup(database, backups / "newer.db")
-    raw = sqlite.apsw.Connection(str(newer))
+    raw = apsw.Connection(str(newer))
     raw.execute("INSERT INTO migrations VALUES ('m999_future', 0)")
     raw.close()
     upkeep.forget(database, Doomed((n,)), "", backups)

@@ -127,6 +127,9 @@ def test_a_long_question_is_read_to_a_limit_only():
         ("ไทย", "ฉันพูดภาษาไทยได้"),
         ("กรุงเทพ", "เขาอยู่ที่กรุงเทพมหานคร"),
         ("ﾃｽﾄ", "これはﾃｽﾄです"),
+        ("done", "all done🤖"),
+        ("memory", "🧠memory🧠"),
+        ("fix now", "fix🥳now"),
         ('"exact phrase"', "the exact phrase stands here"),
     ],
 )
@@ -165,6 +168,8 @@ def test_the_query_of_any_text_runs(index, text):
 @example("x\u0302y")
 @example("ǡ")
 @example("that's")
+@example("0\ufd40")
+@example("ok👍🏽yes")
 def test_the_query_made_from_a_text_finds_it(index, text):
     text = words.clean(text)
     known = [term for term in words.terms(text) if tokens_of(index, term)]

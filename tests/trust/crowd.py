@@ -13,6 +13,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from lore.memory import Memory
@@ -126,7 +127,7 @@ class Campaign:
         """Start workers, kill them, and return the last write that each acknowledged."""
         read_end, acks = os.pipe()
         pids = [
-            fork(lambda w=worker, s=seq: work_until_killed(self.home, w, s, acks))
+            fork(partial(work_until_killed, self.home, worker, seq, acks))
             for worker, seq in self.next_seq.items()
         ]
         pids.append(fork(lambda: look_until_killed(self.home, acks)))
@@ -199,7 +200,7 @@ def contend(home: Path, processes: int, each: int) -> dict[str, object]:
                 found = inconsistencies(memory) if seq % 5 == 0 else []
                 assert not found, found
 
-    pids = [fork(lambda w=worker: work(w)) for worker in range(processes)]
+    pids = [fork(partial(work, worker)) for worker in range(processes)]
     os.write(opened, b"x" * processes)
     codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
     with open_memory(home) as memory:

@@ -21,9 +21,7 @@ from tests.trust.unreliable import Disk, UnreliableVFS, load, save
 
 
 def io_error() -> BaseException:
-    error = apsw.IOError("disk I/O error")
-    error.extendedresult = apsw.SQLITE_IOERR_WRITE
-    return error
+    return apsw.IOError("disk I/O error")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import apsw
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -253,7 +254,7 @@ def test_a_file_that_is_no_database_is_told_and_left_alone(tmp_path: Path) -> No
 
 
 def test_a_database_of_another_program_is_told_and_left_alone(tmp_path: Path) -> None:
-    other = sqlite.apsw.Connection(str(tmp_path / "memory.db"))
+    other = apsw.Connection(str(tmp_path / "memory.db"))
     other.execute("CREATE TABLE bookmarks (url)")
     other.close()
     before = (tmp_path / "memory.db").read_bytes()

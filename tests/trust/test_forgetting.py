@@ -49,7 +49,7 @@ def vector_bytes(*texts: str) -> list[bytes]:
     """Return a vector's bytes as the database keeps them and as the index does."""
     matrix = HashEmbedder().embed(texts)
     halves = matrix.astype(np.float16)
-    codes = np.asarray(encode(unit_rows(halves)))
+    codes, _ = encode(unit_rows(halves))
     return [row.tobytes() for row in halves] + [row[:64].tobytes() for row in codes]
 
 

@@ -14,7 +14,7 @@ SECTOR = 512
 Files = dict[str, bytearray]
 
 
-class PowerCut(Exception):  # noqa: N818 - it is no error of the program
+class PowerCut(Exception):
     """The machine has no power: nothing more reaches the disk."""
 
 

@@ -37,6 +37,9 @@ _DENSE_LETTERS = (
 _LETTERS = rf"[^\W_]+(?:[{_MARKS}][^\W_]*)*"
 _WORD = re.compile(rf"{_LETTERS}(?:['’]{_LETTERS})*")
 _MARK = re.compile(rf"[{_MARKS}]")
+_SYMBOL = re.compile(rf"[^\w\x00-\x7f{_MARKS}]")
+"""Emoji and signs: the keyword index takes those younger than 2012 for letters."""
+
 _ASCII_RUN = re.compile(r"(?<![^\W_])[A-Za-z0-9]+(?![^\W_])")
 _CAMEL = re.compile(r"^(?:[A-Za-z]*[a-z0-9][A-Z]|[A-Z]{2,}[a-z])")
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
@@ -74,6 +77,7 @@ def searchable_form(text: str) -> str:
     """Return the text with the parts of its identifiers and dense scripts added at the end."""
     extra = [humps(run) for run in _camel_runs(text)]
     if not text.isascii():
+        text = _SYMBOL.sub(" ", text)
         extra += [pairs(run) for run in _DENSE.findall(text)]
         extra += _BESIDE_DENSE.findall(text)
     return f"{text}\n{' '.join(extra)}" if extra else text
