@@ -47,6 +47,10 @@ AGENT_FEATURES = (
 
 AGENT_SHARES = {"locomo": 0.5, "beam": 0.5, "coding": 0.5, "long": 1.0}
 AGENT_PENALTY = 100.0
+AGENT_ONLY = ("late_if_early", "late_if_late", "covered_close")
+"""Features that the other profiles do without: there they would prefer what is stale, or cost
+more than they bring."""
+
 PENALTY = 20.0
 FOLDS = 5
 COSTLY = ("covered_close",)
@@ -273,8 +277,10 @@ def _folds(examples: Sequence[Example]) -> NDArray[np.int64]:
 
 def _train_recall(table: Table) -> dict[str, dict[str, float]]:
     """Train the profiles of people and of chat: what they share, and what sets them apart."""
-    width = len(table.names)
-    examples = [e for e in table.examples if e.set in SHARES]
+    kept = [place for place, name in enumerate(table.names) if name not in AGENT_ONLY]
+    names = [table.names[place] for place in kept]
+    width = len(names)
+    examples = [replace(e, matrix=e.matrix[:, kept]) for e in table.examples if e.set in SHARES]
     spread = _with_profiles(examples)
     folds = _folds(examples)
     scores: list[Floats] = [np.zeros(0)] * len(spread)
@@ -290,7 +296,7 @@ def _train_recall(table: Table) -> dict[str, dict[str, float]]:
         "chat": beta[:width] + beta[2 * width :],
     }
     return {
-        profile: dict(zip(table.names, np.round(found, 4).tolist(), strict=True))
+        profile: dict(zip(names, np.round(found, 4).tolist(), strict=True))
         for profile, found in parts.items()
     }
 

@@ -441,6 +441,8 @@ def examine(*, home: Path | None = None, fix: bool = False) -> list[Check]:
     checks = health.check_home(config)
     try:
         memory = Memory.open(config=config, create=False)
+    except NotFound as error:
+        return [*checks, Check("database", "degraded", str(error), error.hint)]
     except LoreError as error:
         return [*checks, Check("database", "broken", str(error), error.hint)]
     with memory:

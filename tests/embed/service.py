@@ -88,7 +88,7 @@ def running_service() -> Iterator[Service]:
             except OSError:
                 pass  # a client that gave up waiting
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        def log_message(self, format: str, *args: object) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Conversation)

@@ -36,6 +36,8 @@ def test_a_moment_comes_back_as_it_was(moment: datetime) -> None:
 def test_garbage_is_told_as_damage(garbage: str) -> None:
     with pytest.raises(StoreDamaged):
         packing.unpack_parts(garbage)
+    with pytest.raises(StoreDamaged):
+        packing.unpack_text(garbage)
 
 
 def test_a_garbled_value_or_moment_is_told_as_damage() -> None:
@@ -43,3 +45,5 @@ def test_a_garbled_value_or_moment_is_told_as_damage() -> None:
         packing.unpack_json("{")
     with pytest.raises(StoreDamaged):
         packing.moment(2**62)
+    with pytest.raises(StoreDamaged):
+        packing.number(None)

@@ -138,7 +138,7 @@ def test_a_home_that_may_only_be_read_serves_and_refuses_writes(folder_mode: int
             shutil.rmtree(leftover, ignore_errors=True)
 
 
-def test_a_log_that_cannot_be_read_is_told_and_not_left_out(tmp_path: Path) -> None:
+def test_a_log_that_a_crash_left_is_read_with_its_database(tmp_path: Path) -> None:
     with open_memory(tmp_path / "home") as memory:
         memory.store("a note")
         content = (tmp_path / "home" / "memory.db").read_bytes()
@@ -191,6 +191,7 @@ def _examine(memory: Memory) -> None:
 
 @settings(
     max_examples=80,
+    derandomize=True,  # damage without end could be tried: CI tries the same each time
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

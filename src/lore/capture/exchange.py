@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from lore import clock
+from lore.capture import shapes
 from lore.capture.fragments import mentions_of
 from lore.capture.messages import prepare
 from lore.errors import InvalidInput, StoreError
@@ -99,25 +100,26 @@ def _parsed(lines: Iterable[bytes]) -> Iterator[Line]:
 
 
 def _batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
+    """Gather lines into batches; what came before a bad line is still given out."""
     batch: list[Line] = []
-    for line in lines:
-        batch.append(line)
-        if len(batch) >= _BATCH:
-            yield batch
-            batch = []
-    if batch:
+    try:
+        for line in lines:
+            batch.append(line)
+            if len(batch) >= _BATCH:
+                yield batch
+                batch = []
+    except InvalidInput:
         yield batch
+        raise
+    yield batch
 
 
 def _add_batch(db: Connection, batch: list[Line], now: datetime) -> int:
     added = 0
     for line in batch:
-        try:
-            fresh = not changes.buried(db, [str(line.get("id", ""))])
-            added += bool(fresh and _ADDERS[line["record"]](db, line, now))
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            msg = f"A record of kind '{line['record']}' is not complete or not sound: {error}."
-            raise InvalidInput(msg) from error
+        shapes.check(line["record"], line)
+        fresh = not changes.buried(db, [str(line.get("id", ""))])
+        added += bool(fresh and _ADDERS[line["record"]](db, line, now))
     return added
 
 
@@ -147,13 +149,4 @@ def _add_fragment(db: Connection, line: Line, now: datetime) -> bool:
     return True
 
 
-_ADDERS: dict[str, Callable[[Connection, Line, datetime], bool]] = {
-    "project": dump.add_project,
-    "session": dump.add_session,
-    "message": _add_message,
-    "distillation": dump.add_distillation,
-    "fragment": _add_fragment,
-    "version": dump.add_version,
-    "edge": dump.add_edge,
-    "tombstone": dump.add_tombstone,
-}
+_ADDERS = {**dump.ADDERS, "message": _add_message, "fragment": _add_fragment}

@@ -41,7 +41,10 @@ class CachedEmbedder:
         if missing:
             fresh = self._inner.embed(list(missing.values()), query=query)
             self._append(list(missing), fresh)
-        return np.stack([self._known[key] for key in keys])
+        found = np.zeros((len(keys), self.dimension), np.float32)
+        for place, key in enumerate(keys):
+            found[place] = self._known[key]
+        return found
 
     def close(self) -> None:
         """Close the real embedder."""
@@ -58,6 +61,8 @@ class CachedEmbedder:
             return
         raw = self._path.read_bytes()
         whole = len(raw) // self._record
+        if len(raw) % self._record:
+            os.truncate(self._path, whole * self._record)
         table = np.frombuffer(raw[: whole * self._record], np.uint8).reshape(whole, self._record)
         matrix = table[:, _KEY_BYTES:].copy().view(np.float32)
         for place in range(whole):

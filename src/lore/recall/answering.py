@@ -12,7 +12,15 @@ from lore.errors import InvalidInput
 from lore.recall import features, presenting
 from lore.recall.pool import Bounds
 from lore.recall.question import Question, parse
-from lore.recall.ranking import IN_TIME, KNOWLEDGE, SAME_SESSION, Ranked, rank
+from lore.recall.ranking import (
+    IN_TIME,
+    KNOWLEDGE,
+    RECENT,
+    RECENT_HALVES_DAYS,
+    SAME_SESSION,
+    Ranked,
+    rank,
+)
 from lore.recall.sources import Sources
 from lore.records import SCOPES, Answer, Fate, Hit, Scope
 from lore.store import items, sessions
@@ -58,7 +66,7 @@ def recall(sources: Sources, request: Request) -> Answer:
     with sources.database.read() as db:
         bounds, session_n = _bounds(db, request)
         ranked = rank(sources, db, question, bounds, request.recipe)
-        ranked = _with_policy(ranked, question, session_n)
+        ranked = _with_policy(ranked, question, session_n, request.now)
         order = ranked.order()
         order = order[: len(order) if request.recipe != "learned" else _strong(ranked, order)]
         chosen = presenting.present(
@@ -101,16 +109,21 @@ def _bounds(db: Connection, request: Request) -> tuple[Bounds, int | None]:
     return Bounds(project_n, within, types, request.trusted_only), session_n
 
 
-def _with_policy(ranked: Ranked, question: Question, session_n: int | None) -> Ranked:
-    """Prefer this session's text, knowledge to raw text, and the time that was asked for."""
+def _with_policy(
+    ranked: Ranked, question: Question, session_n: int | None, now: datetime
+) -> Ranked:
+    """Prefer this session, knowledge to raw text, the new to the old, the time asked for."""
     rows = ranked.pool.rows
     scale = 1.0 if ranked.recipe == "learned" else float(ranked.scores.std() or 0.0)
     bonus = KNOWLEDGE * (rows.types == items.type_number("fragment")).astype(float)
     if session_n is not None:
         bonus += SAME_SESSION * (rows.sessions == session_n)
-    if question.spans and not question.months and not question.years:
+    age_days = (clock.to_us(now) - rows.created_at) / 8.64e10
+    bonus += RECENT * np.exp2(-np.maximum(age_days, 0.0) / RECENT_HALVES_DAYS)
+    spelled_out = question.months or question.years
+    if question.spans and not (spelled_out and ranked.profile == "people"):
         bonus += IN_TIME * features.within(question.spans, rows.created_at)
-    return replace(ranked, scores=ranked.scores + scale * bonus)
+    return replace(ranked, scores=ranked.scores + scale * bonus, bonus=scale * bonus)
 
 
 def _strong(ranked: Ranked, order: np.ndarray) -> int:
@@ -176,14 +189,16 @@ def _standing(
         query = sources.embed_query(question.core)
         near = sources.cosines(query, np.array([entry.item_n for entry in found], np.int64))
         found = [found[place] for place in np.argsort(-near, kind="stable")]
-    ids = items.ids_of(db, [entry.item_n for entry in found])
     budget = sources.settings.recall_standing_tokens
-    hits: dict[str, Hit] = {}
+    fitting = []
     for entry in found:
         size = tokens.count(entry.text)
-        if size > budget:
-            continue
-        budget -= size
+        if size <= budget:
+            budget -= size
+            fitting.append((entry, size))
+    ids = items.ids_of(db, [entry.item_n for entry, _ in fitting])
+    hits: dict[str, Hit] = {}
+    for entry, size in fitting:
         id_ = ids[entry.item_n]
         hits[f"{id_}:{entry.text}"] = Hit(
             id=id_,

@@ -120,7 +120,6 @@ def describe(
     found |= _session(pool)
     place = np.argsort(np.argsort(rows.created_at, kind="stable"), kind="stable")
     when = place / max(1, count - 1)
-    found["late"] = when
     found["late_if_early"] = (when - 0.5) * question.asks_early
     found["late_if_late"] = (when - 0.5) * question.asks_late
     found["length_if_list"] = found["length"] * question.asks_list
@@ -200,17 +199,28 @@ def _contains(texts: list[str], needles: list[str]) -> NDArray[np.bool_]:
     return np.array([[needle in text for needle in needles] for text in texts], np.bool_)
 
 
+def _follows(text: str, begin: str, second: str) -> bool:
+    """Tell whether some word that starts as `begin` stands before one that starts as `second`."""
+    place = text.find(begin)
+    while place >= 0:
+        end = text.find(" ", place + len(begin))
+        if end < 0:
+            return False
+        if text[end : end + len(second) + 12].lstrip(" ").startswith(second):
+            return True
+        place = text.find(begin, end)
+    return False
+
+
 def _pairs(question: Question, texts: list[str], stems: dict[str, str]) -> Floats:
     """Which share of the question's neighbouring words are neighbours in a text too."""
     if not question.pairs:
         return np.zeros(len(texts))
     total = np.zeros(len(texts))
     for a, b in question.pairs:
-        first = needle(a, stems.get(a, a)).strip()
+        begin = f" {needle(a, stems.get(a, a)).strip()}"
         second = needle(b, stems.get(b, b)).strip()
-        pattern = re.compile(rf" {re.escape(first)}\w* +{re.escape(second)}")
-        begin = f" {first}"
-        total += [bool(begin in text and pattern.search(text)) for text in texts]
+        total += [begin in text and _follows(text, begin, second) for text in texts]
     return total / len(question.pairs)
 
 
@@ -251,8 +261,9 @@ def _traits(question: Question, pool: Pool, around: Surroundings) -> dict[str, F
     def has(trait: int, of: NDArray[np.int64] = rows.traits) -> Floats:
         return ((of & trait) > 0).astype(float)
 
-    user = has(traits.FROM_USER)
-    after_user = has(traits.FROM_USER, around.before_traits)
+    unnamed = np.array([not speaker for speaker in rows.speakers], float)
+    user = has(traits.FROM_USER) * unnamed
+    after_user = has(traits.FROM_USER, around.before_traits) * unnamed
     share = max(0.01, float(user.mean())) if len(user) else 1.0
     standing = has(traits.STANDING)
     return {
@@ -263,7 +274,7 @@ def _traits(question: Question, pool: Pool, around: Surroundings) -> dict[str, F
         "length": np.log1p(0.75 * rows.tokens),
         "user": user,
         "user_rare": user * np.log(1 / share),
-        "reply": (1 - user) * after_user,
+        "reply": (1 - has(traits.FROM_USER)) * after_user,
         "after_user": after_user,
         "first_person": has(traits.FIRST_PERSON),
         "standing": standing,

@@ -101,7 +101,7 @@ def _check_vectors(sources: Sources, *, fix: bool) -> Check:
         waiting = vectors.count_waiting(db)
     index = sources.vector_index()
     if embedder_n is None:
-        return Check("vectors", "ok", f"none yet, {waiting:,} items wait")
+        return Check("vectors", "ok", f"none yet, {_items(waiting)} to embed")
     with sources.database.read() as db:
         vectors.feed(db, index, embedder_n, sources.embedder.dimension)
         findings = [Finding(line, fixable=True) for line in index.check()]
@@ -111,7 +111,9 @@ def _check_vectors(sources: Sources, *, fix: bool) -> Check:
             count = vectors.feed(db, index, embedder_n, sources.embedder.dimension)
             return Check("vectors", "fixed", f"rebuilt with {count:,} vectors")
     if waiting and not findings:
-        return Check("vectors", "degraded", f"{waiting:,} items wait for a vector", "'lore embed'")
+        return Check(
+            "vectors", "degraded", f"{_items(waiting)} without a vector yet", "'lore embed'"
+        )
     return _derived("vectors", findings, f"{len(index):,} vectors, the index agrees")
 
 
@@ -126,3 +128,7 @@ def _check_embedder(sources: Sources, notice: str) -> Check:
     if notice:
         return Check("embedder", "degraded", notice, "'lore model install' adds the model.")
     return Check("embedder", "ok", sources.embedder.identity)
+
+
+def _items(count: int) -> str:
+    return f"{count:,} item{'' if count == 1 else 's'}"

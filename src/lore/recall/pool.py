@@ -16,7 +16,7 @@ from lore.store.db import Connection
 from lore.store.pooling import Rows
 from lore.store.vector_index import Where
 
-HEAD, LONG, FRAGMENTS, NEAREST = 200, 100, 60, 200
+HEAD, LONG, FRAGMENTS, NEAREST = 120, 60, 60, 120
 """Candidates that each arm may bring."""
 
 EXPANDED = 3
@@ -28,7 +28,7 @@ RANKED = 100
 SURE = 20
 """The first of each arm are always among those."""
 
-POSTINGS, POSTINGS_PER_ROOT = 4_000, 40
+POSTINGS, POSTINGS_PER_ROOT = 4_000, 20
 """Rows that a keyword query may touch: at least the first, or the second times √size. The
 commonest words are left out beyond that: they cost most of the time and tell least."""
 
@@ -88,7 +88,7 @@ def gather(
     bounds: Bounds,
 ) -> Pool:
     """Let each arm bring its candidates and keep those worth a closer look."""
-    terms, rarity = _weigh(db, question)
+    terms, rarity = _weigh(sources, db, question)
     match = question.match(terms)
     arms = {
         "head": _search(db, "message_words", match, HEAD, keywords.MESSAGE_WEIGHTS, bounds),
@@ -131,11 +131,11 @@ def gather(
     )
 
 
-def _weigh(db: Connection, question: Question) -> tuple[tuple[str, ...], Floats]:
+def _weigh(sources: Sources, db: Connection, question: Question) -> tuple[tuple[str, ...], Floats]:
     """Return the words to search for, and how telling each word of the question is."""
     total = max(1, keywords.count_messages(db))
     uses = np.array(
-        [max(1, keywords.count_rows(db, "message_words", term)) for term in question.terms],
+        [max(1, sources.count_uses(db, term, total)) for term in question.terms],
         float,
     )
     rarity = np.log1p(np.maximum(0.0, total - uses + 0.5) / (uses + 0.5)).clip(1e-6)
@@ -215,4 +215,6 @@ def _closer_look(base: Floats, ranks: dict[str, Floats]) -> NDArray[np.int64]:
         return np.arange(len(base))
     order = np.argsort(-base, kind="stable")[:RANKED]
     sure = np.flatnonzero(np.minimum.reduce(list(ranks.values())) < SURE)
-    return np.union1d(order, sure)
+    chosen = np.zeros(len(base), np.bool_)
+    chosen[order] = chosen[sure] = True
+    return np.flatnonzero(chosen)

@@ -210,7 +210,9 @@ def signals_of(ranked: Ranked, place: int) -> tuple[Signal, ...]:
     if model is None:
         return tuple(Signal(k, float(v[place]), 0.0) for k, v in ranked.features.items())
     values = [float(ranked.features[name][place]) for name in model.names]
-    return tuple(
+    signals = tuple(
         Signal(name, value, value * float(weight))
         for name, value, weight in zip(model.names, values, model.weights, strict=True)
     )
+    bonus = 0.0 if ranked.bonus is None else float(ranked.bonus[place])
+    return (*signals, Signal("policy", 1.0, bonus))

@@ -29,7 +29,7 @@ _FRAMES = tuple(
         r"\b(?:throughout|across|over|in|during|from) (?:all )?(?:of )?(?:our|my|the|these|those"
         r"|all)(?: different)? (?:conversations?|chats?|sessions?|discussions?|messages|requests"
         r"|questions)\b",
-        r"\b(?:an? )?(?:(?:clear|comprehensive|brief|detailed|short|complete|full|concise) )*"
+        r"\b(?:an? )?(?:(?:clear|comprehensive|brief|detailed|short|complete|full|concise) ){0,3}"
         r"summary of (?:how |what |everything )?",
         r"\b(?:the )?(?:different|various) (?:aspects|concepts|topics|parts|things)"
         r"(?: related to| of)?\b",
@@ -71,10 +71,12 @@ _DAY = re.compile(
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
-_VERB_MONTH = re.compile(
-    r"\b(?:in|of|on|since|by|during|before|after|until|late|early|mid)\s(?:may|march)\b"
-    r"|\b(?:may|march)\s\d|\d(?:st|nd|rd|th)?\s(?:of )?(?:may|march)",
-    re.IGNORECASE,
+_WORD_MONTHS = {3: "march", 5: "may"}
+"""Months that are also words: they count only where they stand as a date."""
+
+_AS_DATE = (
+    r"\b(?:in|of|on|since|by|during|before|after|until|late|early|mid)\s{name}\b"
+    r"|\b{name}\s\d|\d(?:st|nd|rd|th)?\s(?:of )?{name}\b"
 )
 
 
@@ -161,6 +163,7 @@ def _pairs(text: str) -> tuple[tuple[str, str], ...]:
 def _months(text: str) -> frozenset[int]:
     lowered = text.lower()
     found = {number for number, name in enumerate(_MONTHS, 1) if re.search(rf"\b{name}\b", lowered)}
-    if found & {3, 5} and not _VERB_MONTH.search(lowered):
-        found -= {3, 5}
+    for number, name in _WORD_MONTHS.items():
+        if number in found and not re.search(_AS_DATE.format(name=name), lowered):
+            found.discard(number)
     return frozenset(found)

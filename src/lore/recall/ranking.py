@@ -26,9 +26,12 @@ KNOWLEDGE = 0.5
 """A fragment was worth keeping: it ranks a little before raw text that says the same."""
 
 
+RECENT, RECENT_HALVES_DAYS = 0.6, 30.0
+"""Of two texts that fit alike, the newer one is more likely to hold still."""
+
 IN_TIME = 2.5
-"""Asked for 'last week', what was said last week ranks before the rest. (A date that is spelled
-out is a feature of the model, for people mention dates without meaning when it was said.)"""
+"""Asked for 'last week', what was said last week ranks before the rest. (Where people talk, a
+date that is spelled out is a feature of the model: they mention dates of other things too.)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,8 @@ class Ranked:
     features: dict[str, Floats]
     recipe: str
     model: fusion.LinearModel | None = None
+    profile: str = ""
+    bonus: Floats | None = None
 
     def order(self) -> Numbers:
         """Return the places of the candidates, best first; newer first among equals."""
@@ -72,9 +77,10 @@ def rank(
     around = surroundings(sources, db, query, pool, speakers)
     stems = {word: stem(word) for pair in question.pairs for word in pair}
     stems |= {term: stem(term) for term in question.terms}
-    model = fusion.load_model("recall", features.profile_of(pool))
+    profile = features.profile_of(pool)
+    model = fusion.load_model("recall", profile)
     described = features.describe(question, pool, around, stems, wanted=wanted or model.names)
-    return Ranked(pool, model.score(described), described, recipe, model)
+    return Ranked(pool, model.score(described), described, recipe, model, profile)
 
 
 def _possible_names(text: str) -> list[str]:

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from lore.embed import Embedder
 from lore.settings import Settings
-from lore.store import retrievals, upkeep, vectors
-from lore.store.db import Database
+from lore.store import keywords, retrievals, upkeep, vectors
+from lore.store.db import Connection, Database
 from lore.store.retrievals import Retrieval
 from lore.store.vector_index import VectorIndex, Where
 
 _REMEMBERED_QUERIES = 128
+_REMEMBERED_USES = 20_000
 
 _RESCORED = 48
 """The nearest are ranked by their float vectors, the rest by the index's own."""
@@ -38,6 +39,7 @@ class Sources:
         self._owns_embedder = owns_embedder
         self._index: VectorIndex | None = None
         self._embedder_n: int | None = None
+        self._uses: dict[str, tuple[int, int]] = {}
         self._queries: OrderedDict[str, Scores] = OrderedDict()
         self._lock = threading.RLock()
 
@@ -95,15 +97,17 @@ class Sources:
         found = np.zeros(len(ns))
         if not len(ns) or not self.embedder.dimension or self._known_embedder() is None:
             return found
-        unique = np.unique(ns[ns > 0])
-        if not len(unique):
-            return found
-        where = Where(projects=None, types=None, since_us=None, until_us=None, ns=unique)
-        near, scores = self.vector_index().search(query, len(unique), where=where)
-        values = np.zeros(len(unique))
-        values[np.searchsorted(unique, near)] = scores
-        places = np.minimum(np.searchsorted(unique, ns), len(unique) - 1)
-        return np.where(unique[places] == ns, values[places], 0.0)
+        return self.vector_index().cosines(query, ns)
+
+    def count_uses(self, db: Connection, term: str, total: int) -> int:
+        """Return about how many messages have a word; counted anew once the memory has grown."""
+        uses, then = self._uses.get(term, (0, 0))
+        if not 0.9 * total <= then <= 1.1 * total:
+            if len(self._uses) >= _REMEMBERED_USES:
+                self._uses.clear()
+            uses = keywords.count_rows(db, "message_words", term)
+            self._uses[term] = (uses, total)
+        return uses
 
     def load_vectors(self, ns: Numbers) -> Scores:
         """Return the vectors of items, zeros for one that has none."""

@@ -31,9 +31,13 @@ def pack_parts(parts: Sequence[Part]) -> str:
 
 def unpack_text(packed: str) -> str:
     """Return the searchable text of packed parts, as `lore.text.parts` has it, but quickly."""
-    parts = orjson.loads(packed)
-    if len(parts) == 1 and parts[0]["kind"] == "text":
-        return str(parts[0]["text"])
+    parts = unpack_json(packed)
+    try:
+        if len(parts) == 1 and parts[0]["kind"] == "text":
+            return str(parts[0]["text"])
+    except (KeyError, TypeError) as error:
+        damage = _garbled("message")
+        raise damage from error
     return searchable(unpack_parts(packed))
 
 
@@ -53,6 +57,14 @@ def unpack_json(packed: str) -> Any:
     except (TypeError, ValueError) as error:
         damage = _garbled("value")
         raise damage from error
+
+
+def number(value: int | None) -> int:
+    """Return a number that the store wrote."""
+    if not isinstance(value, int):
+        damage = _garbled("number")
+        raise damage
+    return value
 
 
 def moment(us: int) -> datetime:

@@ -123,7 +123,7 @@ def texts_of(db: Connection, ns: Numbers, most_chars: int) -> dict[int, str]:
         ns=numbers(ns),
     )
     return {
-        n: (unpack_text(packed) if packed else distilled or content)[:most_chars]
+        n: (unpack_text(packed) if packed else distilled or content or "")[:most_chars]
         for n, packed, distilled, content in rows
     }
 

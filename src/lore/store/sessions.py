@@ -9,7 +9,7 @@ from lore import clock
 from lore.errors import InvalidInput, NotFound
 from lore.records import Project, Session
 from lore.store import keywords
-from lore.store.packing import moment
+from lore.store.packing import moment, number
 from lore.store.sqlite import Connection, Row, among, numbers
 
 _PROJECT = "id, path, remote, name, created_at"
@@ -146,7 +146,7 @@ def get_number(db: Connection, id_prefix_or_external: str) -> int:
     if len(rows) > 1:
         msg = f"'{wanted}' fits several sessions."
         raise InvalidInput(msg, hint="Give more characters of the one you mean.")
-    return int(rows[0][0])
+    return number(rows[0][0])
 
 
 def get(db: Connection, n: int) -> Session:

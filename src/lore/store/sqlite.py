@@ -44,7 +44,7 @@ TOKENIZER = "porter unicode61 remove_diacritics 2"
 """Folds accents; English endings fold too, other languages keep their words as they are."""
 
 _CACHE_KIB = 16_384
-_MMAP_BYTES = 1 << 28
+_MMAP_BYTES = 0
 _PATIENT_RETRY_S = 0.02
 _STEP_S = 0.001
 _CHECK_S = 10.0

@@ -198,6 +198,20 @@ class VectorIndex:
             ns, scores = ns[best], scores[best]
         return ns, scores
 
+    def cosines(self, query: Float32s, ns: Int64s) -> NDArray[np.float64]:
+        """Return the int8 cosine of each item with the query; 0 for one that has no vector."""
+        unit = unit_rows(query)
+        wanted = np.sort(ns)
+        with self._state:
+            snapshot = self._snapshot()
+            slots = snapshot.slots_of(wanted)
+        numbers = snapshot.views.n[np.divmod(slots, BLOCK_ROWS)]
+        order = np.argsort(numbers)
+        known = np.append(numbers[order], np.iinfo(np.int64).max)
+        scores = np.append(snapshot.scores(unit, slots)[order], 0.0)
+        places = np.searchsorted(known, ns)
+        return np.where(known[places] == ns, scores[places], 0.0)
+
     def check(self) -> list[str]:
         """Return the damage found by reading every row against its checksum."""
         with self._state:

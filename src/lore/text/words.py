@@ -102,6 +102,8 @@ def pairs(run: str) -> str:
 
 def split(text: str) -> list[str]:
     """Return the words of a text in lower case, without accents."""
+    if text.isascii():
+        return _WORD.findall(text.lower())
     return [fold(word) for word in _WORD.findall(text)]
 
 

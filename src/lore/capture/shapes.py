@@ -1,0 +1,143 @@
+"""Shapes: what the fields of an exported record must hold before it is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lore.errors import InvalidInput
+from lore.records import EDGE_KINDS, FRAGMENT_KINDS, ORIGINS, PART_KINDS, ROLES
+
+_LATEST_US = 253_402_300_799_999_999
+_EARLIEST_US = -62_135_596_800_000_000
+_LARGEST = 2**53
+
+Test = Callable[[Any], bool]
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and abs(value) <= _LARGEST
+
+
+def _moment(value: Any) -> bool:
+    return _whole_number(value) and _EARLIEST_US <= value <= _LATEST_US
+
+
+def _whole_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _share(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _amount(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _table(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _parts(value: Any) -> bool:
+    return isinstance(value, list) and all(_part(part) for part in value)
+
+
+def _part(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.get("kind") in PART_KINDS
+        and isinstance(value.get("text"), str)
+        and set(value) <= {"kind", "text", "name", "call_id", "origin"}
+        and all(isinstance(item, str) for item in value.values())
+        and value.get("origin", "user") in ORIGINS
+    )
+
+
+def _usage(value: Any) -> bool:
+    return isinstance(value, dict) and all(_whole_number(count) for count in value.values())
+
+
+def _one_of(*choices: str) -> Test:
+    return lambda value: value in choices
+
+
+def _maybe(test: Test) -> Test:
+    return lambda value: value is None or test(value)
+
+
+SHAPES: dict[str, dict[str, Test]] = {
+    "project": {
+        "id": _name, "path": _name, "remote": _text, "name": _text, "created_at": _moment,
+    },
+    "session": {
+        "id": _name, "external_id": _name, "project_id": _maybe(_name), "agent": _text,
+        "title": _text, "files": _text, "branch": _text, "parent_id": _maybe(_name),
+        "started_at": _moment, "last_message_at": _moment,
+        "state": _one_of("open", "idle", "closed"),
+    },
+    "message": {
+        "id": _name, "session_id": _name, "ordinal": _whole, "key": _name,
+        "role": _one_of(*ROLES), "speaker": _text, "parts": _parts, "origin": _one_of(*ORIGINS),
+        "model": _text, "usage": _usage, "created_at": _moment,
+    },
+    "distillation": {
+        "id": _name, "session_id": _name, "generation": _whole, "text": _text,
+        "from_message": _text, "to_message": _text, "source_tokens": _whole,
+        "archived": _whole, "created_at": _moment,
+    },
+    "fragment": {
+        "id": _name, "content": _name, "summary": _text, "depth": _whole,
+        "kind": _one_of(*FRAGMENT_KINDS), "payload": _table, "importance": _share,
+        "confidence": _share, "origin": _one_of(*ORIGINS), "trust": _whole,
+        "source_messages": _texts, "metadata": _table, "project_id": _maybe(_name),
+        "session_id": _maybe(_name), "created_at": _moment, "access_count": _whole,
+        "last_accessed": _maybe(_moment), "last_reinforced": _moment, "relevance": _share,
+        "superseded_by": _maybe(_name), "valid_from": _maybe(_moment),
+        "valid_to": _maybe(_moment), "updated_at": _moment, "version": _whole,
+        "deleted_at": _maybe(_moment),
+    },
+    "version": {
+        "fragment_id": _name, "version": _whole, "content": _text, "summary": _text,
+        "changed_at": _moment, "reason": _text,
+    },
+    "edge": {
+        "source": _name, "target": _name, "kind": _one_of(*EDGE_KINDS), "weight": _share,
+        "note": _text, "created_at": _moment,
+    },
+    "watermark": {
+        "source": _name, "session_id": _maybe(_name), "position": _whole, "fingerprint": _text,
+        "updated_at": _moment,
+    },
+    "staged_turn": {"session_id": _name, "key": _name, "body": _text, "created_at": _moment},
+    "session_state": {"session_id": _name, "name": _name, "value": _text, "updated_at": _moment},
+    "spend": {
+        "key": _name, "at": _moment, "session_id": _maybe(_name), "project_id": _maybe(_name),
+        "purpose": _text, "model": _text, "usage": _text, "usd": _amount,
+    },
+    "tombstone": {"id": _name, "at": _moment},
+}  # fmt: skip
+"""For each kind of record, a test for each of its fields."""
+
+
+def check(kind: str, line: dict[str, Any]) -> None:
+    """Refuse a record with a field that is missing or holds what it should not."""
+    for field, test in SHAPES[kind].items():
+        if field not in line:
+            msg = f"A record of kind '{kind}' has no '{field}'."
+            raise InvalidInput(msg)
+        if not test(line[field]):
+            msg = f"A record of kind '{kind}' has a '{field}' that cannot be right."
+            raise InvalidInput(msg)
