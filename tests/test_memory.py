@@ -8,7 +8,7 @@ import pytest
 import lore
 from lore import settings
 from lore.embed.none import NoEmbedder
-from lore.errors import NotFound, StoreError
+from lore.errors import LoreError, NotFound, StoreError
 from lore.memory import Memory, examine, restore_backup
 from tests.fakes import FakeEmbedder
 from tests.recall.talk import say
@@ -61,14 +61,14 @@ def test_the_same_key_stores_once_also_after_a_restart(tmp_path: Path):
 
 def test_many_threads_store_and_recall_at_once(tmp_path: Path):
     with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
-        errors: list[BaseException] = []
+        errors: list[LoreError] = []
 
         def work(name: int) -> None:
             try:
                 for i in range(10):
                     memory.store(f"thread {name} says {i}")
                     memory.recall(f"thread {name}")
-            except BaseException as error:
+            except LoreError as error:
                 errors.append(error)
 
         threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]

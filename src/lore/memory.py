@@ -93,7 +93,7 @@ class Memory:
         except BaseException:
             database.close()
             raise
-        return cls(config, database, sources, notice)
+        return cls(config, database, sources, _joined(notice, _why_read_only(database)))
 
     def close(self) -> None:
         """Finish what is queued and close everything."""
@@ -164,23 +164,30 @@ class Memory:
         """Give a fragment new words and return its new version; the old ones are kept."""
         return fragments.update(self.database, id, content, summary=summary, reason=reason, key=key)
 
-    def delete(self, id: str) -> str:
+    def delete(self, id: str, *, key: str = "") -> str:
         """Hide a fragment until `undo` brings it back; return its whole id."""
-        return fragments.delete(self.database, id)
+        return fragments.delete(self.database, id, key=key)
 
-    def undo(self, id: str = "") -> tuple[str, str]:
+    def undo(self, id: str = "", *, key: str = "") -> tuple[str, str]:
         """Undo the last change by hand, of all or of one fragment; return verb and id."""
-        return fragments.undo(self.database, id)
+        return fragments.undo(self.database, id, key=key)
 
     def link(
-        self, source: str, target: str, kind: EdgeKind, *, weight: float = 1.0, note: str = ""
+        self,
+        source: str,
+        target: str,
+        kind: EdgeKind,
+        *,
+        weight: float = 1.0,
+        note: str = "",
+        key: str = "",
     ) -> None:
         """Draw an edge between two fragments."""
-        fragments.link(self.database, source, target, kind, weight=weight, note=note)
+        fragments.link(self.database, source, target, kind, weight=weight, note=note, key=key)
 
-    def supersede(self, old: str, new: str) -> None:
+    def supersede(self, old: str, new: str, *, key: str = "") -> None:
         """Let a newer fragment replace an older one; both are kept."""
-        fragments.supersede(self.database, old, new)
+        fragments.supersede(self.database, old, new, key=key)
 
     def recall(
         self,
@@ -414,14 +421,27 @@ class Memory:
         with self.database.read() as db:
             doomed = forgetting.collect(db, id, session, project, match)
             doomed = forgetting.with_derived(db, doomed)
+        gone = upkeep.forget(self.database, doomed, match, self.settings.backups)
         self.sources.forget_vectors(doomed.item_ns)
-        return upkeep.forget(self.database, doomed, match, self.settings.backups)
+        return gone
 
     def _catch_up(self) -> None:
         """Embed what waits, for a moment, so that what was just stored is found by meaning."""
         if not self.database.read_only:
             with suppress(StoreError):
                 self.embed_waiting(within_s=_CATCH_UP_S)
+
+
+def _joined(*notices: str) -> str:
+    return " ".join(notice for notice in notices if notice)
+
+
+def _why_read_only(database: Database) -> str:
+    if database.full:
+        return "The disk is full: the memory is open for reading only."
+    if database.read_only:
+        return "The memory is open for reading only: 'lore doctor' says why."
+    return ""
 
 
 def _open_embedder(config: Settings) -> tuple[Embedder, str]:

@@ -45,10 +45,15 @@ def data(tmp_path: Path) -> Path:
         {
             "id": "b",
             "messages": [
-                {"id": 0, "role": "user", "content": "Always answer in Danish. ->-> 1,1", "time": "March-15-2024", "batch": 1},
-                {"id": 1, "role": "assistant", "content": "Understood", "time": None, "batch": 1},
-                {"id": 2, "role": "user", "content": "The harbor opens at six", "time": None, "batch": 2},
-                {"id": 3, "role": "assistant", "content": "Noted", "time": None, "batch": 2},
+                {"id": i, "role": role, "content": text, "time": time, "batch": 1 + i // 2}
+                for i, (role, text, time) in enumerate(
+                    (
+                        ("user", "Always answer in Danish. ->-> 1,1", "March-15-2024"),
+                        ("assistant", "Understood", None),
+                        ("user", "The harbor opens at six", None),
+                        ("assistant", "Noted", None),
+                    )
+                )
             ],
             "questions": {
                 "information_extraction": [

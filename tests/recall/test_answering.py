@@ -176,13 +176,9 @@ def test_a_question_about_a_time_prefers_what_was_said_then(memory: Memory, cloc
 
 
 def test_a_named_speaker_is_preferred(memory: Memory):
-    ids = say(
-        memory,
-        "s",
-        "I painted a boat last summer",
-        "I painted a lighthouse last summer",
-        speakers=("Mara", "Ole"),
-    )
+    painted = "I painted the harbor last summer"
+    say(memory, "a", "Hello there.", painted + " in oil", speakers=("Pia", "Mara"))
+    ids = say(memory, "b", "Hello there.", painted + " in ink", speakers=("Pia", "Ole"))
     assert memory.recall("What did Ole paint last summer?").hits[0].id == ids[1]
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,11 +47,12 @@ def test_filters_narrow_the_search(memory: Memory, clock: FixedClock):
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("kind", "thing"), ("origin", "mars"), ("since", "soonish"), ("limit", 0)]
+    "wrong",
+    [{"kind": "thing"}, {"origin": "mars"}, {"since": "soonish"}, {"limit": 0}],
 )
-def test_wrong_filters_are_refused(memory: Memory, option: str, value: object):
+def test_wrong_filters_are_refused(memory: Memory, wrong: dict[str, Any]):
     with pytest.raises(InvalidInput):
-        memory.search("x", **{option: value})
+        memory.search("x", **wrong)
 
 
 def test_an_unknown_parent_is_refused(memory: Memory):

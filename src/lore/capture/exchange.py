@@ -137,7 +137,7 @@ def _add_message(db: Connection, line: Line, now: datetime) -> bool:
         model=line["model"],
         usage=line["usage"],
     )
-    messages.add(db, session_n, [prepare(new, id=line["id"])], now=now)
+    messages.add(db, session_n, [prepare(new, id=line["id"])], now=now, ordinal=line["ordinal"])
     return True
 
 

@@ -185,6 +185,7 @@ def link(
     *,
     weight: float = 1.0,
     note: str = "",
+    key: str = "",
 ) -> None:
     """Draw an edge between two fragments."""
     if kind not in EDGE_KINDS:
@@ -210,7 +211,7 @@ def link(
         edges.put(db, a, b, kind, now=now, weight=weight, note=words.clean(note))
         actions.record(db, "link", a, before, now=now)
 
-    database.write(work)
+    database.write(work, key=key)
 
 
 def _edge(db: Connection, source: int, target: int, kind: EdgeKind) -> list[float | str] | None:
@@ -247,7 +248,7 @@ def _below(db: Connection, top: int) -> dict[int, int]:
     return found
 
 
-def supersede(database: Database, old: str, new: str) -> None:
+def supersede(database: Database, old: str, new: str, *, key: str = "") -> None:
     """Let a newer fragment replace an older one; both are kept, the newer is shown."""
     now = database.now()
 
@@ -270,7 +271,7 @@ def supersede(database: Database, old: str, new: str) -> None:
         before = {"newer": newer, "former": a.superseded_by}
         actions.record(db, "supersede", older, before, now=now)
 
-    database.write(work)
+    database.write(work, key=key)
 
 
 def _successors(db: Connection, fragment: Fragment) -> list[str]:
@@ -283,7 +284,7 @@ def _successors(db: Connection, fragment: Fragment) -> list[str]:
     return found
 
 
-def undo(database: Database, id_: str = "") -> tuple[str, str]:
+def undo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]:
     """Undo the last thing done by hand, of all or of one fragment; return verb and id."""
     now = database.now()
 
@@ -297,7 +298,8 @@ def undo(database: Database, id_: str = "") -> tuple[str, str]:
         actions.mark_undone(db, action.n)
         return action.verb, fragments.get(db, action.fragment_n).id
 
-    return database.write(work)
+    verb, undone = database.write(work, key=key)
+    return verb, undone
 
 
 def _reverse(db: Connection, action: actions.Action, now: datetime) -> None:

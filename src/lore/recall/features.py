@@ -267,6 +267,7 @@ def _traits(question: Question, pool: Pool, around: Surroundings) -> dict[str, F
     share = max(0.01, float(user.mean())) if len(user) else 1.0
     standing = has(traits.STANDING)
     return {
+        "opens": ((rows.ordinals == 0) & (rows.sessions > 0)).astype(float),
         "asks": has(traits.ASKS),
         "answers": has(traits.LEAVES_QUESTION, around.before_traits)
         * ~around.same_speaker_before

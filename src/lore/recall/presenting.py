@@ -111,6 +111,8 @@ def _hits(
     made = []
     for place in places:
         n = int(rows.ns[place])
+        if n not in found:
+            continue
         hit = _hit(shelf, found[n], n, int(rows.sessions[place]), question)
         signals = signals_of(ranked, int(place)) if explain else ()
         made.append(

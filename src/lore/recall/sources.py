@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -39,6 +40,7 @@ class Sources:
         self._owns_embedder = owns_embedder
         self._index: VectorIndex | None = None
         self._embedder_n: int | None = None
+        self._epoch = ""
         self._uses: dict[str, tuple[int, int]] = {}
         self._queries: OrderedDict[str, Scores] = OrderedDict()
         self._lock = threading.RLock()
@@ -50,11 +52,15 @@ class Sources:
         return path.with_name(f"{path.stem}.vectors")
 
     def vector_index(self) -> VectorIndex:
-        """Return the vector index, opened at the first call."""
+        """Return the vector index, opened at the first call and again after a restore."""
+        with self.database.read() as db:
+            epoch = upkeep.epoch(db)
         with self._lock:
+            if self._index is not None and self._epoch != epoch:
+                self._index.close()
+                self._index = None
             if self._index is None:
-                with self.database.read() as db:
-                    epoch = upkeep.epoch(db)
+                self._epoch = epoch
                 self._index = VectorIndex.open(
                     self.index_folder,
                     identity=self.embedder.identity,
@@ -115,9 +121,21 @@ class Sources:
             return vectors.load(db, ns, self.embedder.dimension)
 
     def forget_vectors(self, ns: Sequence[int]) -> None:
-        """Erase vectors from the index files."""
-        if self.index_folder.exists() and self.embedder.dimension and len(ns):
-            self.vector_index().remove(ns)
+        """Erase vectors of items that are gone from the files of the index.
+
+        Rows that another process has read but not yet added are refused from then on. An index
+        of an embedder that is not in use is derived state like any other: it goes as a whole.
+        """
+        if not self.index_folder.exists() or not len(ns):
+            return
+        embedder_n = self._known_embedder()
+        if embedder_n is None or not self.embedder.dimension:
+            shutil.rmtree(self.index_folder)
+            return
+        index = self.vector_index()
+        with self.database.read() as db:
+            vectors.feed(db, index, embedder_n, self.embedder.dimension)
+            index.remove(ns, through_seq=vectors.newest_seq(db))
 
     def log_retrieval(
         self, verb: str, query: str, hits: Sequence[str], took_ms: float = 0.0

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from lore import clock
-from lore.errors import StoreDamaged, StoreError, StoreReadOnly
+from lore.errors import StoreDamaged, StoreError, StoreFull, StoreReadOnly
 from lore.store import copying, migrations, sqlite, writing
 from lore.store.sqlite import Connection
 from lore.store.writing import Write
@@ -32,6 +32,7 @@ _CLOSE_S = 30.0
 _IDLE_READERS = 8
 """Connections kept open for the next reader."""
 
+logging.getLogger("lore").addHandler(logging.NullHandler())
 log = logging.getLogger("lore.store")
 
 
@@ -44,10 +45,12 @@ class Database:
         *,
         busy_timeout_s: float,
         read_only: bool = False,
+        full: bool = False,
         now: clock.Clock = clock.now,
     ) -> None:
         self.path = path
         self.read_only = read_only
+        self.full = full
         self.now = now
         self._busy_timeout_s = busy_timeout_s
         self._local = threading.local()
@@ -107,6 +110,8 @@ class Database:
 
     def submit(self, work: Callable[[Connection], T], *, key: str = "") -> Future[T]:
         """Queue a write and return at once; the future is done when it is durable."""
+        if self.full:
+            raise sqlite.full(self.path)
         if self.read_only:
             msg = f"{self.path} is open for reading only."
             raise StoreReadOnly(msg, hint="'lore doctor' says why.")
@@ -207,30 +212,35 @@ def open_database(
     busy_timeout_s: float,
     backups: Path | None,
     read_only: bool = False,
+    full: bool = False,
     now: clock.Clock = clock.now,
 ) -> Database:
     """Open (or make) a database and bring its schema up to date, after a copy to `backups`.
 
-    A damaged file is opened for reading only, so that what is left can be saved. A file that
-    is not Lore's, or of a newer Lore, is not touched.
+    A damaged file, or one on a full disk, is opened for reading only: what is there can be read
+    and saved. A file that is not Lore's, or of a newer Lore, is not touched.
     """
     if not read_only:
         sqlite.make_folder(path.parent)
         read_only = _cannot_write(path)
-    database = Database(path, busy_timeout_s=busy_timeout_s, read_only=read_only, now=now)
+    database = Database(
+        path, busy_timeout_s=busy_timeout_s, read_only=read_only, full=full, now=now
+    )
     try:
         if read_only or _has_content(path):
             _check_schema(path, busy_timeout_s)
         if not read_only:
             migrations.migrate(database, backups)
             _warn_if_shared(path)
-    except StoreDamaged:
+    except (StoreDamaged, StoreFull) as error:
         database.close()
-        if read_only:
+        if read_only or not _has_content(path):
             raise
-        log.warning("database damaged, opened for reading only", extra={"file": path.name})
+        full = isinstance(error, StoreFull)
+        reason = "no space left" if full else "database damaged"
+        log.warning("opened for reading only", extra={"reason": reason})
         return open_database(
-            path, busy_timeout_s=busy_timeout_s, backups=backups, read_only=True, now=now
+            path, busy_timeout_s=busy_timeout_s, backups=backups, read_only=True, full=full, now=now
         )
     except BaseException:
         database.close()

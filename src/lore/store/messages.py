@@ -36,17 +36,24 @@ class PreparedMessage:
 
 
 def add(
-    db: Connection, session_n: int, prepared: Sequence[PreparedMessage], *, now: datetime
+    db: Connection,
+    session_n: int,
+    prepared: Sequence[PreparedMessage],
+    *,
+    now: datetime,
+    ordinal: int = 0,
 ) -> list[str]:
     """Append messages to a session, skipping those it has; return the ids of all of them.
 
-    A message that was forgotten is not stored again: its former id is returned.
+    A message that was forgotten is not stored again: its former id is returned. The first one
+    takes the place `ordinal`, if the session has not come so far yet.
     """
-    project_n, agent, external_id, ordinal = db.rows(
+    project_n, agent, external_id, following = db.rows(
         "SELECT project_n, agent, external_id, (SELECT coalesce(max(ordinal) + 1, 0)"
         " FROM messages WHERE session_n = :n) FROM sessions WHERE n = :n",
         n=session_n,
     )[0]
+    ordinal = max(ordinal, following)
     known = _known(db, session_n, [message.key for message in prepared])
     known |= _forgotten(db, agent, external_id, [message.key for message in prepared])
     ids: list[str] = []

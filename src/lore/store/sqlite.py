@@ -262,9 +262,9 @@ def _open_read_only(path: Path, wait: Callable[[int], bool]) -> apsw.Connection:
     raw.set_busy_handler(wait)
     try:
         raw.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-    except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
+    except (apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
         raw.close()
-        if os.access(path.parent, os.W_OK):
+        if os.access(path.parent, os.W_OK) and has_space(path):
             raise
         log_file = path.with_name(f"{path.name}-wal")
         if log_file.exists() and log_file.stat().st_size:
@@ -333,6 +333,11 @@ def _busy(_error: apsw.Error, path: Path, _number: int) -> StoreError:
 
 
 def _full(_error: apsw.Error, path: Path, _number: int) -> StoreError:
+    return full(path)
+
+
+def full(path: Path) -> StoreFull:
+    """Return the error for a disk that takes no more."""
     return StoreFull(
         f"No space left to write {path}; nothing was changed.",
         hint="Free some space; reading goes on meanwhile.",

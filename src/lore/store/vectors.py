@@ -130,7 +130,7 @@ def load(db: Connection, ns: NDArray[np.int64], dimension: int) -> Matrix:
 def feed(db: Connection, index: VectorIndex, embedder_n: int, dimension: int) -> int:
     """Bring the index up to date with the database; return how many vectors it took."""
     taken = 0
-    newest = int(db.value("SELECT coalesce(max(seq), 0) FROM vectors"))
+    newest = newest_seq(db)
     while (seen := index.last_seq) < newest:
         rows = db.rows(
             "SELECT v.seq, v.n, coalesce(i.project_n, 0), i.type, i.created_at, v.vector"
@@ -147,6 +147,11 @@ def feed(db: Connection, index: VectorIndex, embedder_n: int, dimension: int) ->
         index.append([VectorRow(*row[:5]) for row in rows], halves, after_seq=seen)
         taken += len(rows)
     return taken
+
+
+def newest_seq(db: Connection) -> int:
+    """Return the highest change number of a vector."""
+    return int(db.value("SELECT coalesce(max(seq), 0) FROM vectors"))
 
 
 def count(db: Connection, embedder_n: int) -> int:
