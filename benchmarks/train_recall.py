@@ -47,7 +47,7 @@ AGENT_FEATURES = (
 
 AGENT_SHARES = {"locomo": 0.5, "beam": 0.5, "coding": 0.5, "long": 1.0}
 AGENT_PENALTY = 100.0
-AGENT_ONLY = ("late_if_early", "late_if_late", "covered_close")
+AGENT_ONLY = ("late_if_early", "late_if_late", "covered_close", "exact")
 """Features that the other profiles do without: there they would prefer what is stale, or cost
 more than they bring."""
 

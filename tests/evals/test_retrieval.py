@@ -94,7 +94,7 @@ def data(tmp_path: Path) -> Path:
         folder,
         "coding-sessions",
         {"sid": "one", "created": "2026-01-05T14:00:00+01:00", "files": ["a.py"],
-         "turns": [["user", "mend the clock", "2026-01-05T13:00:00Z"], ["tool", "git commit", None]]},
+         "turns": [["user", "mend the clock", "2026-01-05T13:00:00Z"], ["tool", "git", None]]},
         {"sid": "two", "created": "2026-01-06T14:00:00+01:00", "files": [],
          "turns": [["user", "paint the boat", "2026-01-06T13:00:00Z"]]},
     )  # fmt: skip

@@ -207,3 +207,11 @@ def test_a_fragment_brings_along_what_it_is_linked_to(memory: Memory):
     other = memory.store("Batteries were replaced")
     memory.link(seed, other, "related_to")
     assert {hit.id for hit in memory.recall("alarm rang", limit=50)} == {seed, other}
+
+
+def test_what_is_named_letter_by_letter_comes_first(memory: Memory):
+    for i in range(80):
+        say(memory, f"s{i}", f"The worker made {i} attempts at most", "A max of attempts, I see")
+    [id_] = say(memory, "set", "We set WORKER_MAX_ATTEMPTS to 4")
+    assert memory.recall("What is WORKER_MAX_ATTEMPTS now?").hits[0].id == id_
+    assert memory.recall('Who said "set worker"?').hits[0].id == id_

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lore.records import Answer, NewMessage
 
 QUESTIONS = (
-    "How many times does the worker retry a job, and why?",
+    "What is WORKER_MAX_ATTEMPTS now, and why was it changed?",
     "Why did guests get the same SMS twice, and how was it fixed?",
     "Which index made the arrivals query fast?",
 )

@@ -13,8 +13,11 @@ from lore.recall import features, presenting
 from lore.recall.pool import Bounds
 from lore.recall.question import Question, parse
 from lore.recall.ranking import (
+    EXACT,
+    FEW,
     IN_TIME,
     KNOWLEDGE,
+    OWN,
     RECENT,
     RECENT_HALVES_DAYS,
     SAME_SESSION,
@@ -118,6 +121,10 @@ def _with_policy(
     bonus = KNOWLEDGE * (rows.types == items.type_number("fragment")).astype(float)
     if session_n is not None:
         bonus += SAME_SESSION * (rows.sessions == session_n)
+    few = max(0.0, 1.0 - len(rows.ns) / FEW)
+    covered = ranked.features.get("covered", np.zeros(len(rows.ns)))
+    bonus += few * OWN * (covered + np.maximum(ranked.pool.cosine, 0.0))
+    bonus += EXACT * ranked.features.get("exact", np.zeros(len(rows.ns)))
     age_days = (clock.to_us(now) - rows.created_at) / 8.64e10
     bonus += RECENT * np.exp2(-np.maximum(age_days, 0.0) / RECENT_HALVES_DAYS)
     spelled_out = question.months or question.years

@@ -14,7 +14,7 @@ from lore import clock
 from lore.recall import fusion
 from lore.recall.moments import Span
 from lore.recall.pool import Pool
-from lore.recall.question import Question
+from lore.recall.question import Question, exact
 from lore.text import traits
 
 OWN_CHARS, BESIDE_CHARS = 6_000, 300
@@ -114,6 +114,7 @@ def describe(
     found["long_rank"] = _RANK_SCALE / (_RANK_SCALE + pool.long_rank)
     found["cosine_rank"] = _RANK_SCALE / (_RANK_SCALE + pool.cosine_rank)
     found |= _coverage(question, pool, around, stems, wanted)
+    found["exact"] = _exact(question, around.own)
     found |= _speaker(rows.speakers, around)
     found["date"] = _date_match(question, rows.created_at)
     found |= _traits(question, pool, around)
@@ -222,6 +223,15 @@ def _pairs(question: Question, texts: list[str], stems: dict[str, str]) -> Float
         second = needle(b, stems.get(b, b)).strip()
         total += [begin in text and _follows(text, begin, second) for text in texts]
     return total / len(question.pairs)
+
+
+def _exact(question: Question, texts: list[str]) -> Floats:
+    """Which share of what the question names letter by letter stands in a text."""
+    wanted = [f" {' '.join(plain(name).split())} " for name in exact(question)]
+    if not wanted:
+        return np.zeros(len(texts))
+    tight = [f" {' '.join(text.split())} " for text in texts]
+    return np.array([sum(name in text for name in wanted) / len(wanted) for text in tight])
 
 
 def _speaker(speakers: list[str], around: Surroundings) -> dict[str, Floats]:

@@ -38,6 +38,7 @@ _FRAMES = tuple(
 """Words that frame a question without saying what it is about."""
 
 _SPACE = re.compile(r"\s+")
+_CODE = re.compile(r"[_/\\]|\w\.\w|::|[a-z][A-Z]|^[A-Z0-9]{4,}$")
 
 
 def _sign(pattern: str) -> re.Pattern[str]:
@@ -105,6 +106,12 @@ class Question:
         """Return the keyword query: any of the words or phrases, quoted."""
         chosen = self.terms if terms is None else terms
         return words.match_any(list(chosen), [*self.phrases, *self.identifiers])
+
+
+def exact(question: Question) -> tuple[str, ...]:
+    """Return what a question names letter by letter: code identifiers and quoted phrases."""
+    code = [name for name in question.identifiers if _CODE.search(name)]
+    return tuple(dict.fromkeys([*code, *question.phrases]))
 
 
 def parse(text: str, now: datetime) -> Question:

@@ -26,6 +26,13 @@ KNOWLEDGE = 0.5
 """A fragment was worth keeping: it ranks a little before raw text that says the same."""
 
 
+FEW, OWN = 60, 5.0
+"""Among fewer candidates than this, what a text says itself counts more: the model learned from
+long conversations, where what stands around a text tells as much."""
+
+EXACT = 3.0
+"""What is asked for letter by letter, an identifier or a quoted phrase, is meant so."""
+
 RECENT, RECENT_HALVES_DAYS = 0.6, 30.0
 """Of two texts that fit alike, the newer one is more likely to hold still."""
 
