@@ -26,8 +26,9 @@ CLOSE_CHARS = 320
 _OCCURRENCES = 6
 """Occurrences of a word that are looked at in one text."""
 
-CHAT_USER_SHARE = 0.3
-"""Where a person says less than this share of the messages, an agent is at work."""
+TOOL_SHARE, TURN_SHARE = 0.02, 0.6
+"""More tool traffic than the first among the candidates, or fewer turns than the second, and it
+is an agent at work that speaks."""
 
 _RANK_SCALE = 10.0
 _BEST_OTHERS = 3
@@ -78,14 +79,21 @@ def needle(word: str, stem: str) -> str:
     return f" {word} " if len(word) <= 3 else f" {word}"
 
 
-def profile_of(pool: Pool) -> str:
-    """Return what sort of talk the candidates come from; each sort has its own weights."""
+def profile_of(pool: Pool, around: Surroundings) -> str:
+    """Return what sort of talk the candidates come from; each sort has its own weights.
+
+    Where two take turns, every message is a person's or follows one; an agent at work speaks
+    and uses tools many times between.
+    """
     rows = pool.rows
     if not len(rows.ns) or sum(map(bool, rows.speakers)) > len(rows.ns) / 2:
         return "people"
-    spoken = max(1, int((rows.traits > 0).sum()))
-    share = ((rows.traits & traits.FROM_USER) > 0).sum() / spoken
-    return "chat" if share >= CHAT_USER_SHARE else "agent"
+    spoken = (rows.traits & (traits.FROM_USER | traits.FROM_ASSISTANT)) > 0
+    by_tools = (rows.traits > 0) & ~spoken
+    if by_tools.sum() > TOOL_SHARE * len(rows.ns):
+        return "agent"
+    turns = ((rows.traits | around.before_traits) & traits.FROM_USER) > 0
+    return "chat" if turns[spoken].sum() >= TURN_SHARE * spoken.sum() else "agent"
 
 
 def describe(

@@ -84,7 +84,7 @@ def rank(
     around = surroundings(sources, db, query, pool, speakers)
     stems = {word: stem(word) for pair in question.pairs for word in pair}
     stems |= {term: stem(term) for term in question.terms}
-    profile = features.profile_of(pool)
+    profile = features.profile_of(pool, around)
     model = fusion.load_model("recall", profile)
     described = features.describe(question, pool, around, stems, wanted=wanted or model.names)
     return Ranked(pool, model.score(described), described, recipe, model, profile)
