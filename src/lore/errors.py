@@ -61,7 +61,7 @@ class AmbiguousId(InvalidInput):
 
 
 class NotFound(LoreError):
-    """No record has that id."""
+    """What was named is not there: an id, a file, a session, a former version."""
 
     exit_code = 3
 

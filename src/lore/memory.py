@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
@@ -89,6 +91,7 @@ class Memory:
         try:
             opened, notice = (embedder, "") if embedder else _open_embedder(config)
             embedding.adopt_embedder(database, opened)
+            _do_chores(database)
             sources = Sources(database, opened, config, owns_embedder=embedder is None)
         except BaseException:
             database.close()
@@ -166,7 +169,9 @@ class Memory:
 
     def delete(self, id: str, *, key: str = "") -> str:
         """Hide a fragment until `undo` brings it back; return its whole id."""
-        return fragments.delete(self.database, id, key=key)
+        deleted = fragments.delete(self.database, id, key=key)
+        self.sources.drop_hidden([deleted])
+        return deleted
 
     def undo(self, id: str = "", *, key: str = "") -> tuple[str, str]:
         """Undo the last change by hand, of all or of one fragment; return verb and id."""
@@ -188,6 +193,7 @@ class Memory:
     def supersede(self, old: str, new: str, *, key: str = "") -> None:
         """Let a newer fragment replace an older one; both are kept."""
         fragments.supersede(self.database, old, new, key=key)
+        self.sources.drop_hidden([old])
 
     def recall(
         self,
@@ -201,10 +207,16 @@ class Memory:
         recipe: str = "",
         explain: bool = False,
         why_not: Sequence[str] = (),
+        trusted_only: bool = False,
         now: datetime | None = None,
         log: bool = True,
     ) -> Answer:
-        """Answer a question from messages, distillations and fragments, best first."""
+        """Answer a question from messages, distillations and fragments, best first.
+
+        `trusted_only` is for what is put into a prompt that did not ask for it: only what the
+        person or the assistant said.
+        """
+        started = time.perf_counter()
         request = Request(
             query=query,
             scope=scope,
@@ -217,12 +229,14 @@ class Memory:
             recipe=recipe or self.settings.search_recipe,
             explain=explain,
             why_not=tuple(why_not),
+            trusted_only=trusted_only,
             now=now or self.database.now(),
         )
         self._catch_up()
         answer = answering.recall(self.sources, request)
         if log:
-            self.sources.log_retrieval("recall", query, [hit.id for hit in answer.hits])
+            took_ms = (time.perf_counter() - started) * 1000
+            self.sources.log_retrieval("recall", query, [h.id for h in answer.hits], took_ms)
         return answering.with_notice(answer, self.notice)
 
     def search(
@@ -252,10 +266,12 @@ class Memory:
             project,
             self.database.now(),
         )
+        started = time.perf_counter()
         self._catch_up()
         hits = searching.search(self.sources, request)
         if log:
-            self.sources.log_retrieval("search", query, [hit.id for hit in hits])
+            took_ms = (time.perf_counter() - started) * 1000
+            self.sources.log_retrieval("search", query, [hit.id for hit in hits], took_ms)
         return hits
 
     def find_sessions(
@@ -295,8 +311,12 @@ class Memory:
 
     def explore(self, what: str, *, max_depth: int = 2) -> list[Outline]:
         """Return the tree below a fragment, or below the best hits for a question."""
-        with self.database.read() as db, suppress(InvalidInput, NotFound):
-            return [reading.explore(db, what, max_depth=max_depth)]
+        if max_depth < 0:
+            msg = "A tree has at least the level of its top."
+            raise InvalidInput(msg)
+        if items.looks_like_id(what):
+            with self.database.read() as db:
+                return [reading.explore(db, what, max_depth=max_depth)]
         hits = self.search(what, limit=3)
         with self.database.read() as db:
             return [reading.explore(db, hit.id, max_depth=max_depth) for hit in hits]
@@ -430,6 +450,16 @@ class Memory:
         if not self.database.read_only:
             with suppress(StoreError):
                 self.embed_waiting(within_s=_CATCH_UP_S)
+
+
+def _do_chores(database: Database) -> None:
+    """Do the daily upkeep in the background, if it is due."""
+    if database.read_only:
+        return
+    with database.read() as db:
+        due = upkeep.chores_are_due(db, database.now())
+    if due:
+        database.submit(partial(upkeep.do_chores, now=database.now()))
 
 
 def _joined(*notices: str) -> str:

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import threading
+from datetime import timedelta
 from pathlib import Path
 
 import apsw
@@ -11,8 +12,9 @@ import pytest
 
 from lore.errors import InvalidInput, NotFound, SchemaTooNew, StoreDamaged
 from lore.memory import Memory
+from lore.relevance import relevance
 from lore.store import sqlite, upkeep
-from lore.store.db import Connection, Database, open_database
+from lore.store.db import Database, open_database
 from lore.store.forgetting import Doomed
 from tests.store.samples import NOON, add_fragment, new_message, open_at, open_memory
 
@@ -194,14 +196,18 @@ def test_a_backup_that_cannot_be_cleaned_is_removed(tmp_path: Path, database: Da
     assert contents(good) == []
 
 
-def test_old_receipts_are_dropped(database: Database) -> None:
-    def nothing(_db: Connection) -> int:
-        return 1
-
-    database.write(nothing, key="a")
-    at = database.write(lambda db: db.value("SELECT at FROM receipts"))
-    assert database.write(lambda db: upkeep.drop_old_receipts(db, before_us=at)) == 0
-    assert database.write(lambda db: upkeep.drop_old_receipts(db, before_us=at + 1)) == 1
+def test_old_receipts_are_dropped_and_fragments_fade_once_a_day(database: Database) -> None:
+    database.write(lambda _db: 1, key="a")
+    n = database.write(lambda db: add_fragment(db, 1, created_at=NOON))
+    later = NOON + timedelta(days=400)
+    database.write(lambda db: db.run("UPDATE fragments SET importance = 0.2, decay_rate = 0.058"))
+    database.write(lambda db: upkeep.do_chores(db, later))
+    with database.read() as db:
+        assert db.value("SELECT count(*) FROM receipts") == 0
+        faded = db.value("SELECT relevance FROM fragments WHERE n = :n", n=n)
+        assert faded == pytest.approx(relevance(0.2, 0, 400))
+        assert not upkeep.chores_are_due(db, later + timedelta(hours=23))
+        assert upkeep.chores_are_due(db, later + timedelta(hours=25))
 
 
 def test_the_keyword_index_is_checked_for_readers_too(tmp_path: Path, database: Database) -> None:

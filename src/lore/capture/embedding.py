@@ -34,7 +34,8 @@ def embed_waiting(
         return 0
     with database.read() as db:
         total = vectors.count_waiting(db)
-    if not total:
+        parked = jobs.is_parked(db, "embed", embedder.identity)
+    if not total or (parked and within_s is not None):
         return 0
     started = time.monotonic()
     embedder_n = database.write(

@@ -40,7 +40,12 @@ MOST_CHARS = 200_000
 def store(database: Database, draft: Draft, *, key: str = "") -> str:
     """Store a fragment and return its id; the same key again returns the same id."""
     work = _storing(database, draft)
-    return database.write(work, key=key)
+    return database.write(work, key=_scoped("store", key))
+
+
+def _scoped(verb: str, key: str) -> str:
+    """Return a caller's key for one verb: the same key may be used for another."""
+    return f"{verb}\0{key}" if key else ""
 
 
 def store_all(database: Database, drafts: Iterable[Draft]) -> list[str]:
@@ -67,13 +72,17 @@ def _storing(database: Database, draft: Draft) -> Callable[[Connection], str]:
     def work(db: Connection) -> str:
         parent = _living(db, draft.parent_id) if draft.parent_id else None
         sources = [items.resolve(db, id_, type="message") for id_ in draft.source_messages]
+        depth = fragments.get(db, parent).depth + 1 if parent else 0
+        if draft.depth not in (None, depth):
+            msg = f"A fragment at this place has depth {depth}, not {draft.depth}."
+            raise InvalidInput(msg, hint="Leave the depth out, or give another parent.")
         new = fragments.NewFragment(
             id=clock.new_id(now),
             content=content,
             summary=title or lines.summary(content),
             kind=draft.kind,
             created_at=now,
-            depth=fragments.get(db, parent).depth + 1 if parent else 0,
+            depth=depth,
             payload=dict(draft.payload),
             importance=draft.importance,
             confidence=draft.confidence,
@@ -161,7 +170,7 @@ def update(
             reason=words.clean(reason),
         )
 
-    return database.write(work, key=key)
+    return database.write(work, key=_scoped("update", key))
 
 
 def delete(database: Database, id_: str, *, key: str = "") -> str:
@@ -174,7 +183,7 @@ def delete(database: Database, id_: str, *, key: str = "") -> str:
         actions.record(db, "delete", n, {}, now=now)
         return fragments.get(db, n).id
 
-    return database.write(work, key=key)
+    return database.write(work, key=_scoped("delete", key))
 
 
 def link(
@@ -211,7 +220,7 @@ def link(
         edges.put(db, a, b, kind, now=now, weight=weight, note=words.clean(note))
         actions.record(db, "link", a, before, now=now)
 
-    database.write(work, key=key)
+    database.write(work, key=_scoped("link", key))
 
 
 def _edge(db: Connection, source: int, target: int, kind: EdgeKind) -> list[float | str] | None:
@@ -271,7 +280,7 @@ def supersede(database: Database, old: str, new: str, *, key: str = "") -> None:
         before = {"newer": newer, "former": a.superseded_by}
         actions.record(db, "supersede", older, before, now=now)
 
-    database.write(work, key=key)
+    database.write(work, key=_scoped("supersede", key))
 
 
 def _successors(db: Connection, fragment: Fragment) -> list[str]:
@@ -298,7 +307,7 @@ def undo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]
         actions.mark_undone(db, action.n)
         return action.verb, fragments.get(db, action.fragment_n).id
 
-    verb, undone = database.write(work, key=key)
+    verb, undone = database.write(work, key=_scoped("undo", key))
     return verb, undone
 
 

@@ -133,7 +133,7 @@ def gather(
 
 def _weigh(sources: Sources, db: Connection, question: Question) -> tuple[tuple[str, ...], Floats]:
     """Return the words to search for, and how telling each word of the question is."""
-    total = max(1, keywords.count_messages(db))
+    total = max(1, items.highest(db))
     uses = np.array(
         [max(1, sources.count_uses(db, term, total)) for term in question.terms],
         float,
@@ -168,8 +168,7 @@ def _search(
             match,
             limit=limit,
             weights=weights,
-            project_n=bounds.project_n,
-            session_n=bounds.session_n,
+            within=keywords.Within(bounds.project_n, bounds.session_n),
         )
     )
 

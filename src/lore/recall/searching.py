@@ -19,7 +19,8 @@ from lore.recall.sources import Numbers, Sources
 from lore.records import FRAGMENT_KINDS, ORIGINS, Fragment, Hit, Signal, Title
 from lore.store import edges, fragments, items, keywords, mentions, sessions
 from lore.store.db import Connection
-from lore.store.sqlite import among, numbers
+from lore.store.fragments import FragmentFilter
+from lore.store.keywords import Within
 from lore.store.vector_index import Where
 from lore.text import entities, tokens
 
@@ -47,27 +48,6 @@ class SearchRequest:
     now: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Filter:
-    """What a fragment must be to be shown."""
-
-    kind: str
-    origin: str
-    since: datetime | None
-    project_n: int | None
-    subtree: frozenset[int] | None
-
-    def where(self) -> Where:
-        """Return the part of the filter that the vector index can apply."""
-        return Where(
-            projects=None if self.project_n is None else (0, self.project_n),
-            types=(items.type_number("fragment"),),
-            since_us=None if self.since is None else clock.to_us(self.since),
-            until_us=None,
-            ns=None if self.subtree is None else np.array(sorted(self.subtree), np.int64),
-        )
-
-
 def search(sources: Sources, request: SearchRequest) -> list[Hit]:
     """Return the fragments that fit a question, best first."""
     if not 1 <= request.limit <= 1_000:
@@ -82,7 +62,7 @@ def search(sources: Sources, request: SearchRequest) -> list[Hit]:
             return []
         if request.deep:
             return _deep_hits(sources, db, question, query, direct, wanted, request.limit)
-        return _plain_hits(db, direct, request)
+        return _plain_hits(db, direct, wanted, request)
 
 
 def direct_hits(
@@ -96,7 +76,7 @@ def direct_hits(
     return _direct(sources, db, question, query, _filter(db, request))
 
 
-def _filter(db: Connection, request: SearchRequest) -> _Filter:
+def _filter(db: Connection, request: SearchRequest) -> FragmentFilter:
     if request.kind and request.kind not in FRAGMENT_KINDS:
         msg = f"'{request.kind}' is no kind of fragment."
         raise InvalidInput(msg, hint=f"Kinds: {', '.join(FRAGMENT_KINDS)}.")
@@ -107,10 +87,11 @@ def _filter(db: Connection, request: SearchRequest) -> _Filter:
     if request.parent_id:
         top = items.resolve(db, request.parent_id, type="fragment").n
         subtree = frozenset(n for n, _ in edges.subtree(db, top))
-    return _Filter(
+    since = _since(request)
+    return FragmentFilter(
         kind=request.kind,
         origin=request.origin,
-        since=_since(request),
+        since_us=None if since is None else clock.to_us(since),
         project_n=sessions.get_project(db, request.project) if request.project else None,
         subtree=subtree,
     )
@@ -127,16 +108,27 @@ def _since(request: SearchRequest) -> datetime | None:
 
 
 def _direct(
-    sources: Sources, db: Connection, question: Question, query: np.ndarray, wanted: _Filter
+    sources: Sources, db: Connection, question: Question, query: np.ndarray, wanted: FragmentFilter
 ) -> Direct:
     """Return the visible hits of both arms, best first by both together."""
     weights = [float(w) for w in sources.settings.search_fts_weights.split(",")]
-    found = keywords.search(db, "fragment_words", question.match(), limit=POOL, weights=weights)
-    by_keyword = dict(found)
-    ns, scores = sources.nearest(query, POOL, where=wanted.where())
+    allowed = sorted(fragments.visible(db, wanted)) if wanted.is_narrow else None
+    by_keyword = dict(
+        keywords.search(
+            db,
+            "fragment_words",
+            question.match(),
+            limit=POOL,
+            weights=weights,
+            within=Within(ns=allowed),
+        )
+    )
+    only = None if allowed is None else np.array(allowed, np.int64)
+    where = Where(types=(items.type_number("fragment"),), ns=only)
+    ns, scores = sources.nearest(query, POOL, where=where)
     by_vector = dict(zip(ns.tolist(), scores.tolist(), strict=True))
     together = list(dict.fromkeys([*by_keyword, *by_vector]))
-    visible = _visible(db, together, wanted)
+    visible = fragments.visible(db, wanted, together)
     kept = np.array([n for n in together if n in visible], np.int64)
     unseen = np.array([n for n in kept if int(n) not in by_vector], np.int64)
     if len(unseen) and len(query):
@@ -149,26 +141,9 @@ def _direct(
     return Direct(kept[order], keyword[order], cosine[order], fused[order])
 
 
-def _visible(db: Connection, ns: Sequence[int], wanted: _Filter) -> set[int]:
-    if not ns:
-        return set()
-    rows = db.rows(
-        f"SELECT f.n FROM fragments f JOIN items i ON i.n = f.n"
-        f" WHERE {fragments.VISIBLE_FRAGMENT} AND {among('f.n', 'ns')}"
-        " AND (:kind = '' OR f.kind = :kind) AND (:origin = '' OR f.origin = :origin)"
-        " AND (:since IS NULL OR i.created_at >= :since)"
-        " AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n)",
-        ns=numbers(ns),
-        kind=wanted.kind,
-        origin=wanted.origin,
-        since=None if wanted.since is None else clock.to_us(wanted.since),
-        project_n=wanted.project_n,
-    )
-    found = {row[0] for row in rows}
-    return found if wanted.subtree is None else found & wanted.subtree
-
-
-def _plain_hits(db: Connection, direct: Direct, request: SearchRequest) -> list[Hit]:
+def _plain_hits(
+    db: Connection, direct: Direct, wanted: FragmentFilter, request: SearchRequest
+) -> list[Hit]:
     found = fragments.by_number(db, direct.ns.tolist())
     similarity = (fusion.shares(direct.keyword) + np.clip(direct.cosine, 0, 1)) / 2
     if not direct.cosine.any():
@@ -180,6 +155,8 @@ def _plain_hits(db: Connection, direct: Direct, request: SearchRequest) -> list[
     by_n = dict(zip(direct.ns.tolist(), range(len(direct.ns)), strict=True))
     if request.depth is not None:
         ranked = _at_depth(db, ranked, request.depth)
+        shown = fragments.visible(db, wanted, ranked)
+        ranked = [n for n in ranked if n in shown]
         found |= fragments.by_number(db, ranked)
     elif not request.parent_id:
         ranked = _one_per_tree(db, ranked)
@@ -269,13 +246,13 @@ def _deep_hits(
     question: Question,
     query: np.ndarray,
     direct: Direct,
-    wanted: _Filter,
+    wanted: FragmentFilter,
     limit: int,
 ) -> list[Hit]:
     found = find_deep(sources, db, question, query, direct)
     model = fusion.load_model("deep-search")
     scores = model.score(found.features)
-    visible = _visible(db, found.ns.tolist(), wanted)
+    visible = fragments.visible(db, wanted, found.ns.tolist())
     order = [
         int(place)
         for place in fusion.best_first(scores, found.ns.tolist())
@@ -347,12 +324,7 @@ def _rarity(db: Connection, question: Question, count: int) -> dict[str, float]:
     """Return how telling each word of a question is, by how many fragments have it."""
     rarity: dict[str, float] = {}
     for term in question.terms:
-        uses = db.value(
-            "SELECT count(*) FROM (SELECT 1 FROM fragment_words WHERE fragment_words"
-            " MATCH :match LIMIT :enough)",
-            match=f'"{term}"',
-            enough=_ENOUGH_COUNTED,
-        )
+        uses = keywords.count_at_most(db, "fragment_words", term, _ENOUGH_COUNTED)
         rarity[term[:6]] = log(1 + count / (1 + uses))
     return rarity
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from lore import clock
+from lore.errors import InvalidInput
 from lore.recall import fusion, presenting
 from lore.recall.features import Floats
 from lore.recall.pool import Bounds
@@ -25,6 +26,8 @@ _HOURS = (3, 24, 168)
 _WIDE = 10_000
 """Tokens that the best messages of one session may have."""
 
+_MOST = 1_000
+
 CONSIDERED = 120
 
 
@@ -38,12 +41,15 @@ def find_sessions(
     recipe: str,
 ) -> list[SessionHit]:
     """Return the sessions that fit a question, best first."""
+    if not 1 <= limit <= _MOST:
+        msg = f"Between 1 and {_MOST} sessions can be asked for."
+        raise InvalidInput(msg)
     question = parse(query, now)
     with sources.database.read() as db:
         project_n = sessions.get_project(db, project) if project else None
         bounds = Bounds(project_n, types=("message", "distillation"))
         ranked = rank(sources, db, question, bounds, recipe)
-        ns, described = describe(sources, db, question, ranked, now)
+        ns, described = describe(sources, db, question, ranked, now, project_n)
         if not len(ns):
             return []
         scores = fusion.load_model("sessions").score(described)
@@ -84,13 +90,23 @@ def _hit(
 
 
 def describe(
-    sources: Sources, db: Connection, question: Question, ranked: Ranked, now: datetime
+    sources: Sources,
+    db: Connection,
+    question: Question,
+    ranked: Ranked,
+    now: datetime,
+    project_n: int | None = None,
 ) -> tuple[Numbers, dict[str, Floats]]:
     """Return the sessions worth a look, with their features."""
     in_files = dict(
         keywords.search(db, "session_words", question.match(), limit=CONSIDERED, weights=(2.0, 1.0))
     )
-    by_terms = session_figures.term_scores(db, question.terms)
+    in_files = {
+        n: score
+        for n, score in in_files.items()
+        if project_n is None or sessions.project_number(db, n) == project_n
+    }
+    by_terms = session_figures.term_scores(db, question.terms, project_n)
     pool_sessions = ranked.pool.rows.sessions
     strongest = sorted(by_terms, key=lambda n: -by_terms[n])[:CONSIDERED]
     ns = np.array(sorted({*pool_sessions.tolist(), *in_files, *strongest} - {0}), np.int64)

@@ -83,7 +83,11 @@ def _disagreements(db: Connection) -> list[str]:
 _INDEXED = (
     ("messages", "t.traits & 1 = 0 AND", ("message_words", "long_words")),
     ("distillations", "", ("long_words",)),
-    ("fragments", "", ("fragment_words",)),
+    (
+        "fragments",
+        "t.deleted_at IS NULL AND t.superseded_by IS NULL AND",
+        ("fragment_words",),
+    ),
     ("sessions", "(t.title <> '' OR t.files <> '') AND", ("session_words",)),
 )
 

@@ -180,7 +180,7 @@ class Database:
                 try:
                     connection = connection or self._connect()
                     writing.run_group(connection, group, self.now)
-                except StoreError as error:
+                except BaseException as error:  # noqa: BLE001 - callers wait for each of these
                     writing.fail_group(group, error)
                     _drop(connection)
                     connection = None

@@ -295,6 +295,7 @@ def add_fragment(db: Connection, line: Line, mentioned: Sequence[Mention], now: 
         n=n,
         **state,
     )
+    fragments.reindex(db, n)
 
 
 def add_version(db: Connection, line: Line, _now: datetime) -> bool:

@@ -39,6 +39,22 @@ VISIBLE_FRAGMENT = f"f.deleted_at IS NULL AND f.superseded_by IS NULL AND f.rele
 
 
 @dataclass(frozen=True, slots=True)
+class FragmentFilter:
+    """What a fragment must be to be shown."""
+
+    kind: str = ""
+    origin: str = ""
+    since_us: int | None = None
+    project_n: int | None = None
+    subtree: frozenset[int] | None = None
+
+    @property
+    def is_narrow(self) -> bool:
+        """Tell whether it leaves any visible fragment out."""
+        return self != FragmentFilter()
+
+
+@dataclass(frozen=True, slots=True)
 class NewFragment:
     """A fragment on its way into the store."""
 
@@ -160,6 +176,40 @@ def by_number(db: Connection, ns: Sequence[int]) -> dict[int, Fragment]:
     return {row[0]: _fragment(row[1:]) for row in rows}
 
 
+def visible(db: Connection, wanted: FragmentFilter, ns: Sequence[int] | None = None) -> set[int]:
+    """Return the fragments, of all or of some, that may be shown and pass a filter."""
+    if ns is not None and not len(ns):
+        return set()
+    rows = db.rows(
+        f"SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE {VISIBLE_FRAGMENT}"
+        " AND (:kind = '' OR f.kind = :kind) AND (:origin = '' OR f.origin = :origin)"
+        " AND (:since IS NULL OR i.created_at >= :since)"
+        " AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n)"
+        + ("" if ns is None else f" AND {among('f.n', 'ns')}"),
+        kind=wanted.kind,
+        origin=wanted.origin,
+        since=wanted.since_us,
+        project_n=wanted.project_n,
+        **({} if ns is None else {"ns": numbers(ns)}),
+    )
+    found = {row[0] for row in rows}
+    return found if wanted.subtree is None else found & wanted.subtree
+
+
+def rescore(db: Connection, *, now: datetime) -> int:
+    """Let every fragment fade to the strength that it has now; count them."""
+    return db.run(
+        "UPDATE fragments SET relevance = (SELECT CASE WHEN strong > 1 THEN 1.0 ELSE strong END"
+        " FROM (SELECT importance * (CASE WHEN access_count > 105 THEN 1.0"
+        " ELSE 0.3 + 0.15 * ln(1 + access_count) END) * exp(-decay_rate * days)"
+        " + 0.3 * importance * (CASE WHEN importance >= 0.5 THEN 1.0"
+        " ELSE exp(-decay_rate * days / 3) END) AS strong"
+        " FROM (SELECT (CASE WHEN :now > last_reinforced THEN :now - last_reinforced ELSE 0 END)"
+        " / 8.64e10 AS days)))",
+        now=clock.to_us(now),
+    )
+
+
 def is_deleted(db: Connection, n: int) -> bool:
     """Tell whether a fragment was deleted and can be brought back."""
     return db.value("SELECT deleted_at FROM fragments WHERE n = :n", n=n) is not None
@@ -232,6 +282,7 @@ def set_deleted(db: Connection, n: int, deleted_at: datetime | None, *, now: dat
         at=clock.to_us(deleted_at) if deleted_at else None,
         n=n,
     )
+    reindex(db, n)
     changes.log(db, "delete" if deleted_at else "change", [n], now)
 
 
@@ -243,7 +294,28 @@ def set_superseded(db: Connection, n: int, newer_id: str | None, *, now: datetim
         at=clock.to_us(now) if newer_id else None,
         n=n,
     )
+    reindex(db, n)
     changes.log(db, "change", [n], now)
+
+
+def reindex(db: Connection, n: int) -> None:
+    """Keep a fragment in the indexes if it may be shown, and out of them if it is hidden."""
+    row = db.find(
+        "SELECT summary, content, kind FROM fragments"
+        " WHERE n = :n AND deleted_at IS NULL AND superseded_by IS NULL",
+        n=n,
+    )
+    if row:
+        keywords.add_fragment(db, n, *row)
+        db.run(
+            "UPDATE items SET embedder_n = NULL WHERE n = :n"
+            " AND n NOT IN (SELECT v.n FROM vectors v)",
+            n=n,
+        )
+        return
+    keywords.remove(db, [n], type="fragment")
+    db.run("DELETE FROM vectors WHERE n = :n", n=n)
+    db.run("UPDATE items SET embedder_n = :never WHERE n = :n", never=items.NEVER_EMBEDDED, n=n)
 
 
 def set_depth(db: Connection, n: int, depth: int) -> None:

@@ -130,6 +130,17 @@ def _shared(one: str, other: str) -> int:
     return length
 
 
+def highest(db: Connection) -> int:
+    """Return the highest number given so far: about how many items there are."""
+    return int(db.value("SELECT coalesce(max(n), 0) FROM items"))
+
+
+def looks_like_id(text: str) -> bool:
+    """Tell whether a text can be an id or a prefix of one."""
+    wanted = text.strip().lower()
+    return len(wanted) >= SHORTEST_PREFIX and _HEX.issuperset(wanted)
+
+
 def count_by_type(db: Connection) -> dict[ItemType, int]:
     """Return how many items of each type there are."""
     rows = db.rows("SELECT type, count(*) FROM items GROUP BY type")

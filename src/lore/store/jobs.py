@@ -71,6 +71,16 @@ def fail(db: Connection, job_n: int, error: str, *, now: datetime) -> None:
     )
 
 
+def is_parked(db: Connection, kind: str, subject: str) -> bool:
+    """Tell whether a job failed so often that only a person starts it again."""
+    found = db.value(
+        "SELECT state FROM jobs WHERE kind = :kind AND subject = :subject",
+        kind=kind,
+        subject=subject,
+    )
+    return bool(found == "parked")
+
+
 def open_jobs(db: Connection) -> list[Job]:
     """Return the jobs that are not done."""
     rows = db.rows(f"SELECT {_COLUMNS} FROM jobs WHERE state <> 'done' ORDER BY n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
+from typing import NamedTuple
 
 from lore import clock
 from lore.errors import StoreError
@@ -150,6 +151,14 @@ def remove(
         db.run(f"DELETE FROM {table} WHERE {among('rowid', 'ns')}", ns=numbers(ns))
 
 
+class Within(NamedTuple):
+    """Where a keyword search may look: one project, one session, or these items."""
+
+    project_n: int | None = None
+    session_n: int | None = None
+    ns: Sequence[int] | None = None
+
+
 def search(
     db: Connection,
     table: str,
@@ -157,13 +166,13 @@ def search(
     *,
     limit: int,
     weights: Sequence[float],
-    project_n: int | None = None,
-    session_n: int | None = None,
+    within: Within | None = None,
 ) -> list[tuple[int, float]]:
     """Return the best items of one table for a quoted query, with their BM25, best first."""
-    if not query:
+    project_n, session_n, ns = within or Within()
+    if not query or (ns is not None and not len(ns)):
         return []
-    bounds = ""
+    bounds = f"AND {among('rowid', 'ns')}" if ns is not None else ""
     if session_n is not None:
         bounds = "AND rowid IN (SELECT n FROM items WHERE session_n = :session_n)"
     elif project_n is not None:
@@ -178,13 +187,20 @@ def search(
         limit=limit,
         session_n=session_n,
         project_n=project_n,
+        **({} if ns is None else {"ns": numbers(ns)}),
     )
     return [(n, -score) for n, score in rows]
 
 
-def count_messages(db: Connection) -> int:
-    """Return about how many rows the index of messages has."""
-    return int(db.value("SELECT coalesce(max(n), 0) FROM items"))
+def count_at_most(db: Connection, table: str, word: str, most: int) -> int:
+    """Return how many rows have a word, counting no further than `most`."""
+    return int(
+        db.value(
+            f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH :match LIMIT :most)",
+            match=f'"{word}"',
+            most=most,
+        )
+    )
 
 
 def count(db: Connection) -> int:

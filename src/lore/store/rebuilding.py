@@ -16,7 +16,10 @@ def rebuild_keywords(db: Connection) -> int:
         keywords.index_messages(db, ns[start : start + _BATCH])
     for n, text in db.rows("SELECT n, text FROM distillations"):
         keywords.add_distillation(db, n, text)
-    for n, summary, content, kind in db.rows("SELECT n, summary, content, kind FROM fragments"):
+    for n, summary, content, kind in db.rows(
+        "SELECT n, summary, content, kind FROM fragments"
+        " WHERE deleted_at IS NULL AND superseded_by IS NULL"
+    ):
         keywords.add_fragment(db, n, summary, content, kind)
     for (n,) in db.rows("SELECT n FROM sessions"):
         keywords.index_session(db, n)

@@ -25,10 +25,17 @@ class Figure(NamedTuple):
     started_at: int
 
 
-def term_scores(db: Connection, terms: Sequence[str]) -> dict[int, float]:
+def term_scores(
+    db: Connection, terms: Sequence[str], project_n: int | None = None
+) -> dict[int, float]:
     """Return BM25 of sessions for words, counting the messages of each that have them."""
     sizes: dict[int, int] = dict(
-        db.rows("SELECT session_n, max(ordinal) + 1 FROM messages GROUP BY session_n")
+        db.rows(
+            "SELECT m.session_n, max(m.ordinal) + 1 FROM messages m"
+            " JOIN sessions s ON s.n = m.session_n"
+            " WHERE :project_n IS NULL OR s.project_n = :project_n GROUP BY m.session_n",
+            project_n=project_n,
+        )
     )
     if not sizes:
         return {}
@@ -42,7 +49,8 @@ def term_scores(db: Connection, terms: Sequence[str]) -> dict[int, float]:
                 f" WHERE {table} MATCH :match GROUP BY 1",
                 match=f'{{text}} : "{term}"',
             ):
-                counts[session_n] += count
+                if session_n in sizes:
+                    counts[session_n] += count
         rarity = log(1 + (len(sizes) - len(counts) + 0.5) / (len(counts) + 0.5))
         for session_n, count in counts.items():
             length = 1 - _LENGTH_SHARE + _LENGTH_SHARE * sizes.get(session_n, 1) / average

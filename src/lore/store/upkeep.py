@@ -6,14 +6,20 @@ import os
 import shutil
 import uuid
 from contextlib import closing, suppress
+from datetime import datetime
 from pathlib import Path
 
+from lore import clock
 from lore.errors import InvalidInput, NotFound, SchemaTooNew, StoreDamaged
-from lore.store import changes, checks, copying, forgetting, migrations, sqlite
+from lore.store import changes, checks, copying, forgetting, fragments, migrations, sqlite
 from lore.store.db import Connection, Database, open_database
 from lore.store.forgetting import Doomed
 
 _PATIENCE_S = 5.0
+_DAY_US = 86_400_000_000
+
+_RECEIPT_DAYS = 30
+"""A write is repeated within minutes; its receipt is kept for so long."""
 
 
 def backup(database: Database, target: Path) -> Path:
@@ -166,9 +172,24 @@ def epoch(db: Connection) -> str:
     return str(db.value("SELECT value FROM meta WHERE key = 'epoch'"))
 
 
-def drop_old_receipts(db: Connection, *, before_us: int) -> int:
-    """Drop receipts of writes that nobody will repeat any more."""
-    return db.run("DELETE FROM receipts WHERE at < :before", before=before_us)
+def chores_are_due(db: Connection, now: datetime) -> bool:
+    """Tell whether the daily upkeep was last done more than a day ago."""
+    done = db.value("SELECT value FROM meta WHERE key = 'chores_at'")
+    return done is None or clock.to_us(now) - int(done) >= _DAY_US
+
+
+def do_chores(db: Connection, now: datetime) -> None:
+    """Let fragments fade, and drop receipts of writes that nobody will repeat any more."""
+    if not chores_are_due(db, now):
+        return
+    at = clock.to_us(now)
+    fragments.rescore(db, now=now)
+    db.run("DELETE FROM receipts WHERE at < :before", before=at - _RECEIPT_DAYS * _DAY_US)
+    db.run(
+        "INSERT INTO meta (key, value) VALUES ('chores_at', :at)"
+        " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        at=str(at),
+    )
 
 
 def keyword_findings(database: Database) -> list[checks.Finding]:

@@ -12,6 +12,7 @@ import orjson
 
 from lore import clock
 from lore.errors import StoreError
+from lore.store.packing import unpack_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,10 +55,13 @@ def run_group(db: Connection, group: Sequence[Write], now: clock.Clock) -> None:
                 db.rows("ROLLBACK")
 
 
-def fail_group(group: Sequence[Write], error: StoreError) -> None:
+def fail_group(group: Sequence[Write], error: BaseException) -> None:
     """Give all writes of a transaction that failed an error of their own to raise."""
+    kind = type(error) if isinstance(error, StoreError) else StoreError
+    reason = str(error) if isinstance(error, StoreError) else f"The write failed: {error!r}"
+    hint = error.hint if isinstance(error, StoreError) else ""
     for write in group:
-        write.error = write.error or type(error)(str(error), hint=error.hint)
+        write.error = write.error or kind(reason, hint=hint)
 
 
 def _run_one(db: Connection, write: Write, now: clock.Clock) -> None:
@@ -66,7 +70,7 @@ def _run_one(db: Connection, write: Write, now: clock.Clock) -> None:
     if digest:
         seen = db.find("SELECT result FROM receipts WHERE key = :key", key=digest)
         if seen:
-            write.result = orjson.loads(seen[0])
+            write.result = unpack_json(seen[0])
             return
     db.rows("SAVEPOINT one")
     try:
