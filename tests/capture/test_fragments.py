@@ -267,9 +267,10 @@ def test_undo_of_one_fragment_leaves_the_others(database, store, get):
     assert capture.undo(database, one) == ("update", one)
     assert (get(one).content, get(two).content) == ("one", "two changed")
     assert capture.undo(database, one) == ("store", one)
+    assert capture.undo(database, one) == ("delete", one)
+    assert get(one).content == "one"
     with pytest.raises(NotFound):
         capture.undo(database, one)
-    assert capture.undo(database) == ("update", two)
 
 
 def test_several_updates_are_undone_one_by_one_and_stay_in_the_log(database, store, get):

@@ -233,3 +233,22 @@ def test_errors_of_the_domain_reach_the_caller_as_they_are(
     with pytest.raises(type(error)) as caught:
         database.write(fail)
     assert caught.value is error
+
+
+def test_a_write_that_ends_in_no_ordinary_error_still_answers_and_the_next_one_works(
+    database: Database,
+) -> None:
+    def leave(_db: Connection) -> None:
+        raise SystemExit(3)
+
+    with pytest.raises((StoreError, SystemExit)):
+        database.submit(leave).result(timeout=20)
+    assert database.submit(lambda _db: 7).result(timeout=20) == 7
+
+
+def test_a_damaged_receipt_is_told_and_the_next_write_works(database: Database) -> None:
+    database.write(lambda _db: 1, key="k")
+    database.write(lambda db: db.run("UPDATE receipts SET result = '{'"))
+    with pytest.raises(StoreError):
+        database.submit(lambda _db: 2, key="k").result(timeout=20)
+    assert database.submit(lambda _db: 7).result(timeout=20) == 7

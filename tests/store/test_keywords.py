@@ -37,7 +37,7 @@ def test_a_search_stays_within_its_project_or_session(db: Connection) -> None:
     def count(
         query: str = '"okapi"', *, project_n: int | None = None, session_n: int | None = None
     ) -> int:
-        bounds = partial(keywords.search, project_n=project_n, session_n=session_n)
+        bounds = partial(keywords.search, within=keywords.Within(project_n, session_n))
         return len(bounds(db, "message_words", query, limit=9, weights=(1.0, 1.0, 1.0, 1.0)))
 
     assert count() == 2

@@ -22,7 +22,7 @@ from lore.records import (
     Fragment,
     Origin,
 )
-from lore.store import actions, dump, edges, fragments, items, messages, sessions
+from lore.store import actions, dump, edges, fragments, items, messages, sessions, upkeep
 from lore.store.db import Connection, Database
 from lore.text import entities, lines, words
 from lore.text.entities import Mention
@@ -300,9 +300,15 @@ def undo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]
     def work(db: Connection) -> tuple[str, str]:
         n = items.resolve(db, id_, type="fragment").n if id_ else None
         action = actions.find_last(db, fragment_n=n)
+        if action is None and n is not None and fragments.is_deleted(db, n):
+            fragments.set_deleted(db, n, None, now=now)
+            return "delete", fragments.get(db, n).id
         if action is None:
             msg = "There is nothing to undo."
             raise NotFound(msg)
+        if n is None and upkeep.forgotten_since(db, action.at):
+            msg = "The last thing done was to forget, and that cannot be undone."
+            raise InvalidInput(msg, hint="'lore undo ID' undoes what was done to one fragment.")
         _reverse(db, action, now)
         actions.mark_undone(db, action.n)
         return action.verb, fragments.get(db, action.fragment_n).id

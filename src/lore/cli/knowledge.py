@@ -127,7 +127,8 @@ def undo(
     if json:
         print_json({"undone": verb, "id": id_})
     else:
-        print(f"Undone: {verb} of {named}.")
+        hidden = " It is hidden now; 'lore undo' with its id brings it back."
+        print(f"Undone: {verb} of {named}.{hidden if verb == 'store' else ''}")
 
 
 def link(

@@ -18,8 +18,20 @@ if TYPE_CHECKING:
     from lore.memory import Memory
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def _absolute(project: str) -> str:
+    """Return a project given as a relative path as an absolute one; a name stays a name."""
+    if project.startswith((".", "~")) or "/" in project:
+        return str(Path(project).expanduser().absolute().resolve())
+    return project
+
+
 Project = Annotated[
-    str, typer.Option("--project", help="Path or name of a project; default: all of them.")
+    str,
+    typer.Option(
+        "--project", help="Path or name of a project; none means any.", callback=_absolute
+    ),
 ]
 Report = Callable[[int, int | None], None]
 

@@ -17,16 +17,19 @@ from lore.recall.ranking import (
     FEW,
     IN_TIME,
     KNOWLEDGE,
+    LATEST,
     OWN,
     RECENT,
     RECENT_HALVES_DAYS,
     SAME_SESSION,
+    TOGETHER,
     Ranked,
     rank,
 )
 from lore.recall.sources import Sources
-from lore.records import SCOPES, Answer, Fate, Hit, Scope
-from lore.store import items, sessions
+from lore.records import SCOPES, Answer, Fate, Hit, ItemType, Scope
+from lore.relevance import VISIBLE
+from lore.store import fragments, items, sessions
 from lore.store import standing as instructions
 from lore.store.db import Connection
 from lore.text import tokens
@@ -36,6 +39,9 @@ FEWEST = 3
 
 WEAK = 8.0
 """A hit that scores so much less than the best is noise: at e⁻⁸ of its odds."""
+
+UNRELATED = 0.25
+"""Texts whose meaning is no nearer than this, and that share no word, have nothing in common."""
 
 _MOST = 1_000
 
@@ -70,8 +76,7 @@ def recall(sources: Sources, request: Request) -> Answer:
         bounds, session_n = _bounds(db, request)
         ranked = rank(sources, db, question, bounds, request.recipe)
         ranked = _with_policy(ranked, question, session_n, request.now)
-        order = ranked.order()
-        order = order[: len(order) if request.recipe != "learned" else _strong(ranked, order)]
+        order = _worth_showing(ranked)
         chosen = presenting.present(
             db,
             question,
@@ -107,7 +112,7 @@ def _bounds(db: Connection, request: Request) -> tuple[Bounds, int | None]:
     if request.scope == "project" and project_n is None:
         msg = "The scope 'project' needs a project."
         raise InvalidInput(msg)
-    types = ("fragment",) if request.scope == "knowledge" else Bounds().types
+    types: tuple[ItemType, ...] = ("fragment",) if request.scope == "knowledge" else Bounds().types
     within = session_n if request.scope == "session" else None
     return Bounds(project_n, within, types, request.trusted_only), session_n
 
@@ -124,13 +129,39 @@ def _with_policy(
     few = max(0.0, 1.0 - len(rows.ns) / FEW)
     covered = ranked.features.get("covered", np.zeros(len(rows.ns)))
     bonus += few * OWN * (covered + np.maximum(ranked.pool.cosine, 0.0))
-    bonus += EXACT * ranked.features.get("exact", np.zeros(len(rows.ns)))
+    nothing = np.zeros(len(rows.ns))
+    bonus += TOGETHER * ranked.features.get("together", nothing)
+    if question.asks_now:
+        bonus += LATEST * _lateness(covered, rows.created_at)
+    bonus += EXACT * ranked.features.get("exact", nothing)
     age_days = (clock.to_us(now) - rows.created_at) / 8.64e10
     bonus += RECENT * np.exp2(-np.maximum(age_days, 0.0) / RECENT_HALVES_DAYS)
     spelled_out = question.months or question.years
     if question.spans and not (spelled_out and ranked.profile == "people"):
         bonus += IN_TIME * features.within(question.spans, rows.created_at)
     return replace(ranked, scores=ranked.scores + scale * bonus, bonus=scale * bonus)
+
+
+def _lateness(covered: np.ndarray, created_at: np.ndarray) -> np.ndarray:
+    """Return 0 for the oldest to 1 for the newest of those that have most of the words."""
+    late = np.zeros(len(covered))
+    fitting = np.flatnonzero((covered > 0) & (covered >= 0.5 * covered.max(initial=0.0)))
+    order = fitting[np.argsort(created_at[fitting], kind="stable")]
+    late[order] = np.arange(1, len(order) + 1) / max(1, len(order))
+    return late
+
+
+def _worth_showing(ranked: Ranked) -> np.ndarray:
+    """Return the places of the candidates, best first, without noise and the weak tail."""
+    order = ranked.order()
+    near = ranked.features.get("covered_near")
+    if near is None:
+        return order
+    pool = ranked.pool
+    fits = (near > 0) | (pool.cosine >= UNRELATED) | (pool.fragment > 0) | (pool.long > 0)
+    fits |= ranked.features["date"] > 0
+    order = order[fits[order]]
+    return order[: _strong(ranked, order)]
 
 
 def _strong(ranked: Ranked, order: np.ndarray) -> int:
@@ -152,8 +183,7 @@ def _fate(
     item = items.resolve(db, id_)
     places = np.flatnonzero(ranked.pool.ns == item.n)
     if not len(places):
-        verdict = "no candidate: neither its words nor its meaning are near, or it is out of bounds"
-        return Fate(item.id, None, None, None, None, verdict)
+        return Fate(item.id, None, None, None, None, _why_absent(db, item))
     place = int(places[0])
     pool = ranked.pool
     position = np.flatnonzero(order == place)
@@ -167,12 +197,25 @@ def _fate(
     return Fate(
         id=item.id,
         rank=rank_,
-        keyword_rank=_rank_or_none(min(pool.head_rank[place], pool.long_rank[place])),
+        keyword_rank=_rank_or_none(pool.keyword_rank(place)),
         vector_rank=_rank_or_none(pool.cosine_rank[place]),
         score=float(ranked.scores[place]),
         verdict=verdict,
         signals=presenting.signals_of(ranked, place),
     )
+
+
+def _why_absent(db: Connection, item: items.Item) -> str:
+    """Say why an item was not even a candidate."""
+    if item.type == "fragment":
+        fragment = fragments.get(db, item.n)
+        if fragments.is_deleted(db, item.n):
+            return "deleted: 'lore undo' brings it back"
+        if fragment.superseded_by:
+            return f"superseded by {fragment.superseded_by}"
+        if fragment.relevance < VISIBLE:
+            return f"faded: its relevance is {fragment.relevance:.3f}"
+    return "no candidate: neither its words nor its meaning are near, or it is out of bounds"
 
 
 def _rank_or_none(value: float) -> int | None:

@@ -17,11 +17,17 @@ from lore.recall.pool import Pool
 from lore.recall.question import Question, exact
 from lore.text import traits
 
-OWN_CHARS, BESIDE_CHARS = 6_000, 300
+OWN_CHARS, BESIDE_CHARS = 40_000, 300
 """So much of a candidate, and of the messages beside it, is compared with the question."""
 
 CLOSE_CHARS = 320
 """Words of the question within so many characters belong together."""
+
+WHOLE = 0.85
+"""From this share of its words on, a question counts as standing in a text as a whole."""
+
+LONGEST = 6.0
+"""Logarithm of the words from which on a text counts as long, and not as longer still."""
 
 _OCCURRENCES = 6
 """Occurrences of a word that are looked at in one text."""
@@ -108,8 +114,10 @@ def describe(
     rows = pool.rows
     count = len(rows.ns)
     found: dict[str, Floats] = {}
-    keyword = np.maximum(pool.head, pool.fragment)
-    found["keyword"] = fusion.shares(pool.head) + fusion.shares(pool.fragment)
+    keyword = np.maximum.reduce([
+        fusion.shares(column) for column in (pool.head, pool.long, pool.fragment)
+    ])
+    found["keyword"] = keyword
     found["keyword_z"] = fusion.standardised(keyword)
     found["cosine"] = pool.cosine
     found["cosine_z"] = fusion.standardised(pool.cosine)
@@ -160,7 +168,21 @@ def _coverage(
     }
     if "covered_close" in wanted:
         found["covered_close"] = _closest(around.own, own, needles, weights)
+    found["together"] = _together(around.own, own, needles, weights)
     return found
+
+
+def _together(
+    texts: list[str], own: NDArray[np.bool_], needles: list[str], weights: Floats
+) -> Floats:
+    """Return 1 where nearly the whole question stands close together in a text."""
+    together = np.zeros(len(texts))
+    if len(needles) < 2:
+        return together
+    likely = np.flatnonzero(own @ weights >= WHOLE)
+    close = _closest([texts[row] for row in likely], own[likely], needles, weights)
+    together[likely] = close >= WHOLE
+    return together
 
 
 def _closest(
@@ -290,7 +312,7 @@ def _traits(question: Question, pool: Pool, around: Surroundings) -> dict[str, F
         "answers": has(traits.LEAVES_QUESTION, around.before_traits)
         * ~around.same_speaker_before
         * (rows.before > 0),
-        "length": np.log1p(0.75 * rows.tokens),
+        "length": np.minimum(np.log1p(0.75 * rows.tokens), LONGEST),
         "user": user,
         "user_rare": user * np.log(1 / share),
         "reply": (1 - has(traits.FROM_USER)) * after_user,
@@ -305,7 +327,9 @@ def _traits(question: Question, pool: Pool, around: Surroundings) -> dict[str, F
 
 def _session(pool: Pool) -> dict[str, Floats]:
     """How well the rest of a candidate's session fits: its best other, its next three."""
-    sessions, base = pool.rows.sessions, pool.base
+    alone = pool.rows.sessions == 0
+    sessions = np.where(alone, -np.arange(len(alone)) - 1, pool.rows.sessions)
+    base = pool.base
     count = len(sessions)
     order = np.lexsort((-base, sessions))
     grouped, values = sessions[order], np.append(base[order], np.zeros(_BEST_OTHERS + 1))

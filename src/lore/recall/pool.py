@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lore import clock
 from lore.recall import fusion
 from lore.recall.question import Question
 from lore.recall.sources import Numbers, Sources
-from lore.records import NOTE_EDGES, EdgeKind
+from lore.records import NOTE_EDGES, EdgeKind, ItemType
 from lore.store import edges, items, keywords, pooling
 from lore.store.db import Connection
 from lore.store.pooling import Rows
@@ -18,6 +20,9 @@ from lore.store.vector_index import Where
 
 HEAD, LONG, FRAGMENTS, NEAREST = 120, 60, 60, 120
 """Candidates that each arm may bring."""
+
+OF_TIME, LONGEST_SPAN = 40, timedelta(days=62)
+"""A question about a stretch of time brings along what was said then, if it is a short one."""
 
 EXPANDED = 3
 """The best fragments bring along what they are linked to."""
@@ -49,6 +54,7 @@ class Pool:
     cosine: Floats
     head_rank: Floats
     long_rank: Floats
+    fragment_rank: Floats
     cosine_rank: Floats
     base: Floats
     rarity: Floats
@@ -59,6 +65,11 @@ class Pool:
         """Return the numbers of the candidates."""
         return self.rows.ns
 
+    def keyword_rank(self, place: int) -> float:
+        """Return the best rank that a candidate has in a keyword table."""
+        ranks = (self.head_rank, self.long_rank, self.fragment_rank)
+        return min(float(column[place]) for column in ranks)
+
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
@@ -66,14 +77,14 @@ class Bounds:
 
     project_n: int | None = None
     session_n: int | None = None
-    types: tuple[str, ...] = ("message", "distillation", "fragment")
+    types: tuple[ItemType, ...] = ("message", "distillation", "fragment")
     trusted_only: bool = False
 
     def where(self) -> Where:
         """Return the part of the bounds that the vector index can apply."""
         return Where(
             projects=None if self.project_n is None else (0, self.project_n),
-            types=tuple(items.type_number(name) for name in self.types),  # type: ignore[arg-type]
+            types=tuple(items.type_number(name) for name in self.types),
             since_us=None,
             until_us=None,
             ns=None,
@@ -99,15 +110,15 @@ def gather(
     }
     near_ns, near = _nearest(sources, db, query, bounds)
     arms["cosine"] = dict(zip(near_ns.tolist(), near.tolist(), strict=True))
-    linked = _linked(db, list(arms["fragment"])[:EXPANDED])
-    together = np.array(sorted({n for arm in arms.values() for n in arm} | linked), np.int64)
+    beside = _linked(db, list(arms["fragment"])[:EXPANDED]) | _of_time(db, question, bounds)
+    together = np.array(sorted({n for arm in arms.values() for n in arm} | beside), np.int64)
     ranks = {name: {n: i for i, n in enumerate(arm)} for name, arm in arms.items()}
     columns = {name: _column(together, arm) for name, arm in arms.items()}
     rank_columns = {name: _column(together, found, _NOWHERE) for name, found in ranks.items()}
     missing = columns["cosine"] == 0
     columns["cosine"][missing] = sources.cosines(query, together[missing])
     base = _base(columns)
-    chosen = _closer_look(base, rank_columns)
+    chosen = _closer_look(base, rank_columns, np.isin(together, list(beside)))
     rows = pooling.rows_of(
         db,
         together[chosen],
@@ -124,6 +135,7 @@ def gather(
         cosine=columns["cosine"][kept],
         head_rank=rank_columns["head"][kept],
         long_rank=rank_columns["long"][kept],
+        fragment_rank=rank_columns["fragment"][kept],
         cosine_rank=rank_columns["cosine"][kept],
         base=base[kept],
         rarity=rarity,
@@ -179,6 +191,17 @@ def _linked(db: Connection, ns: list[int]) -> set[int]:
     return {n for edge in found for n in (edge.source_n, edge.target_n)}
 
 
+def _of_time(db: Connection, question: Question, bounds: Bounds) -> set[int]:
+    """Return what was said in the stretch of time that a question speaks of."""
+    types = [items.type_number(name) for name in bounds.types]
+    found: set[int] = set()
+    for span in question.spans:
+        if span.end - span.start <= LONGEST_SPAN:
+            start, end = clock.to_us(span.start), clock.to_us(span.end)
+            found.update(pooling.of_time(db, start, end, types, limit=OF_TIME))
+    return found
+
+
 def _nearest(
     sources: Sources, db: Connection, query: NDArray[np.float32], bounds: Bounds
 ) -> tuple[Numbers, NDArray[np.float32]]:
@@ -208,12 +231,14 @@ def _base(columns: dict[str, Floats]) -> Floats:
     return base
 
 
-def _closer_look(base: Floats, ranks: dict[str, Floats]) -> NDArray[np.int64]:
+def _closer_look(
+    base: Floats, ranks: dict[str, Floats], brought: NDArray[np.bool_]
+) -> NDArray[np.int64]:
     """Return the places of candidates worth a closer look, in the order of their numbers."""
     if len(base) <= RANKED:
         return np.arange(len(base))
     order = np.argsort(-base, kind="stable")[:RANKED]
     sure = np.flatnonzero(np.minimum.reduce(list(ranks.values())) < SURE)
-    chosen = np.zeros(len(base), np.bool_)
+    chosen = brought.copy()
     chosen[order] = chosen[sure] = True
     return np.flatnonzero(chosen)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lore.recall.features import within
 from lore.recall.question import Question
 from lore.records import Distillation, Fragment, Hit, Message, Project, Session, Signal
 from lore.store import distillations, edges, fragments, messages, sessions
@@ -132,17 +133,17 @@ class _Shelf:
     sessions: dict[int, Session]
     projects: dict[int, Project]
 
+    def project_name(self, project_id: str | None) -> str:
+        """Return the name of a project."""
+        return next((p.name for p in self.projects.values() if p.id == project_id), "")
+
     def place_of(self, session_n: int) -> tuple[str, str, str]:
         """Return the title, breadcrumb and project of a session."""
         session = self.sessions.get(session_n)
         if session is None:
             return "", "", ""
-        project = next((p for p in self.projects.values() if p.id == session.project_id), None)
-        trail = " › ".join(
-            part
-            for part in (project.name if project else "", session.agent, session.branch)
-            if part
-        )
+        names = (self.project_name(session.project_id), session.agent, session.branch)
+        trail = " › ".join(name for name in names if name)
         title = session.title or f"session of {session.started_at:%Y-%m-%d}"
         return title, trail, session.project_id or ""
 
@@ -171,10 +172,11 @@ def _hit(
             project_id=project_id, origin="assistant",
         )  # fmt: skip
     above = fragments.by_number(shelf.db, edges.ancestors(shelf.db, n))
+    crumbs = [shelf.project_name(record.project_id), *(f.summary for f in above.values())]
     text = tokens.clip_around(record.content, EXCERPT_TOKENS, terms)
     return Hit(
         record.id, "fragment", text, record.summary, 0.0, "", record.created_at,
-        tokens.count(text), " › ".join(parent.summary for parent in above.values()),
+        tokens.count(text), " › ".join(crumb for crumb in crumbs if crumb),
         kind=record.kind, depth=record.depth, session_id=record.session_id or "",
         project_id=record.project_id or "", origin=record.origin,
     )  # fmt: skip
@@ -184,18 +186,15 @@ def _why(question: Question, ranked: Ranked, place: int) -> str:
     """Say in a few words what speaks for a hit."""
     pool = ranked.pool
     reasons = []
-    keyword_rank = min(pool.head_rank[place], pool.long_rank[place])
-    if pool.fragment[place] > 0:
-        reasons.append("keywords in a fragment")
-    elif keyword_rank < 1e8:
+    keyword_rank = pool.keyword_rank(place)
+    if keyword_rank < 1e8:
         reasons.append(f"keywords #{int(keyword_rank) + 1}")
     if pool.cosine_rank[place] < 1e8:
         reasons.append(f"meaning #{int(pool.cosine_rank[place]) + 1} ({pool.cosine[place]:.2f})")
     covered = ranked.features.get("covered")
     if covered is not None and covered[place] > 0:
         reasons.append(f"{covered[place]:.0%} of the question's words")
-    date = ranked.features.get("date")
-    if date is not None and date[place] > 0 and (question.spans or question.months):
+    if within(question.spans, pool.rows.created_at[place : place + 1])[0]:
         reasons.append("the time asked for")
     speaker = ranked.features.get("speaker")
     if speaker is not None and speaker[place] > 0:

@@ -66,6 +66,7 @@ _LATE = _sign(
     r"final|finally|last|latest|current|currently|now|most recent|recently|eventually|in the end"
     r"|after|ended up|replaced|so far|updated"
 )
+_NOW = _sign(r"now|nowadays|current|currently|latest|at the moment|at present|these days|still")
 _DAY = re.compile(
     rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?=\s(?:of )?(?:{_ALL_MONTHS})\b)"
     rf"|(?:{_ALL_MONTHS})\s(\d{{1,2}})\b",
@@ -101,6 +102,7 @@ class Question:
     asks_list: bool
     asks_early: bool
     asks_late: bool
+    asks_now: bool
 
     def match(self, terms: tuple[str, ...] | None = None) -> str:
         """Return the keyword query: any of the words or phrases, quoted."""
@@ -138,6 +140,7 @@ def parse(text: str, now: datetime) -> Question:
         asks_list=bool(_LIST.search(cleaned)),
         asks_early=bool(_EARLY.search(core)),
         asks_late=bool(_LATE.search(core)),
+        asks_now=bool(_NOW.search(cleaned)),
     )
 
 

@@ -36,7 +36,13 @@ EXACT = 3.0
 RECENT, RECENT_HALVES_DAYS = 0.6, 30.0
 """Of two texts that fit alike, the newer one is more likely to hold still."""
 
-IN_TIME = 2.5
+TOGETHER = 2.5
+"""A text that has nearly the whole question in one place is what was asked for, however long."""
+
+LATEST = 2.5
+"""Asked for what holds now, of the texts that fit the newest counts most."""
+
+IN_TIME = 4.0
 """Asked for 'last week', what was said last week ranks before the rest. (Where people talk, a
 date that is spelled out is a feature of the model: they mention dates of other things too.)"""
 

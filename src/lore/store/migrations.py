@@ -120,6 +120,7 @@ CREATE TABLE items (
     embedder_n INTEGER);
 CREATE INDEX items_session ON items (session_n);
 CREATE INDEX items_project ON items (project_n, created_at);
+CREATE INDEX items_time ON items (created_at);
 CREATE INDEX items_to_embed ON items (n) WHERE embedder_n IS NULL;
 
 CREATE TABLE messages (

@@ -128,6 +128,21 @@ def texts_of(db: Connection, ns: Numbers, most_chars: int) -> dict[int, str]:
     }
 
 
+def of_time(
+    db: Connection, start_us: int, end_us: int, types: list[int], *, limit: int
+) -> list[int]:
+    """Return the newest items of some types within a stretch of time."""
+    rows = db.rows(
+        "SELECT n FROM items WHERE created_at >= :start AND created_at < :end"
+        f" AND {among('type', 'types')} ORDER BY created_at DESC LIMIT :limit",
+        start=start_us,
+        end=end_us,
+        types=numbers(types),
+        limit=limit,
+    )
+    return [row[0] for row in rows]
+
+
 def of_session(db: Connection, session_n: int) -> Numbers:
     """Return the numbers of all items of a session."""
     rows = db.rows("SELECT n FROM items WHERE session_n = :n ORDER BY n", n=session_n)

@@ -26,10 +26,10 @@ _SESSION_FROM = (
 def ensure_project(
     db: Connection, path: str, *, now: datetime, remote: str = "", name: str = ""
 ) -> int:
-    """Return the number of the project at a path, made if it is new."""
-    found = db.value("SELECT n FROM projects WHERE path = :path", path=path)
-    if found:
-        return int(found)
+    """Return the number of the project with this path, name or id, made if it is new."""
+    found = find_project(db, path)
+    if found is not None:
+        return found
     return int(
         db.value(
             "INSERT INTO projects (id, path, remote, name, created_at)"
@@ -44,12 +44,11 @@ def ensure_project(
 
 
 def find_project(db: Connection, path_name_or_id: str) -> int | None:
-    """Return the number of the project with this path, name or id."""
-    rows = db.rows(
-        "SELECT n FROM projects WHERE path = :w OR id = :w"
-        " UNION SELECT n FROM projects WHERE name = :w LIMIT 3",
-        w=path_name_or_id,
-    )
+    """Return the number of the project with this path or id, or else with this name."""
+    exact = db.value("SELECT n FROM projects WHERE path = :w OR id = :w", w=path_name_or_id)
+    if exact:
+        return int(exact)
+    rows = db.rows("SELECT n FROM projects WHERE name = :w LIMIT 2", w=path_name_or_id)
     if len(rows) > 1:
         msg = f"Several projects are called '{path_name_or_id}'."
         raise InvalidInput(msg, hint="Give the path instead.")

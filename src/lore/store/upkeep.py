@@ -167,6 +167,12 @@ def _forget_in_copy(copy: Path, gone: dict[str, str], text: str) -> None:
         database.erase_traces()
 
 
+def forgotten_since(db: Connection, moment: datetime) -> bool:
+    """Tell whether something was forgotten after a moment."""
+    newest = db.value("SELECT max(at) FROM tombstones")
+    return newest is not None and int(newest) > clock.to_us(moment)
+
+
 def epoch(db: Connection) -> str:
     """Return the id of this incarnation of the database; a restore begins a new one."""
     return str(db.value("SELECT value FROM meta WHERE key = 'epoch'"))

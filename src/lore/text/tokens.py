@@ -34,21 +34,26 @@ def clip(text: str, most: int) -> str:
 
 
 def clip_around(text: str, most: int, words: list[str]) -> str:
-    """Return about `most` tokens of the text, where the words stand closest together."""
+    """Return about `most` tokens of the text, where its rarest of the words stand together."""
     if count(text) <= most:
         return text
     width = max(1, int(len(text) * most / count(text)))
     levelled = _levelled(text)
-    places = sorted(place for word in words if len(word) > 1 for place in _places(levelled, word))
+    places: list[tuple[int, float]] = []
+    for word in words:
+        found = _places(levelled, word) if len(word) > 1 else []
+        places += [(place, 1 / len(found)) for place in found]
     if not places:
         return clip(text, most)
-    best, best_count = places[0], 0
-    end = 0
-    for start, place in enumerate(places):
-        while end < len(places) and places[end] < place + width * 3 // 4:
+    places.sort()
+    best, most_told, told, end = places[0][0], 0.0, 0.0, 0
+    for place, weight in places:
+        while end < len(places) and places[end][0] < place + width * 3 // 4:
+            told += places[end][1]
             end += 1
-        if end - start > best_count:
-            best, best_count = place, end - start
+        if told > most_told + 1e-9:
+            best, most_told = place, told
+        told -= weight
     begin = max(0, min(best - width // 8, len(text) - width))
     cut = text[begin : begin + width].strip()
     return ("…" if begin else "") + cut + ("…" if begin + width < len(text) else "")
@@ -62,7 +67,7 @@ def _levelled(text: str) -> str:
     return text.translate({ord(k): level for k, level in levels.items() if len(level) == 1})
 
 
-def _places(text: str, word: str, most: int = 50) -> list[int]:
+def _places(text: str, word: str, most: int = 2_000) -> list[int]:
     found: list[int] = []
     place = text.find(word)
     while place >= 0 and len(found) < most:
