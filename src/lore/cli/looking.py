@@ -36,7 +36,7 @@ _Direction = Literal["children", "parent", "associations"]
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    for command in (read, explore, roots, traverse, log, diff, why):
+    for command in (read, session, explore, roots, traverse, log, diff, why):
         app.command()(command)
 
 
@@ -98,6 +98,25 @@ def _print_around(memory: Memory, reading: Reading) -> None:
             rows.append((f"{arrow} {edge.kind}", other, found[other] + note))
     short = memory.short_ids([id_ for _, id_, _ in rows])
     print_columns((name, short[id_], one_line(title)) for name, id_, title in rows)
+
+
+def session(
+    context: typer.Context,
+    id: Annotated[str, typer.Argument(help="Id of a session, or the agent's own name for it.")],
+    json: Json = False,
+) -> None:
+    """Read a conversation from beginning to end."""
+    from lore.text.parts import readable
+
+    with open_memory(context) as memory:
+        messages = memory.messages(id)
+        if json:
+            print_json(messages)
+            return
+        for message in messages:
+            who = message.speaker or message.role
+            print(bold(f"{message.created_at:%Y-%m-%d %H:%M}  {clean(who)}"))
+            print(indented(readable(message.parts)))
 
 
 def explore(
