@@ -24,6 +24,8 @@ from lore.errors import InvalidInput, NotFound, StoreFull, StoreReadOnly, Unknow
 PROJECT_FILE = ".lore.json"
 USER_FILE = "config.toml"
 
+_LARGEST_FILE = 1_000_000
+
 Value = str | int | float | bool
 
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
@@ -435,6 +437,8 @@ def _refuse_unknown(flat: Mapping[str, Any], where: str) -> None:
 
 
 def _read(path: Path) -> str | None:
+    if not _is_plain(path):
+        return ""
     try:
         return path.read_text("utf-8")
     except (FileNotFoundError, NotADirectoryError):
@@ -445,6 +449,14 @@ def _read(path: Path) -> str | None:
     except UnicodeDecodeError as error:
         msg = f"{path} is not UTF-8 text."
         raise InvalidInput(msg) from error
+
+
+def _is_plain(path: Path) -> bool:
+    """Tell whether there is an ordinary file of an ordinary size; a pipe would never end."""
+    try:
+        return path.is_file() and path.stat().st_size <= _LARGEST_FILE
+    except OSError:
+        return False
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:

@@ -185,14 +185,16 @@ def test_a_backup_that_cannot_be_cleaned_is_removed(tmp_path: Path, database: Da
     backups = tmp_path / "backups"
     backups.mkdir()
     n = database.write(lambda db: add_fragment(db, 1, "a secret"))
-    (backups / "broken.db").write_bytes(b"a secret " * 999)
+    (backups / "lore-broken.db").write_bytes(b"a secret " * 999)
     good = upkeep.backup(database, backups / "good.db")
-    newer = upkeep.backup(database, backups / "newer.db")
+    newer = upkeep.backup(database, backups / "before-newer.db")
     raw = apsw.Connection(str(newer))
     raw.execute("INSERT INTO migrations VALUES ('m999_future', 0)")
     raw.close()
+    foreign = backups / "notes.db"
+    foreign.write_bytes(b"of another program")
     upkeep.forget(database, Doomed((n,)), "", backups)
-    assert sorted(backups.iterdir()) == [good]
+    assert sorted(backups.iterdir()) == [good, foreign]
     assert contents(good) == []
 
 

@@ -32,6 +32,7 @@ Line = dict[str, Any]
 def export(database: Database, target: Path | BinaryIO) -> int:
     """Write everything to a file or stream and return how many records that were."""
     if isinstance(target, Path):
+        _refuse_own_file(database, target)
         part = target.with_name(f"{target.name}.part-{os.getpid()}")
         try:
             with part.open("wb") as stream:
@@ -47,6 +48,16 @@ def export(database: Database, target: Path | BinaryIO) -> int:
             part.unlink(missing_ok=True)
         return count
     return _write(database, target)
+
+
+def _refuse_own_file(database: Database, target: Path) -> None:
+    """Refuse to write over the database, its log, its index or a backup."""
+    own = database.path.resolve()
+    path = target.resolve()
+    in_home = path.parent == own.parent and path.name.startswith((f"{own.name}-", own.name))
+    if in_home or path.suffix in (".db", ".index", ".lock"):
+        msg = f"{target} is, or looks like, a file of the memory itself."
+        raise InvalidInput(msg, hint="Name another file, such as export.jsonl.")
 
 
 def _write(database: Database, stream: BinaryIO) -> int:
@@ -119,7 +130,11 @@ def _add_batch(db: Connection, batch: list[Line], now: datetime) -> int:
     for line in batch:
         shapes.check(line["record"], line)
         fresh = not changes.buried(db, [str(line.get("id", ""))])
-        added += bool(fresh and _ADDERS[line["record"]](db, line, now))
+        try:
+            added += bool(fresh and _ADDERS[line["record"]](db, line, now))
+        except (ArithmeticError, TypeError, ValueError) as error:
+            msg = f"A record of kind '{line['record']}' cannot be kept: {error}."
+            raise InvalidInput(msg) from error
     return added
 
 

@@ -73,6 +73,8 @@ def _store(
         sessions.ensure_project(db, conversation.project, now=now) if conversation.project else None
     )
     parent_n = sessions.get_number(db, conversation.parent) if conversation.parent else None
+    if project_n is None and parent_n is not None:
+        project_n = sessions.project_number(db, parent_n)
     session_n = sessions.ensure_session(
         db,
         conversation.session,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lore.errors import InvalidInput
-from lore.records import EDGE_KINDS, FRAGMENT_KINDS, ORIGINS, PART_KINDS, ROLES
+from lore.records import EDGE_KINDS, FRAGMENT_KINDS, ORIGINS, PART_KINDS, ROLES, TRUST
 
 _LATEST_US = 253_402_300_799_999_999
 _EARLIEST_US = -62_135_596_800_000_000
@@ -25,6 +25,14 @@ def _name(value: Any) -> bool:
 
 def _whole(value: Any) -> bool:
     return isinstance(value, int) and abs(value) <= _LARGEST
+
+
+def _count(value: Any) -> bool:
+    return _whole_number(value) and 0 <= value <= _LARGEST
+
+
+def _trust(value: Any) -> bool:
+    return _whole_number(value) and value in TRUST.values()
 
 
 def _moment(value: Any) -> bool:
@@ -89,7 +97,7 @@ SHAPES: dict[str, dict[str, Test]] = {
         "state": _one_of("open", "idle", "closed"),
     },
     "message": {
-        "id": _name, "session_id": _name, "ordinal": _whole, "key": _name,
+        "id": _name, "session_id": _name, "ordinal": _count, "key": _name,
         "role": _one_of(*ROLES), "speaker": _text, "parts": _parts, "origin": _one_of(*ORIGINS),
         "model": _text, "usage": _usage, "created_at": _moment,
     },
@@ -99,18 +107,18 @@ SHAPES: dict[str, dict[str, Test]] = {
         "archived": _whole, "created_at": _moment,
     },
     "fragment": {
-        "id": _name, "content": _name, "summary": _text, "depth": _whole,
+        "id": _name, "content": _name, "summary": _text, "depth": _count,
         "kind": _one_of(*FRAGMENT_KINDS), "payload": _table, "importance": _share,
-        "confidence": _share, "origin": _one_of(*ORIGINS), "trust": _whole,
+        "confidence": _share, "origin": _one_of(*ORIGINS), "trust": _trust,
         "source_messages": _texts, "metadata": _table, "project_id": _maybe(_name),
-        "session_id": _maybe(_name), "created_at": _moment, "access_count": _whole,
+        "session_id": _maybe(_name), "created_at": _moment, "access_count": _count,
         "last_accessed": _maybe(_moment), "last_reinforced": _moment, "relevance": _share,
         "superseded_by": _maybe(_name), "valid_from": _maybe(_moment),
-        "valid_to": _maybe(_moment), "updated_at": _moment, "version": _whole,
+        "valid_to": _maybe(_moment), "updated_at": _moment, "version": _count,
         "deleted_at": _maybe(_moment),
     },
     "version": {
-        "fragment_id": _name, "version": _whole, "content": _text, "summary": _text,
+        "fragment_id": _name, "version": _count, "content": _text, "summary": _text,
         "changed_at": _moment, "reason": _text,
     },
     "edge": {
@@ -127,7 +135,7 @@ SHAPES: dict[str, dict[str, Test]] = {
         "key": _name, "at": _moment, "session_id": _maybe(_name), "project_id": _maybe(_name),
         "purpose": _text, "model": _text, "usage": _text, "usd": _amount,
     },
-    "tombstone": {"id": _name, "at": _moment},
+    "tombstone": {"id": _name, "at": _moment, "source": _text},
 }  # fmt: skip
 """For each kind of record, a test for each of its fields."""
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lore.errors import InvalidInput
+
 if TYPE_CHECKING:
     from lore.memory import Memory
 
@@ -143,6 +145,9 @@ def plain(value: Any) -> Any:
 def read_text(argument: str) -> str:
     """Return a text given as argument, or from standard input where it is '-'."""
     if argument == "-":
+        if sys.stdin is None:
+            msg = "There is no standard input to read."
+            raise InvalidInput(msg)
         return sys.stdin.buffer.read().decode("utf-8", "replace")
     return argument
 

@@ -36,7 +36,7 @@ EXACT = 3.0
 RECENT, RECENT_HALVES_DAYS = 0.6, 30.0
 """Of two texts that fit alike, the newer one is more likely to hold still."""
 
-TOGETHER = 2.5
+TOGETHER = 6.0
 """A text that has nearly the whole question in one place is what was asked for, however long."""
 
 LATEST = 2.5

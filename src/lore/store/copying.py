@@ -70,21 +70,51 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def overwrite(source: Path, target: Path) -> None:
-    """Make a database a copy of another in one transaction, under those who have it open."""
+def exchange(fresh: Path, target: Path, kept: Path) -> None:
+    """Copy a database to `kept` and make it a copy of `fresh`, under those who have it open.
+
+    Writes go on while the former content is copied; if one came in between, the copy is made
+    again, so that what was acknowledged is in one of the two.
+    """
     try:
         with (
-            closing(apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)) as origin,
+            closing(apsw.Connection(str(fresh), flags=apsw.SQLITE_OPEN_READONLY)) as origin,
             closing(apsw.Connection(str(target))) as goal,
+            closing(apsw.Connection(str(target))) as watch,
         ):
-            goal.set_busy_timeout(_PATIENCE_MS)
+            for connection in (goal, watch):
+                connection.set_busy_timeout(_PATIENCE_MS)
             for pragma in ("synchronous = FULL", "secure_delete = ON"):
                 goal.execute(f"PRAGMA {pragma}").fetchall()
-            with goal.backup("main", origin, "main") as backup:
-                backup.step(-1)
+            while not _exchanged(origin, goal, watch, target, kept):
+                pass
             goal.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     except apsw.Error as error:
         raise translated(error, target) from error
+
+
+def _exchanged(
+    origin: apsw.Connection,
+    goal: apsw.Connection,
+    watch: apsw.Connection,
+    target: Path,
+    kept: Path,
+) -> bool:
+    """Try once; False if something was written after the former content was copied."""
+    before = _version(watch)
+    copy_database(Connection(watch, target, read_only=False), kept)
+    with goal.backup("main", origin, "main") as backup:
+        backup.step(1)
+        if _version(watch) != before:
+            return False
+        backup.step(-1)
+    return True
+
+
+def _version(connection: apsw.Connection) -> int:
+    """Return a number that changes with every commit of another connection."""
+    connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    return int(str(connection.execute("PRAGMA data_version").fetchall()[0][0]))
 
 
 def unfinished(folder: Path) -> Iterator[Path]:

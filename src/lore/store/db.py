@@ -59,6 +59,7 @@ class Database:
         self._queue: queue.SimpleQueue[Write | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
         self._closed = False
+        self._process = os.getpid()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -95,6 +96,9 @@ class Database:
         _drop(connection)
 
     def _require_open(self) -> None:
+        if self._process != os.getpid():
+            msg = "This memory was opened before the process was forked."
+            raise StoreError(msg, hint="Open a memory of its own in each process.")
         if self._closed:
             msg = "The memory is closed."
             raise StoreError(msg)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from lore.store import changes, items, keywords, mentions, sessions
+from lore.store import changes, fragments, items, keywords, mentions, sessions
 from lore.store.packing import unpack_json
 from lore.store.sqlite import Connection, among, numbers
 
 _BATCH = 500
+
+_HIDDEN = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+"""Characters that nobody sees: a word with one of them inside is still that word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,8 @@ class Doomed:
 def collect(db: Connection, id_: str, session: str, project: str, text: str) -> Doomed:
     """Collect what one of four ways of naming it means."""
     if id_:
+        if changes.buried(db, [id_.strip().lower()]):
+            return Doomed()
         return Doomed((items.resolve(db, id_).n,))
     if session:
         return of_session(db, sessions.get_number(db, session))
@@ -67,9 +75,17 @@ def complete(db: Connection, doomed: Doomed) -> Doomed:
 
 
 def of_text(db: Connection, text: str) -> Doomed:
-    """Collect every item that contains a text, in any spelling of upper and lower case."""
-    needle = text.casefold()
-    return Doomed(tuple(n for n, content in _contents(db) if needle in content.casefold()))
+    """Collect every item that says a text, whatever its case, accents' form and line breaks."""
+    needle = levelled(text)
+    if not needle:
+        return Doomed()
+    return Doomed(tuple(n for n, content in _contents(db) if needle in levelled(content)))
+
+
+def levelled(text: str) -> str:
+    """Return a text in the form in which it is compared: composed, one space, no case."""
+    shown = _HIDDEN.sub("", unicodedata.normalize("NFC", text))
+    return " ".join(shown.casefold().split())
 
 
 def _contents(db: Connection) -> Iterator[tuple[int, str]]:
@@ -77,12 +93,8 @@ def _contents(db: Connection) -> Iterator[tuple[int, str]]:
     last = 0
     while True:
         rows = db.rows(
-            "SELECT i.n, m.parts, m.speaker, m.key, m.model, d.text, f.content, f.summary,"
-            " f.payload, f.metadata, (SELECT group_concat(v.content || char(10) || v.summary"
-            " || char(10) || v.reason, char(10)) FROM fragment_versions v"
-            " WHERE v.fragment_n = i.n), (SELECT group_concat(a.before, char(10))"
-            " FROM actions a WHERE a.fragment_n = i.n) FROM items i"
-            " LEFT JOIN messages m ON m.n = i.n"
+            "SELECT i.n, m.parts, f.payload, f.metadata, m.speaker, m.model, d.text, f.content,"
+            " f.summary FROM items i LEFT JOIN messages m ON m.n = i.n"
             " LEFT JOIN distillations d ON d.n = i.n LEFT JOIN fragments f ON f.n = i.n"
             " WHERE i.n > :last ORDER BY i.n LIMIT :batch",
             last=last,
@@ -90,10 +102,44 @@ def _contents(db: Connection) -> Iterator[tuple[int, str]]:
         )
         if not rows:
             return
-        for n, parts, *texts in rows:
-            said = [str(value) for p in unpack_json(parts or "[]") for value in p.values()]
-            yield n, "\n".join([*said, *(text for text in texts if text)])
+        for n, parts, payload, metadata, *texts in rows:
+            said = [text for part in unpack_json(parts or "[]") for text in _spoken(part)]
+            kept = [*_texts(unpack_json(payload or "{}")), *_texts(unpack_json(metadata or "{}"))]
+            former = _former(db, n) if parts is None else []
+            yield n, "\n".join([*said, *kept, *former, *(text for text in texts if text)])
         last = rows[-1][0]
+
+
+def _spoken(part: dict[str, Any]) -> Iterator[str]:
+    yield from (str(part[name]) for name in ("text", "name", "call_id") if name in part)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts in a JSON value, names and values alike."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield str(name)
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _former(db: Connection, n: int) -> list[str]:
+    """Return what a fragment said before, in its versions and in what can be undone."""
+    versions = db.rows(
+        "SELECT content, summary, reason FROM fragment_versions WHERE fragment_n = :n", n=n
+    )
+    before = db.rows("SELECT before FROM actions WHERE fragment_n = :n AND before <> '{}'", n=n)
+    undoable = [
+        text
+        for (packed,) in before
+        for value in unpack_json(packed).values()
+        for text in _texts(value)
+    ]
+    return [*(text for row in versions for text in row), *undoable]
 
 
 def with_derived(db: Connection, doomed: Doomed) -> Doomed:
@@ -131,12 +177,14 @@ def forget(db: Connection, doomed: Doomed, *, text: str = "", now: datetime) -> 
     sources = _sources(db, doomed.item_ns)
     _clean_logs(db, set(gone.values()))
     if text:
-        _clean_text(db, text.casefold())
+        _clean_text(db, levelled(text))
     if gone:
         _delete_items(db, doomed.item_ns)
     ids = [*gone.values(), *_delete_places(db, doomed)]
     _drop_silent_speakers(db)
     keywords.optimize(db)
+    for id_ in ids:
+        db.run("DELETE FROM receipts WHERE result = :result", result=f'"{id_}"')
     changes.bury(db, ids, now, sources=sources)
     return ids
 
@@ -156,11 +204,13 @@ def _delete_items(db: Connection, ns: Sequence[int]) -> None:
     keywords.remove(db, ns, type="fragment")
     beside = _neighbours(db, ns)
     mentions.remove(db, ns)
-    db.run(
+    revived = db.rows(
         "UPDATE fragments SET superseded_by = NULL, valid_to = NULL WHERE superseded_by IN"
-        f" (SELECT id FROM items WHERE {among('n', 'ns')})",
+        f" (SELECT id FROM items WHERE {among('n', 'ns')}) RETURNING n",
         ns=numbers(ns),
     )
+    for (n,) in revived:
+        fragments.reindex(db, n)
     _lift_orphans(db, ns)
     db.run(f"DELETE FROM changes WHERE {among('item_n', 'ns')}", ns=numbers(ns))
     db.run(f"DELETE FROM items WHERE {among('n', 'ns')}", ns=numbers(ns))
@@ -222,13 +272,13 @@ def _clean_text(db: Connection, needle: str) -> None:
     """Drop a text wherever it stands beside the items themselves."""
     for table, key, columns in _BESIDE:
         for n, *texts in db.rows(f"SELECT {key}, {columns} FROM {table}"):
-            if any(needle in text.casefold() for text in texts):
+            if any(needle in levelled(text) for text in texts):
                 db.run(f"DELETE FROM {table} WHERE {key} = :n", n=n)
     for n, note in db.rows("SELECT rowid, note FROM edges WHERE note <> ''"):
-        if needle in note.casefold():
+        if needle in levelled(note):
             db.run("UPDATE edges SET note = '' WHERE rowid = :n", n=n)
     for n, title, files in db.rows("SELECT n, title, files FROM sessions"):
-        if needle in f"{title}\n{files}".casefold():
+        if needle in levelled(f"{title}\n{files}"):
             _clean_session(db, n, title, files, needle)
 
 
@@ -246,8 +296,8 @@ def _clean_session(db: Connection, n: int, title: str, files: str, needle: str) 
     """Take a text out of a session's title and files; its messages are indexed by the title."""
     db.run(
         "UPDATE sessions SET title = :title, files = :files WHERE n = :n",
-        title="" if needle in title.casefold() else title,
-        files="\n".join(name for name in files.split("\n") if needle not in name.casefold()),
+        title="" if needle in levelled(title) else title,
+        files="\n".join(name for name in files.split("\n") if needle not in levelled(name)),
         n=n,
     )
     keywords.index_session(db, n)

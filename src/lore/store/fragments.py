@@ -283,7 +283,18 @@ def set_deleted(db: Connection, n: int, deleted_at: datetime | None, *, now: dat
         n=n,
     )
     reindex(db, n)
+    _let_stand_again(db, n, replaced=deleted_at is None, now=now)
     changes.log(db, "delete" if deleted_at else "change", [n], now)
+
+
+def _let_stand_again(db: Connection, n: int, *, replaced: bool, now: datetime) -> None:
+    """Let what a fragment superseded stand while it is deleted, and step back after that."""
+    newer = items.ids_of(db, [n])[n]
+    older = db.rows("SELECT target_n FROM edges WHERE source_n = :n AND kind = 'supersedes'", n=n)
+    for (older_n,) in older:
+        holder = db.value("SELECT superseded_by FROM fragments WHERE n = :n", n=older_n)
+        if holder in (None, newer):
+            set_superseded(db, older_n, newer if replaced else None, now=now)
 
 
 def set_superseded(db: Connection, n: int, newer_id: str | None, *, now: datetime) -> None:

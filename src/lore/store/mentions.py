@@ -71,7 +71,9 @@ def _link_older(db: Connection, item_n: int, title: str) -> None:
         most=_MOST_LINKED,
     )
     for (older_n,) in rows:
-        add(db, older_n, [Mention(title)])
+        content = db.value("SELECT content FROM fragments WHERE n = :n", n=older_n)
+        if f" {title} " in f" {entities.normalise(content or '')} ":
+            add(db, older_n, [Mention(title)])
 
 
 def remove(db: Connection, item_ns: Sequence[int]) -> None:

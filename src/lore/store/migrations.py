@@ -213,6 +213,7 @@ CREATE TABLE standing (
     created_at INTEGER NOT NULL);
 CREATE INDEX standing_project ON standing (project_n, created_at);
 CREATE INDEX standing_item ON standing (item_n);
+CREATE INDEX standing_digest ON standing (digest, created_at);
 
 CREATE TABLE embedders (
     n INTEGER PRIMARY KEY,

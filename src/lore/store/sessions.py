@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -27,6 +28,7 @@ def ensure_project(
     db: Connection, path: str, *, now: datetime, remote: str = "", name: str = ""
 ) -> int:
     """Return the number of the project with this path, name or id, made if it is new."""
+    path = _spelled(path)
     found = find_project(db, path)
     if found is not None:
         return found
@@ -43,8 +45,14 @@ def ensure_project(
     )
 
 
+def _spelled(path: str) -> str:
+    """Return an absolute path in its one spelling; a name or id as it is."""
+    return posixpath.normpath(path) if path.startswith("/") else path
+
+
 def find_project(db: Connection, path_name_or_id: str) -> int | None:
     """Return the number of the project with this path or id, or else with this name."""
+    path_name_or_id = _spelled(path_name_or_id)
     exact = db.value("SELECT n FROM projects WHERE path = :w OR id = :w", w=path_name_or_id)
     if exact:
         return int(exact)

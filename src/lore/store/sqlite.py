@@ -46,6 +46,9 @@ TOKENIZER = "porter unicode61 remove_diacritics 2"
 _CACHE_KIB = 16_384
 _MMAP_BYTES = 0
 _PATIENT_RETRY_S = 0.02
+
+_CHECKPOINT_S = 15.0
+"""So long a forgetting waits for readers and other checkpoints to be done."""
 _STEP_S = 0.001
 _CHECK_S = 10.0
 
@@ -444,7 +447,12 @@ def stem(word: str) -> str:
 
 def empty_log(connection: Connection) -> None:
     """Fold the log into the database file and cut it to nothing."""
-    busy, *_ = connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0]
+    deadline = time.monotonic() + _CHECKPOINT_S
+    busy = 1
+    while busy and time.monotonic() < deadline:
+        busy, *_ = connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0]
+        if busy:
+            time.sleep(_PATIENT_RETRY_S)
     if busy:
         msg = "The log could not be emptied: another process kept reading."
         raise StoreBusy(msg, hint="Try again; what is deleted can still be in the log.")

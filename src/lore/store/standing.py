@@ -18,13 +18,8 @@ class Standing(NamedTuple):
 
 
 def add(db: Connection, item_n: int, project_n: int | None, text: str, created_at: int) -> None:
-    """Keep an instruction; said again, the newest saying stands."""
+    """Keep an instruction; of several sayings of it, the newest is shown."""
     digest = hashlib.sha256(" ".join(words.split(text)).encode()).hexdigest()[:16]
-    db.run(
-        "DELETE FROM standing WHERE digest = :digest AND project_n IS :project_n",
-        digest=digest,
-        project_n=project_n,
-    )
     db.run(
         "INSERT INTO standing (item_n, project_n, text, digest, created_at)"
         " VALUES (:item_n, :project_n, :text, :digest, :created_at)",
@@ -39,9 +34,11 @@ def add(db: Connection, item_n: int, project_n: int | None, text: str, created_a
 def newest(db: Connection, project_n: int | None, *, limit: int = 200) -> list[Standing]:
     """Return the instructions that hold in a project, newest first."""
     rows = db.rows(
-        "SELECT item_n, text, created_at FROM standing"
-        " WHERE :project_n IS NULL OR project_n IS NULL OR project_n = :project_n"
-        " ORDER BY created_at DESC, n DESC LIMIT :limit",
+        "SELECT s.item_n, s.text, s.created_at FROM standing s WHERE (:project_n IS NULL"
+        " OR s.project_n IS NULL OR s.project_n = :project_n) AND NOT EXISTS (SELECT 1"
+        " FROM standing o WHERE o.digest = s.digest AND (o.created_at, o.n) > (s.created_at, s.n)"
+        " AND (:project_n IS NULL OR o.project_n IS NULL OR o.project_n = :project_n))"
+        " ORDER BY s.created_at DESC, s.n DESC LIMIT :limit",
         project_n=project_n,
         limit=limit,
     )

@@ -7,6 +7,7 @@ import shutil
 import uuid
 from contextlib import closing, suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from lore import clock
@@ -17,6 +18,9 @@ from lore.store.forgetting import Doomed
 
 _PATIENCE_S = 5.0
 _DAY_US = 86_400_000_000
+
+_OWN_BACKUPS = ("lore-", "before-")
+"""How the files begin that Lore itself puts into the folder of backups."""
 
 _RECEIPT_DAYS = 30
 """A write is repeated within minutes; its receipt is kept for so long."""
@@ -46,6 +50,7 @@ def restore(path: Path, source: Path, backups: Path) -> Path | None:
         msg = f"There is no file {source}."
         raise NotFound(msg)
     _refuse_unsound(source)
+    sqlite.make_folder(path.parent)
     forgotten = _tombstones(path, backups)
     fresh = path.with_name(f"{path.name}.restored-{os.getpid()}")
     kept: Path | None = None
@@ -58,8 +63,7 @@ def restore(path: Path, source: Path, backups: Path) -> Path | None:
         if path.exists():
             sqlite.make_folder(backups)
             kept = backups / f"before-restore-{uuid.uuid4().hex[:8]}.db"
-            _keep_former(path, kept)
-        _swap(fresh, path)
+        _swap(fresh, path, kept)
     finally:
         for leftover in (fresh, *_companions(fresh)):
             leftover.unlink(missing_ok=True)
@@ -104,23 +108,19 @@ def _copy(source: Path, target: Path) -> None:
         copying.copy_database(db, target)
 
 
-def _keep_former(path: Path, kept: Path) -> None:
-    try:
-        _copy(path, kept)
-    except StoreDamaged:
-        sqlite.make_private(kept)
-        shutil.copyfile(path, kept)
-
-
-def _swap(fresh: Path, path: Path) -> None:
-    """Replace the content of the database in one transaction of SQLite's own.
+def _swap(fresh: Path, path: Path, kept: Path | None) -> None:
+    """Keep the former content, and replace it in one transaction of SQLite's own.
 
     Other processes may have the file open, so it is not renamed over: its pages are. Only a
     file that SQLite cannot open any more is replaced by name.
     """
-    if path.exists():
-        with suppress(StoreDamaged):
-            copying.overwrite(fresh, path)
+    if kept is not None:
+        try:
+            copying.exchange(fresh, path, kept)
+        except StoreDamaged:
+            sqlite.make_private(kept)
+            shutil.copyfile(path, kept)
+        else:
             return
     for companion in _companions(path):
         companion.unlink(missing_ok=True)
@@ -141,30 +141,37 @@ def forget(database: Database, doomed: Doomed, text: str, backups: Path) -> list
     for leftover in (*copying.unfinished(database.path.parent), *copying.unfinished(backups)):
         leftover.unlink(missing_ok=True)
     for copy in sorted(backups.glob("*.db")):
-        _forget_in_copy(copy, {id_: known.get(id_, "") for id_ in ids}, text)
+        if copy.is_file() and not copy.is_symlink():
+            _forget_in_copy(copy, known, text)
     return ids
 
 
 def _forget_in_copy(copy: Path, gone: dict[str, str], text: str) -> None:
-    """Forget in a backup; one that cannot be cleaned is removed, for it holds the text."""
+    """Forget in a backup all that was ever forgotten.
+
+    A backup of Lore's own making that cannot be cleaned is removed, for it holds the text; a
+    file of another program is left alone.
+    """
     try:
-        database = open_database(copy, busy_timeout_s=_PATIENCE_S, backups=None)
+        with closing(open_database(copy, busy_timeout_s=_PATIENCE_S, backups=None)) as database:
+            _require_writable(database)
+            database.write(partial(_forget_all, gone=gone, text=text, now=database.now()))
+            database.erase_traces()
     except (StoreDamaged, SchemaTooNew):
-        copy.unlink()
-        return
+        if copy.name.startswith(_OWN_BACKUPS):
+            copy.unlink(missing_ok=True)
 
-    def work(db: Connection) -> None:
-        forgetting.apply_tombstones(db, gone, now=database.now())
-        if text:
-            doomed = forgetting.of_text(db, text)
-            forgetting.forget(db, doomed, text=text, now=database.now())
 
-    with closing(database):
-        if database.read_only:
-            copy.unlink()
-            return
-        database.write(work)
-        database.erase_traces()
+def _require_writable(database: Database) -> None:
+    if database.read_only:
+        msg = f"{database.path} cannot be cleaned."
+        raise StoreDamaged(msg)
+
+
+def _forget_all(db: Connection, *, gone: dict[str, str], text: str, now: datetime) -> None:
+    forgetting.apply_tombstones(db, gone, now=now)
+    if text:
+        forgetting.forget(db, forgetting.of_text(db, text), text=text, now=now)
 
 
 def forgotten_since(db: Connection, moment: datetime) -> bool:
