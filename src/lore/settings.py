@@ -437,9 +437,8 @@ def _refuse_unknown(flat: Mapping[str, Any], where: str) -> None:
 
 
 def _read(path: Path) -> str | None:
-    if not _is_plain(path):
-        return ""
     try:
+        _refuse_endless(path)
         return path.read_text("utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -451,12 +450,14 @@ def _read(path: Path) -> str | None:
         raise InvalidInput(msg) from error
 
 
-def _is_plain(path: Path) -> bool:
-    """Tell whether there is an ordinary file of an ordinary size; a pipe would never end."""
-    try:
-        return path.is_file() and path.stat().st_size <= _LARGEST_FILE
-    except OSError:
-        return False
+def _refuse_endless(path: Path) -> None:
+    """Refuse a pipe or a device in place of a file: reading it would not end."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        msg = f"{path} is no ordinary file."
+        raise InvalidInput(msg, hint="Remove it.")
+    if path.is_file() and path.stat().st_size > _LARGEST_FILE:
+        msg = f"{path} is too large for a configuration file."
+        raise InvalidInput(msg)
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:
