@@ -40,8 +40,9 @@ FEWEST = 3
 WEAK = 8.0
 """A hit that scores so much less than the best is noise: at e⁻⁸ of its odds."""
 
-UNRELATED = 0.25
-"""Texts whose meaning is no nearer than this, and that share no word, have nothing in common."""
+UNRELATED = 0.2
+"""A text that shares no word with the question, whose meaning is no nearer than this and that
+stands beside none that is nearer, has nothing to do with it."""
 
 _MOST = 1_000
 
@@ -158,7 +159,8 @@ def _worth_showing(ranked: Ranked) -> np.ndarray:
     if near is None:
         return order
     pool = ranked.pool
-    fits = (near > 0) | (pool.cosine >= UNRELATED) | (pool.fragment > 0) | (pool.long > 0)
+    beside = ranked.features["cosine_beside"]
+    fits = (near > 0) | (beside >= UNRELATED) | (pool.fragment > 0) | (pool.long > 0)
     fits |= ranked.features["date"] > 0
     order = order[fits[order]]
     return order[: _strong(ranked, order)]

@@ -23,8 +23,9 @@ OWN_CHARS, BESIDE_CHARS = 40_000, 300
 CLOSE_CHARS = 320
 """Words of the question within so many characters belong together."""
 
-WHOLE = 0.85
-"""From this share of its words on, a question counts as standing in a text as a whole."""
+WHOLE, LONG_CHARS = 0.85, 5_000
+"""From this share of its words on, a question counts as standing in a text as a whole; of a
+text that is no longer than this the model sees as much by itself."""
 
 LONGEST = 6.0
 """Logarithm of the words from which on a text counts as long, and not as longer still."""
@@ -175,11 +176,12 @@ def _coverage(
 def _together(
     texts: list[str], own: NDArray[np.bool_], needles: list[str], weights: Floats
 ) -> Floats:
-    """Return 1 where nearly the whole question stands close together in a text."""
+    """Return 1 where nearly the whole question stands in one place of a long text."""
     together = np.zeros(len(texts))
     if len(needles) < 2:
         return together
-    likely = np.flatnonzero(own @ weights >= WHOLE)
+    long = np.array([len(text) > LONG_CHARS for text in texts], np.bool_)
+    likely = np.flatnonzero((own @ weights >= WHOLE) & long)
     close = _closest([texts[row] for row in likely], own[likely], needles, weights)
     together[likely] = close >= WHOLE
     return together

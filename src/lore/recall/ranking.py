@@ -37,7 +37,7 @@ RECENT, RECENT_HALVES_DAYS = 0.6, 30.0
 """Of two texts that fit alike, the newer one is more likely to hold still."""
 
 TOGETHER = 6.0
-"""A text that has nearly the whole question in one place is what was asked for, however long."""
+"""A long text that has nearly the whole question in one place is what was asked for."""
 
 LATEST = 2.5
 """Asked for what holds now, of the texts that fit the newest counts most."""
