@@ -1,4 +1,4 @@
-"""Rebuilding: keyword index, mentions and their counts, made anew from the records."""
+"""Rebuilding: the keyword index made anew from the records, and the counts of entities."""
 
 from __future__ import annotations
 
