@@ -215,3 +215,14 @@ def test_what_is_named_letter_by_letter_comes_first(memory: Memory):
     [id_] = say(memory, "set", "We set WORKER_MAX_ATTEMPTS to 4")
     assert memory.recall("What is WORKER_MAX_ATTEMPTS now?").hits[0].id == id_
     assert memory.recall('Who said "set worker"?').hits[0].id == id_
+
+
+def test_instructions_of_another_project_are_not_at_hand(memory: Memory):
+    say(memory, "a", "Always use tabs here.", project="/p/a")
+    say(memory, "b", "Always use spaces here.", project="/p/b")
+    say(memory, "c", "Never use emoji anywhere.")
+    both = {"Always use tabs here.", "Never use emoji anywhere."}
+    assert {hit.text for hit in memory.recall("tea", project="/p/a").standing} == both
+    assert {hit.text for hit in memory.recall("tea", session="a").standing} == both
+    assert {hit.text for hit in memory.recall("tea").standing} == {"Never use emoji anywhere."}
+    assert len(memory.standing()) == 3

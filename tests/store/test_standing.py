@@ -18,5 +18,6 @@ def test_an_instruction_holds_in_its_project_and_without_one_everywhere(db: Conn
     for i, (project_n, text) in enumerate([(here, "one"), (there, "two"), (None, "three")]):
         standing.add(db, item, project_n, text, i)
     assert [s.text for s in standing.newest(db, here)] == ["three", "one"]
-    assert len(standing.newest(db, None)) == 3
-    assert len(standing.newest(db, None, limit=1)) == 1
+    assert [s.text for s in standing.newest(db, None)] == ["three"]
+    assert len(standing.newest(db, None, everywhere=True)) == 3
+    assert len(standing.newest(db, None, everywhere=True, limit=1)) == 1

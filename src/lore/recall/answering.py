@@ -87,7 +87,12 @@ def recall(sources: Sources, request: Request) -> Answer:
             explain=request.explain,
         )
         fates = tuple(_fate(db, id_, ranked, order, chosen) for id_ in request.why_not)
-        at_hand = () if request.scope == "knowledge" else _standing(sources, db, question, bounds)
+        at_hand: tuple[Hit, ...] = ()
+        if request.scope != "knowledge":
+            project_n = bounds.project_n
+            if project_n is None and session_n is not None:
+                project_n = sessions.project_number(db, session_n)
+            at_hand = _standing(sources, question, instructions.newest(db, project_n), db)
     return Answer(
         question=question.text,
         hits=chosen.hits,
@@ -229,14 +234,17 @@ def standing(sources: Sources, project: str, question: str = "") -> list[Hit]:
     with sources.database.read() as db:
         project_n = sessions.get_project(db, project) if project else None
         asked = parse(question, sources.database.now()) if question else None
-        return list(_standing(sources, db, asked, Bounds(project_n)))
+        found = instructions.newest(db, project_n, everywhere=not project)
+        return list(_standing(sources, asked, found, db))
 
 
 def _standing(
-    sources: Sources, db: Connection, question: Question | None, bounds: Bounds
+    sources: Sources,
+    question: Question | None,
+    found: list[instructions.Standing],
+    db: Connection,
 ) -> tuple[Hit, ...]:
     """Fit the instructions into their own budget: near the question first, else newest."""
-    found = instructions.newest(db, bounds.project_n)
     if question and found:
         query = sources.embed_query(question.core)
         near = sources.cosines(query, np.array([entry.item_n for entry in found], np.int64))

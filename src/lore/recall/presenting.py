@@ -24,8 +24,8 @@ EXCERPT_TOKENS = 220
 NEARLY_SAME = 0.9
 """Texts that share so much of their words are one hit."""
 
-_PAGE, _SPARE = 40, 4
-"""Candidates are read by so many at a time, a few more than are needed for the doubles."""
+_PAGE, _SPARE = 10, 2
+"""Candidates are read by so many at a time: the budget is often spent after a few."""
 
 
 @dataclass(frozen=True, slots=True)

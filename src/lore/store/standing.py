@@ -31,15 +31,18 @@ def add(db: Connection, item_n: int, project_n: int | None, text: str, created_a
     )
 
 
-def newest(db: Connection, project_n: int | None, *, limit: int = 200) -> list[Standing]:
-    """Return the instructions that hold in a project, newest first."""
+def newest(
+    db: Connection, project_n: int | None, *, everywhere: bool = False, limit: int = 200
+) -> list[Standing]:
+    """Return the instructions that hold in a project, or in all of them, newest first."""
     rows = db.rows(
-        "SELECT s.item_n, s.text, s.created_at FROM standing s WHERE (:project_n IS NULL"
+        "SELECT s.item_n, s.text, s.created_at FROM standing s WHERE (:everywhere"
         " OR s.project_n IS NULL OR s.project_n = :project_n) AND NOT EXISTS (SELECT 1"
         " FROM standing o WHERE o.digest = s.digest AND (o.created_at, o.n) > (s.created_at, s.n)"
-        " AND (:project_n IS NULL OR o.project_n IS NULL OR o.project_n = :project_n))"
+        " AND (:everywhere OR o.project_n IS NULL OR o.project_n = :project_n))"
         " ORDER BY s.created_at DESC, s.n DESC LIMIT :limit",
         project_n=project_n,
+        everywhere=int(everywhere),
         limit=limit,
     )
     return [Standing(*row) for row in rows]
