@@ -27,11 +27,3 @@ def test_items_are_found_by_title_and_by_what_they_share(db: Connection) -> None
     assert mentions.names_of(db, [entity_n]) == {entity_n: "ada"}
     assert len(mentions.of_items(db, [])) == len(mentions.of_entities(db, [])) == 0
     assert mentions.names_of(db, []) == {}
-
-
-def test_wrong_counts_are_set_right(db: Connection) -> None:
-    mentions.add(db, add_fragment(db, 1), [Mention("ada", is_title=False)])
-    db.run("UPDATE entities SET uses = 7")
-    db.run("INSERT INTO entities (name, uses) VALUES ('nobody', 3)")
-    mentions.recount(db)
-    assert dict(db.rows("SELECT name, uses FROM entities")) == {"ada": 1}

@@ -16,12 +16,12 @@ import orjson
 
 from lore import clock
 from lore.capture import shapes
-from lore.capture.fragments import mentions_of
 from lore.capture.messages import prepare
 from lore.errors import InvalidInput, StoreError
 from lore.records import NewMessage, Part
 from lore.store import changes, dump, messages
 from lore.store.db import Connection, Database
+from lore.text import entities
 
 FORMAT = 1
 _BATCH = 500
@@ -159,7 +159,7 @@ def _add_message(db: Connection, line: Line, now: datetime) -> bool:
 def _add_fragment(db: Connection, line: Line, now: datetime) -> bool:
     if dump.has_item(db, line["id"]):
         return False
-    mentioned = mentions_of(line["content"], line["summary"])
+    mentioned = entities.of_fragment(line["content"], line["summary"])
     dump.add_fragment(db, line, mentioned, now)
     return True
 

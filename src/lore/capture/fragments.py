@@ -25,7 +25,6 @@ from lore.records import (
 from lore.store import actions, dump, edges, fragments, items, messages, sessions, upkeep
 from lore.store.db import Connection, Database
 from lore.text import entities, lines, words
-from lore.text.entities import Mention
 
 BATCH = 200
 """Fragments that share one transaction when many are stored."""
@@ -107,11 +106,6 @@ def _trust(db: Connection, origin: Origin, source_ns: list[int]) -> int:
     """Return the lowest trust of a fragment's origin and of the messages it comes from."""
     said = messages.by_number(db, source_ns).values()
     return min([TRUST[origin], *(TRUST[message.origin] for message in said)])
-
-
-def mentions_of(content: str, summary: str) -> tuple[Mention, ...]:
-    """Return what a stored fragment mentions; a summary that was only derived is no title."""
-    return entities.extract(content, title="" if summary == lines.summary(content) else summary)
 
 
 def _checked(draft: Draft) -> str:
@@ -329,7 +323,7 @@ def _reverse(db: Connection, action: actions.Action, now: datetime) -> None:
             n,
             content=before["content"],
             summary=before["summary"],
-            mentioned=mentions_of(before["content"], before["summary"]),
+            mentioned=entities.of_fragment(before["content"], before["summary"]),
             now=now,
             reason="undo",
         )

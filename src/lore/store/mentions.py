@@ -90,12 +90,6 @@ def remove(db: Connection, item_ns: Sequence[int]) -> None:
         db.run("DELETE FROM entities WHERE uses <= 0")
 
 
-def recount(db: Connection) -> None:
-    """Set the uses of all entities right."""
-    db.run("UPDATE entities SET uses = (SELECT count(*) FROM mentions WHERE entity_n = entities.n)")
-    db.run("DELETE FROM entities WHERE uses = 0")
-
-
 def titled(db: Connection, names: Iterable[str], *, most_each: int) -> dict[str, list[int]]:
     """Return for each name the items that have it as their title."""
     found: dict[str, list[int]] = {}

@@ -1,9 +1,10 @@
-"""Rebuilding: the keyword index made anew from the records, and the counts of entities."""
+"""Rebuilding: the keyword index and the mentions of entities, made anew from the records."""
 
 from __future__ import annotations
 
 from lore.store import keywords, mentions
 from lore.store.sqlite import Connection
+from lore.text import entities
 
 _BATCH = 500
 
@@ -23,5 +24,14 @@ def rebuild_keywords(db: Connection) -> int:
         keywords.add_fragment(db, n, summary, content, kind)
     for (n,) in db.rows("SELECT n FROM sessions"):
         keywords.index_session(db, n)
-    mentions.recount(db)
+    _rebuild_mentions(db)
     return keywords.count(db)
+
+
+def _rebuild_mentions(db: Connection) -> None:
+    db.run("DELETE FROM mentions")
+    db.run("DELETE FROM entities")
+    for n, content, summary in db.rows("SELECT n, content, summary FROM fragments ORDER BY n"):
+        found = entities.of_fragment(content, summary)
+        mentions.add(db, n, found)
+        mentions.link_titles(db, n, content, found)

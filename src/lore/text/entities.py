@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from lore.text import words
+from lore.text import lines, words
 
 MOST = 40
 """Mentions kept of one text."""
@@ -60,6 +60,11 @@ def extract(text: str, *, title: str = "") -> tuple[Mention, ...]:
     for name in names(_PARENTHESES.sub("", title)):
         found.setdefault(name, False)
     return tuple(Mention(name, is_title) for name, is_title in found.items())[:MOST]
+
+
+def of_fragment(content: str, summary: str) -> tuple[Mention, ...]:
+    """Return what a stored fragment mentions; a summary that was only derived is no title."""
+    return extract(content, title="" if summary == lines.summary(content) else summary)
 
 
 def title_names(title: str) -> list[str]:
