@@ -131,7 +131,7 @@ class Corpus:
             files = dice.choice(len(self._paths), 3)
             yield Talk(
                 name=f"talk-{number}",
-                project=f"/work/{'abcdefghijkl'[number % PROJECTS]}-service",
+                project=f"/code/{'abcdefghijkl'[number % PROJECTS]}-service",
                 title=title,
                 files=tuple(self._paths[at] for at in files),
                 started_at=start + number * between,
@@ -147,7 +147,7 @@ class Corpus:
             for text in self._texts(dice, topic, min(TALK_MESSAGES, count - first)):
                 chosen = int(dice.integers(2 * PROJECTS))
                 where = "abcdefghijkl"[chosen] if chosen < PROJECTS else ""
-                yield text, f"/work/{where}-service" if where else ""
+                yield text, f"/code/{where}-service" if where else ""
 
     def _topic(self, dice: np.random.Generator) -> Ids:
         return np.searchsorted(self._steps, dice.random(TOPIC_WORDS) * 0.7 + 0.3)

@@ -427,7 +427,7 @@ def measure_capture(place: Place) -> Figures:
         for start in range(0, len(new), CAPTURE_BATCH):
             began = time.process_time()
             memory.capture(
-                f"talk-{start}", new[start : start + CAPTURE_BATCH], project="/work/a-service"
+                f"talk-{start}", new[start : start + CAPTURE_BATCH], project="/code/a-service"
             )
             taken.append(time.process_time() - began)
         waited = time.perf_counter() - wall

@@ -17,7 +17,7 @@ from tests.fakes import NOON
 
 @pytest.fixture
 def filled(database, clock):
-    conversation = Conversation("talk", project="/work/app", title="A title", files=("a.py",))
+    conversation = Conversation("talk", project="/code/app", title="A title", files=("a.py",))
     said = [message_of("user", "Always use tabs.", NOON), message_of("assistant", "Yes.", NOON)]
     ids = capture(database, conversation, said)
     root = fragments.store(database, Draft("Ada met Bob.", source_messages=tuple(ids)))

@@ -213,8 +213,8 @@ def test_a_message_is_found_by_keyword_at_once(database):
 
 
 def test_a_session_knows_its_project_branch_title_and_parent(database):
-    capture(database, Conversation("main", project="/work/app"), [said("one")])
-    child = Conversation("sub", "agent", "/work/app", "A title", "dev", "main", ("a.py", "b.py"))
+    capture(database, Conversation("main", project="/code/app"), [said("one")])
+    child = Conversation("sub", "agent", "/code/app", "A title", "dev", "main", ("a.py", "b.py"))
     capture(database, child, [said("two")])
     with database.read() as db:
         main = sessions.get(db, sessions.get_number(db, "main"))

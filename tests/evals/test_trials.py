@@ -168,7 +168,7 @@ def test_multihop_passages_are_fragments(tmp_path, memory):
 
 LONG = {
     "session_id": "night",
-    "project_path": "/work/app",
+    "project_path": "/code/app",
     "messages": [
         {"index": 10, "role": "user", "content": "Deploy on port 8443",
          "timestamp": 1_700_000_000_000},

@@ -9,13 +9,13 @@ from tests.store.samples import NOON, add_messages, new_session
 
 
 def test_a_project_is_made_once_per_path(db: Connection) -> None:
-    first = sessions.ensure_project(db, "/work/lore", now=NOON)
-    assert sessions.ensure_project(db, "/work/lore", now=NOON) == first
+    first = sessions.ensure_project(db, "/code/lore", now=NOON)
+    assert sessions.ensure_project(db, "/code/lore", now=NOON) == first
     assert sessions.projects(db)[first].name == "lore"
 
 
 def test_a_project_is_found_by_path_name_and_id(db: Connection) -> None:
-    n = sessions.ensure_project(db, "/work/lore/", now=NOON)
+    n = sessions.ensure_project(db, "/code/lore/", now=NOON)
     project = sessions.projects(db)[n]
     for wanted in (project.path, project.name, project.id):
         assert sessions.get_project(db, wanted) == n
@@ -31,7 +31,7 @@ def test_a_name_that_two_projects_share_is_told(db: Connection) -> None:
 
 
 def test_a_session_is_made_once_per_agent_and_name(db: Connection) -> None:
-    first = new_session(db, "talk", project="/work/lore")
+    first = new_session(db, "talk", project="/code/lore")
     assert new_session(db, "talk") == first
     other = sessions.ensure_session(
         db, "talk", agent="another", project_n=None, started_at=NOON, parent_n=first
@@ -78,7 +78,7 @@ def test_a_new_title_takes_the_former_one_out_of_the_index(db: Connection) -> No
 
 
 def test_the_latest_sessions_come_first(db: Connection) -> None:
-    old, new = new_session(db, "old"), new_session(db, "new", project="/work/lore")
+    old, new = new_session(db, "old"), new_session(db, "new", project="/code/lore")
     add_messages(db, new, "one", "two")
     assert [s.external_id for s in sessions.recent(db)] == ["new", "old"]
     project_n = sessions.get_project(db, "lore")

@@ -65,7 +65,7 @@ def memory(home: Path) -> Iterator[Memory]:
         opened.capture(
             "safe",
             [new_message(f"harmless talk number {i}", i, key=str(i)) for i in range(40)],
-            project="/work/other",
+            project="/code/other",
             title="Something else",
         )
         opened.capture(
@@ -76,7 +76,7 @@ def memory(home: Path) -> Iterator[Memory]:
                 new_message("after it all was well too", 2, key="2"),
                 new_message("and said aloud", 3, key="3", speaker=f"{SESSION} Smith"),
             ],
-            project="/work/secretproject",
+            project="/code/secretproject",
             title=f"{SESSION} plans",
             files=[f"src/{SESSION}.py"],
         )
@@ -169,7 +169,7 @@ def test_forgetting_a_project_leaves_nothing_of_it(memory: Memory, home: Path) -
     memory.store("knowledge of the session but of no project", session="talk")
     memory.capture("child", [new_message("a child speaks", 5)], parent="talk")
     memory.backup()
-    memory.forget(project="/work/secretproject")
+    memory.forget(project="/code/secretproject")
     assert traces(home, *words(*CANARIES, SESSION, "secretproject", "a child speaks")) == []
     assert [session.external_id for session in memory.sessions()] == ["safe"]
     assert_sound(memory)
