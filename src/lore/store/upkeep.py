@@ -64,10 +64,22 @@ def restore(path: Path, source: Path, backups: Path) -> Path | None:
             sqlite.make_folder(backups)
             kept = backups / f"before-restore-{uuid.uuid4().hex[:8]}.db"
         _swap(fresh, path, kept)
+        if kept is not None:
+            _forget_late(path, kept, forgotten)
     finally:
         for leftover in (fresh, *_companions(fresh)):
             leftover.unlink(missing_ok=True)
     return kept
+
+
+def _forget_late(path: Path, kept: Path, known: dict[str, str]) -> None:
+    """Forget in the restored database what was forgotten while it was being prepared."""
+    with suppress(StoreDamaged):
+        late = {id_: s for id_, s in _read_tombstones(kept).items() if id_ not in known}
+        if late:
+            with closing(open_database(path, busy_timeout_s=_PATIENCE_S, backups=None)) as now:
+                now.write(lambda db: forgetting.apply_tombstones(db, late, now=now.now()))
+                now.erase_traces()
 
 
 def _refuse_unsound(source: Path) -> None:
