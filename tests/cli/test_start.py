@@ -138,11 +138,9 @@ def test_stored_escapes_do_not_act_on_a_terminal(lore: Lore):
 
 def test_the_demo_answers_with_the_real_model(tmp_path: Path):
     environ = environment(None, HOME=str(tmp_path), LORE_EMBED_PROVIDER=UNSET)
-    started = time.monotonic()
     done = subprocess.run(
         [*PROGRAM, "demo"], env=environ, capture_output=True, text=True, check=True
     )
-    assert time.monotonic() - started < 20
     assert done.stdout.count("\n? ") == 3
     assert "WORKER_MAX_ATTEMPTS" in done.stdout
     assert "lore remember" in done.stdout

@@ -12,7 +12,8 @@ from lore.recall import moments, question
 from lore.text import entities, instructions, lines, tokens, traits, words
 
 NOW = datetime(2026, 5, 13, 12, tzinfo=UTC)
-QUICK_S = 5.0
+# What is not linear takes hours; what is, a fraction of a second.
+HOPELESS_S = 60.0
 LONG = 500_000
 PATTERN_CHARS = 4_000
 PIECES = (
@@ -43,15 +44,15 @@ def test_no_pattern_explodes(piece):
     for end in ("", "_", "é"):
         text = piece * (PATTERN_CHARS // len(piece)) + end
         for name, pattern in patterns():
-            started = time.monotonic()
+            started = time.thread_time()
             pattern.sub("", text)
-            assert time.monotonic() - started < QUICK_S, name
+            assert time.thread_time() - started < HOPELESS_S, name
 
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_reading_a_long_text_takes_linear_time(piece):
     text = piece * (LONG // len(piece)) + "_"
-    started = time.monotonic()
+    started = time.thread_time()
     words.searchable_form(text)
     entities.extract(text[:100_000], title=text[:100_000])
     instructions.standing(text)
@@ -61,4 +62,4 @@ def test_reading_a_long_text_takes_linear_time(piece):
     traits.traits_of(text, "user")
     moments.spans(text[:100_000], NOW)
     question.parse(f"x{text}", NOW)
-    assert time.monotonic() - started < QUICK_S
+    assert time.thread_time() - started < HOPELESS_S

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from lore.store.sqlite import TOKENIZER
 from lore.text import words
 
-QUICK_S = 5.0
+# What is not linear takes hours; what is, a fraction of a second.
+HOPELESS_S = 60.0
 MEGABYTES = 10_000_000
 
 
@@ -268,10 +269,10 @@ def test_words_keep_their_writing_when_asked_raw():
 )
 def test_megabytes_of_one_thing_take_linear_time(piece):
     text = (piece * (MEGABYTES // len(piece)))[:MEGABYTES]
-    started = time.monotonic()
+    started = time.thread_time()
     words.clean(text)
     words.terms(text)
     words.searchable_form(text[: MEGABYTES // 10])
     words.identifiers(text[: MEGABYTES // 10])
     words.quoted(text[: MEGABYTES // 100])
-    assert time.monotonic() - started < QUICK_S
+    assert time.thread_time() - started < HOPELESS_S
