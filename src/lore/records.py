@@ -8,7 +8,12 @@ from datetime import datetime
 from typing import Any, Literal, get_args
 
 Role = Literal["user", "assistant", "tool", "system"]
-PartKind = Literal["text", "reasoning", "tool_call", "tool_result", "image", "document"]
+PartKind = Literal[
+    "text", "reasoning", "tool_call", "tool_result", "image", "document", "aside", "opaque"
+]  # fmt: skip
+"""An aside is what a program put beside the talk: boot files, reminders, recalled memory; what
+an agent wrote in a form that nobody knows is opaque."""
+
 Origin = Literal["user", "assistant", "tool", "web", "repo", "peer"]
 FragmentKind = Literal[
     "fact",
@@ -108,6 +113,7 @@ class Part:
     name: str = ""
     call_id: str = ""
     origin: Origin | None = None
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

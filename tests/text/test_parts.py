@@ -10,6 +10,8 @@ MESSAGE = (
     Part("tool_result", "total 0", name="bash", call_id="1"),
     Part("image", "a cat on a roof", name="image"),
     Part("text", ""),
+    Part("aside", "Contents of the boot file.", name="reminder"),
+    Part("opaque", '{"type":"quark"}', name="quark"),
 )
 
 
@@ -17,7 +19,7 @@ def test_said_are_the_words_without_tools_and_reasoning():
     assert parts.said(MESSAGE) == "Look at this.\na cat on a roof"
 
 
-def test_searchable_is_all_but_the_reasoning():
+def test_searchable_is_all_but_reasoning_and_what_nobody_said():
     assert parts.searchable(MESSAGE) == (
         "Look at this.\nbash ls -l\nbash total 0\nimage a cat on a roof"
     )
@@ -26,6 +28,7 @@ def test_searchable_is_all_but_the_reasoning():
 def test_readable_marks_tools_and_reasoning():
     assert parts.readable(MESSAGE) == (
         "Look at this.\n[reasoning] The person wants a fix.\n[bash] ls -l\ntotal 0\na cat on a roof"
+        "\n[aside] Contents of the boot file.\n[opaque] {\"type\":\"quark\"}"
     )
 
 

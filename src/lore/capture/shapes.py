@@ -68,8 +68,9 @@ def _part(value: Any) -> bool:
         isinstance(value, dict)
         and value.get("kind") in PART_KINDS
         and isinstance(value.get("text"), str)
-        and set(value) <= {"kind", "text", "name", "call_id", "origin"}
-        and all(isinstance(item, str) for item in value.values())
+        and set(value) <= {"kind", "text", "name", "call_id", "origin", "failed"}
+        and isinstance(value.get("failed", False), bool)
+        and all(isinstance(item, str) for name, item in value.items() if name != "failed")
         and value.get("origin", "user") in ORIGINS
     )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from lore import clock
 from lore.errors import InvalidInput
-from lore.records import Distillation
+from lore.records import Distillation, Part
 from lore.store import changes, distillations, forgetting, fragments, keywords
 from lore.store.packing import unpack_json, unpack_parts
 from lore.store.sqlite import Connection
@@ -115,8 +116,8 @@ def _messages(db: Connection) -> Iterator[Line]:
         }
 
 
-def _part(part: Any) -> Line:
-    named = {name: getattr(part, name) for name in ("kind", "text", "name", "call_id", "origin")}
+def _part(part: Part) -> Line:
+    named = asdict(part)
     return {name: value for name, value in named.items() if value or name in ("kind", "text")}
 
 

@@ -18,13 +18,15 @@ def pack_parts(parts: Sequence[Part]) -> str:
     """Return parts as compact JSON, without empty fields."""
     packed = []
     for part in parts:
-        fields = {"kind": part.kind, "text": part.text}
+        fields: dict[str, str | bool] = {"kind": part.kind, "text": part.text}
         if part.name:
             fields["name"] = part.name
         if part.call_id:
             fields["call_id"] = part.call_id
         if part.origin:
             fields["origin"] = part.origin
+        if part.failed:
+            fields["failed"] = True
         packed.append(fields)
     return orjson.dumps(packed).decode()
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from lore.records import Part
 
 _SAID = ("text", "image", "document")
+_UNSEARCHED = ("reasoning", "aside", "opaque")
 _SEARCHED_CHARS = 60_000
 """Of one part, so much is searchable; the whole is stored."""
 
@@ -17,10 +18,10 @@ def said(parts: Iterable[Part]) -> str:
 
 
 def searchable(parts: Iterable[Part]) -> str:
-    """Return everything that a keyword search should find: words, calls and results."""
+    """Return what a keyword search should find: words, calls and results, no asides."""
     lines = []
     for part in parts:
-        if part.kind == "reasoning" or not part.text:
+        if part.kind in _UNSEARCHED or not part.text:
             continue
         text = part.text[:_SEARCHED_CHARS]
         lines.append(f"{part.name} {text}" if part.name else text)
@@ -33,8 +34,8 @@ def readable(parts: Iterable[Part]) -> str:
     for part in parts:
         if part.kind == "tool_call":
             lines.append(f"[{part.name or 'tool'}] {part.text}")
-        elif part.kind == "reasoning":
-            lines.append(f"[reasoning] {part.text}")
+        elif part.kind in _UNSEARCHED:
+            lines.append(f"[{part.kind}] {part.text}")
         else:
             lines.append(part.text)
     return "\n".join(line for line in lines if line)
