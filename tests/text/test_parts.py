@@ -28,7 +28,7 @@ def test_searchable_is_all_but_reasoning_and_what_nobody_said():
 def test_readable_marks_tools_and_reasoning():
     assert parts.readable(MESSAGE) == (
         "Look at this.\n[reasoning] The person wants a fix.\n[bash] ls -l\ntotal 0\na cat on a roof"
-        "\n[aside] Contents of the boot file.\n[opaque] {\"type\":\"quark\"}"
+        '\n[aside] Contents of the boot file.\n[opaque] {"type":"quark"}'
     )
 
 
