@@ -6,6 +6,7 @@ import logging
 import os
 import queue
 import threading
+import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
@@ -26,6 +27,9 @@ T = TypeVar("T")
 
 _GROUP = 256
 """Writes that share one commit at most."""
+
+_PATIENCE_S = 1.0
+"""A patient write waits so long for company: a commit costs more than what it says."""
 
 _CLOSE_S = 30.0
 
@@ -112,14 +116,19 @@ class Database:
         result: T = self.submit(work, key=key).result()
         return result
 
-    def submit(self, work: Callable[[Connection], T], *, key: str = "") -> Future[T]:
-        """Queue a write and return at once; the future is done when it is durable."""
+    def submit(
+        self, work: Callable[[Connection], T], *, key: str = "", patient: bool = False
+    ) -> Future[T]:
+        """Queue a write and return at once; the future is done when it is durable.
+
+        A patient write waits a moment for others to share its commit with.
+        """
         if self.full:
             raise sqlite.full(self.path)
         if self.read_only:
             msg = f"{self.path} is open for reading only."
             raise StoreReadOnly(msg, hint="'lore doctor' says why.")
-        write = Write(work, key)
+        write = Write(work, key, patient)
         with self._lock:
             self._require_open()
             if self._writer is threading.current_thread():
@@ -198,13 +207,15 @@ class Database:
         """Wait for a write and take those that queued up behind it; True at the end."""
         group: list[Write] = []
         following = self._queue.get()
+        until = time.monotonic() + _PATIENCE_S
         while following is not None:
             if following.future.set_running_or_notify_cancel():
                 group.append(following)
             if len(group) >= _GROUP:
                 return group, False
+            wait_s = until - time.monotonic() if all(write.patient for write in group) else 0
             try:
-                following = self._queue.get_nowait()
+                following = self._queue.get(block=wait_s > 0, timeout=max(wait_s, 0))
             except queue.Empty:
                 return group, False
         return group, True

@@ -68,7 +68,7 @@ class Snapshot:
         return mask
 
     def slots_of(self, ns: Int64s) -> Int64s:
-        """Return the living slots of the items `ns`; the caller's lock guards the lookup."""
+        """Return the living slots of the sorted `ns`; the caller's lock guards the lookup."""
         start = self.lookup.rows
         block, row = divmod(start, BLOCK_ROWS)
         tail = self.views.n[block:].reshape(-1)[row : row + max(0, self.count - start)]

@@ -26,6 +26,7 @@ class Write:
 
     work: Callable[[Connection], Any]
     key: str = ""
+    patient: bool = False
     future: Future[Any] = field(default_factory=Future)
     result: Any = None
     error: BaseException | None = None
