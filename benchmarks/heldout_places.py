@@ -281,7 +281,7 @@ PEMS = (
         "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQpN«b64:400»Cg==",
         "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCk1J«b64:300»=",
     )),
-    Kind("wireguard-and-ppk", (
+    Kind("wireguard", (
         "[Interface]\nPrivateKey = «SECRET»\nAddress = 10.«dig:1».0.2/32",
         "[Peer]\nPresharedKey = «SECRET»\nEndpoint = «host»:51820",
     ), ("«b64:42»8=",)),
