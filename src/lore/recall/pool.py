@@ -118,7 +118,9 @@ def gather(
     missing = columns["cosine"] == 0
     columns["cosine"][missing] = sources.cosines(query, together[missing])
     base = _base(columns)
-    chosen = _closer_look(base, rank_columns, np.isin(together, list(beside)))
+    brought = np.zeros(len(together), np.bool_)
+    brought[np.searchsorted(together, sorted(beside))] = True
+    chosen = _closer_look(base, rank_columns, brought)
     rows = pooling.rows_of(
         db,
         together[chosen],

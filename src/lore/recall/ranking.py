@@ -109,9 +109,11 @@ def surroundings(
     cosines = sources.cosines(query, near).reshape(3, -1)
     own = sources.texts.of(db, rows.ns, rows.ns[rows.types == items.type_number("fragment")])
     short = {n: text[: BESIDE_CHARS + 2] for n, text in own.items()}
-    missing = np.setdiff1d(np.concatenate([rows.before, rows.after]), np.append(rows.ns, 0))
+    missing = np.array(
+        sorted({*rows.before.tolist(), *rows.after.tolist()} - {0, *rows.ns.tolist()}), np.int64
+    )
     short |= sources.beginnings.of(db, missing, missing[:0])
-    known = pooling.traits_of(db, np.unique(rows.before[rows.before > 0]))
+    known = pooling.traits_of(db, rows.before[rows.before > 0])
     before = [known.get(n, (0, "")) for n in rows.before.tolist()]
     return Surroundings(
         own=[own[n] for n in rows.ns.tolist()],
