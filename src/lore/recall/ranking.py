@@ -14,7 +14,7 @@ from lore.recall.question import Question, as_told
 from lore.recall.sources import BESIDE_CHARS, Numbers, Sources
 from lore.store import items, messages, pooling
 from lore.store.db import Connection
-from lore.store.sqlite import stem
+from lore.store.keywords import stem
 from lore.text import words
 
 RECIPES = ("learned", "weighted", "rrf")
