@@ -30,6 +30,7 @@ from lore.records import (
     FragmentVersion,
     Hit,
     Message,
+    Names,
     NewMessage,
     Origin,
     Outline,
@@ -156,13 +157,7 @@ class Memory:
         return messages.capture(self.database, conversation, new)
 
     def update(
-        self,
-        id: str,
-        content: str,
-        *,
-        summary: str = "",
-        reason: str = "",
-        key: str = "",
+        self, id: str, content: str, *, summary: str = "", reason: str = "", key: str = ""
     ) -> int:
         """Give a fragment new words and return its new version; the old ones are kept."""
         return fragments.update(self.database, id, content, summary=summary, reason=reason, key=key)
@@ -255,16 +250,7 @@ class Memory:
     ) -> list[Hit]:
         """Search the fragments; `deep` follows the graph to what they are related to."""
         request = SearchRequest(
-            query,
-            parent_id,
-            depth,
-            limit,
-            deep,
-            kind,
-            origin,
-            since,
-            project,
-            self.database.now(),
+            query, parent_id, depth, limit, deep, kind, origin, since, project, self.database.now()
         )
         started = time.perf_counter()
         self._catch_up()
@@ -343,11 +329,7 @@ class Memory:
             n = items.resolve(db, id, type="fragment").n
             return fragment_store.get(db, n), fragment_store.versions(db, n)
 
-    def diff(
-        self,
-        id: str,
-        version: int | None = None,
-    ) -> tuple[FragmentVersion, Fragment]:
+    def diff(self, id: str, version: int | None = None) -> tuple[FragmentVersion, Fragment]:
         """Return a former version of a fragment, by default the last one, and the present."""
         current, former = self.log(id)
         chosen = [v for v in former if version is None or v.version == version]
@@ -416,12 +398,7 @@ class Memory:
         return exchange.import_lines(self.database, lines, progress=progress)
 
     def count_forgettable(
-        self,
-        *,
-        id: str = "",
-        session: str = "",
-        project: str = "",
-        match: str = "",
+        self, *, id: str = "", session: str = "", project: str = "", match: str = ""
     ) -> int:
         """Count what `forget` would delete."""
         with self.database.read() as db:
@@ -429,13 +406,17 @@ class Memory:
             found = forgetting.with_derived(db, doomed)
         return len(found.item_ns) + len(found.session_ns) + len(found.project_ns)
 
+    def names_with(self, text: str) -> Names:
+        """Return the sessions and projects that have a text in their names.
+
+        `forget(match=…)` takes it out of the names of sessions; a project keeps its path until
+        the project itself is forgotten.
+        """
+        with self.database.read() as db:
+            return forgetting.names_with(db, text)
+
     def forget(
-        self,
-        *,
-        id: str = "",
-        session: str = "",
-        project: str = "",
-        match: str = "",
+        self, *, id: str = "", session: str = "", project: str = "", match: str = ""
     ) -> list[str]:
         """Delete on a person's request, without a trace; return the ids that are gone."""
         with self.database.read() as db:

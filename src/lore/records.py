@@ -105,6 +105,14 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
+class Names:
+    """The sessions and projects that have a text in their names."""
+
+    sessions: tuple[Session, ...] = ()
+    projects: tuple[Project, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """One piece of a message."""
 

@@ -22,7 +22,7 @@ from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
     from lore.memory import Memory
-    from lore.records import EdgeKind, FragmentKind, Origin
+    from lore.records import EdgeKind, FragmentKind, Names, Origin
 
 Id = Annotated[str, typer.Argument(help="Id, or at least 8 characters of it.")]
 Text = Annotated[str, typer.Argument(help="The text, or '-' to read it from standard input.")]
@@ -179,7 +179,7 @@ def forget(
         str, typer.Option(help="Everything that contains this text ('-': from standard input).")
     ] = "",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
     json: Json = False,
 ) -> None:
     """Delete without a trace.
@@ -192,28 +192,45 @@ def forget(
         raise InvalidInput(msg)
     with open_memory(context) as memory:
         count = memory.count_forgettable(**what)
+        names = memory.names_with(what["match"])
         if not dry_run:
-            if not yes and count:
-                _confirm(count)
+            if not yes and (count or names.sessions):
+                _confirm(count, names)
             # A text can also stand in the log of questions, so it is forgotten there too.
             count = len(memory.forget(**what))
     if json:
-        print_json({"forgotten": count, "dry_run": dry_run})
-    elif dry_run:
+        ids = {"sessions": [s.id for s in names.sessions], "projects": names.projects}
+        print_json({"forgotten": count, "dry_run": dry_run, **ids})
+        return
+    _print_forgotten(count, names, dry_run=dry_run)
+
+
+def _print_forgotten(count: int, names: Names, *, dry_run: bool) -> None:
+    if dry_run:
         print(f"{counted(count, 'record')} would be forgotten.")
     elif count:
         print(f"{counted(count, 'record')} forgotten, without a trace.")
-    else:
+    elif not names.sessions:
         print("Nothing contains that, and the log of questions no longer names it.")
+    for session in names.sessions:
+        if dry_run:
+            name = one_line(session.title or session.branch or session.external_id)
+            print(f"Session {session.id} would lose its name: {name}")
+        else:
+            print(f"Session {session.id} lost its name.")
+    for project in names.projects:
+        print(f"The project {one_line(project.path)} still has it in its name.")
+        print(f"   'lore forget --project {project.id}' forgets the whole project.")
 
 
-def _confirm(count: int) -> None:
+def _confirm(count: int, names: Names) -> None:
+    doomed = counted(count, "record")
+    if names.sessions:
+        doomed += f" and the names of {counted(len(names.sessions), 'session')}"
     if not sys.stdin.isatty():
-        msg = f"{counted(count, 'record')} would be gone for good."
-        raise InvalidInput(msg, hint="Add --yes to do it, --dry-run to only count.")
-    if not typer.confirm(
-        f"Forget {counted(count, 'record')} for good? Nothing can bring that back."
-    ):
+        msg = f"{doomed} would be gone for good."
+        raise InvalidInput(msg, hint="Add --yes to do it, --dry-run to only see what.")
+    if not typer.confirm(f"Forget {doomed} for good? Nothing can bring that back."):
         raise typer.Exit(1)
 
 
