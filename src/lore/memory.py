@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import Any, BinaryIO, Self
 
 from lore import clock, settings
 from lore.capture import embedding, exchange, fragments, messages
 from lore.capture.messages import Conversation
+from lore.checking import Count, Seconds, Whole, checked, checked_class
 from lore.embed import Embedder, open_embedder
 from lore.errors import InvalidInput, LoreError, NotFound, StoreError
 from lore.recall import answering, health, reading, searching, session_search
 from lore.recall.answering import Request
+from lore.recall.reading import Direction
 from lore.recall.searching import SearchRequest
 from lore.recall.sources import Sources
 from lore.records import (
@@ -48,13 +50,11 @@ from lore.store import fragments as fragment_store
 from lore.store import messages as message_store
 from lore.store.db import Database, open_database
 
-if TYPE_CHECKING:
-    from lore.recall.reading import Direction
-
 _CATCH_UP_S = 0.5
 """A recall first embeds what waits, for so long at most."""
 
 
+@checked_class
 @dataclass(slots=True)
 class Memory:
     """All that one database holds, and the object that opens it."""
@@ -119,7 +119,7 @@ class Memory:
         summary: str = "",
         kind: FragmentKind = "fact",
         parent_id: str = "",
-        depth: int | None = None,
+        depth: Whole | None = None,
         importance: float = 0.5,
         confidence: float = 0.7,
         origin: Origin = "user",
@@ -197,8 +197,8 @@ class Memory:
         scope: Scope = "all",
         session: str = "",
         project: str = "",
-        limit: int | None = None,
-        budget_tokens: int | None = None,
+        limit: Count | None = None,
+        budget_tokens: Count | None = None,
         recipe: str = "",
         explain: bool = False,
         why_not: Sequence[str] = (),
@@ -239,8 +239,8 @@ class Memory:
         query: str,
         *,
         parent_id: str = "",
-        depth: int | None = None,
-        limit: int = 10,
+        depth: Whole | None = None,
+        limit: Count = 10,
         deep: bool = False,
         kind: str = "",
         origin: str = "",
@@ -265,7 +265,7 @@ class Memory:
         query: str,
         *,
         project: str = "",
-        limit: int = 5,
+        limit: Count = 5,
         now: datetime | None = None,
         recipe: str = "",
     ) -> list[SessionHit]:
@@ -295,11 +295,8 @@ class Memory:
             )
         return found
 
-    def explore(self, what: str, *, max_depth: int = 2) -> list[Outline]:
+    def explore(self, what: str, *, max_depth: Whole = 2) -> list[Outline]:
         """Return the tree below a fragment, or below the best hits for a question."""
-        if max_depth < 0:
-            msg = "A tree has at least the level of its top."
-            raise InvalidInput(msg)
         if items.looks_like_id(what):
             with self.database.read() as db:
                 return [reading.explore(db, what, max_depth=max_depth)]
@@ -315,7 +312,7 @@ class Memory:
         with self.database.read() as db:
             return reading.traverse(db, id, direction)
 
-    def roots(self, *, query: str = "", limit: int = 20, project: str = "") -> list[Title]:
+    def roots(self, *, query: str = "", limit: Count = 20, project: str = "") -> list[Title]:
         """Return the roots, strongest first, or those that fit a question."""
         if query:
             return searching.roots(self.sources, query, limit=limit, project=project)
@@ -329,7 +326,7 @@ class Memory:
             n = items.resolve(db, id, type="fragment").n
             return fragment_store.get(db, n), fragment_store.versions(db, n)
 
-    def diff(self, id: str, version: int | None = None) -> tuple[FragmentVersion, Fragment]:
+    def diff(self, id: str, version: Count | None = None) -> tuple[FragmentVersion, Fragment]:
         """Return a former version of a fragment, by default the last one, and the present."""
         current, former = self.log(id)
         chosen = [v for v in former if version is None or v.version == version]
@@ -344,13 +341,13 @@ class Memory:
         with self.database.read() as db:
             return reading.why(db, id, now=self.database.now())
 
-    def messages(self, session: str, *, first: int = 0, limit: int = 10_000) -> list[Message]:
+    def messages(self, session: str, *, first: Whole = 0, limit: Count = 10_000) -> list[Message]:
         """Return the messages of a session in order."""
         with self.database.read() as db:
             n = sessions.get_number(db, session)
             return message_store.of_session(db, n, first=first, limit=limit)
 
-    def sessions(self, *, project: str = "", limit: int = 20) -> list[Session]:
+    def sessions(self, *, project: str = "", limit: Count = 20) -> list[Session]:
         """Return the latest sessions, newest first."""
         with self.database.read() as db:
             project_n = sessions.get_project(db, project) if project else None
@@ -367,7 +364,7 @@ class Memory:
             return items.short_ids(db, ids)
 
     def embed_waiting(
-        self, *, within_s: float | None = None, progress: embedding.Progress | None = None
+        self, *, within_s: Seconds | None = None, progress: embedding.Progress | None = None
     ) -> int:
         """Give vectors to the items that wait for one; return how many that were."""
         if not self.sources.embedder.dimension:
@@ -380,16 +377,17 @@ class Memory:
             progress=progress,
         )
 
-    def backup(self, target: Path | None = None) -> Path:
+    def backup(self, target: Path | str | None = None) -> Path:
         """Write a consistent copy of the database and return its path."""
         if target is None:
             self.settings.backups.mkdir(mode=0o700, parents=True, exist_ok=True)
             target = self.settings.backups
-        return upkeep.backup(self.database, target)
+        return upkeep.backup(self.database, Path(target))
 
-    def export(self, target: Path | BinaryIO) -> int:
+    def export(self, target: Path | str | BinaryIO) -> int:
         """Write everything as JSON lines and return how many records that were."""
-        return exchange.export(self.database, target)
+        place = Path(target) if isinstance(target, str) else target
+        return exchange.export(self.database, place)
 
     def import_lines(
         self, lines: Iterable[bytes], *, progress: Callable[[int], None] | None = None
@@ -460,12 +458,14 @@ def _open_embedder(config: Settings) -> tuple[Embedder, str]:
     return opened.embedder, opened.notice
 
 
+@checked
 def restore_backup(source: Path, *, home: Path | None = None) -> Path | None:
     """Put a backup in the place of the database; return where the former one was kept."""
     config = settings.load(home=home).settings
     return upkeep.restore(config.database, source, config.backups)
 
 
+@checked
 def examine(*, home: Path | None = None, fix: bool = False) -> list[Check]:
     """Check everything that can be wrong with a home, and mend what is derived."""
     config = settings.load(home=home).settings
