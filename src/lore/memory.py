@@ -75,10 +75,10 @@ class Memory:
         create: bool = True,
     ) -> Self:
         """Open the memory in a home folder, made if it is not there."""
-        config = (
-            config
-            or settings.load(home=Path(home) if home else None, project_dir=Path.cwd()).settings
-        )
+        warning = ""
+        if config is None:
+            loaded = settings.load(home=Path(home) if home else None, project_dir=Path.cwd())
+            config, warning = loaded.settings, loaded.warning
         path = config.database
         if not create and not path.exists():
             msg = f"There is no memory at {path} yet."
@@ -97,7 +97,7 @@ class Memory:
         except BaseException:
             database.close()
             raise
-        return cls(config, database, sources, _joined(notice, _why_read_only(database)))
+        return cls(config, database, sources, _joined(warning, notice, _why_read_only(database)))
 
     def close(self) -> None:
         """Finish what is queued and close everything."""
