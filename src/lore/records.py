@@ -360,6 +360,7 @@ class Title:
     depth: int
     tokens: int
     children: int = 0
+    deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,6 +215,15 @@ def is_deleted(db: Connection, n: int) -> bool:
     return db.value("SELECT deleted_at FROM fragments WHERE n = :n", n=n) is not None
 
 
+def deleted_among(db: Connection, ns: Sequence[int]) -> set[int]:
+    """Return which of some fragments were deleted and can be brought back."""
+    rows = db.rows(
+        f"SELECT n FROM fragments WHERE deleted_at IS NOT NULL AND {among('n', 'ns')}",
+        ns=numbers(ns),
+    )
+    return {row[0] for row in rows}
+
+
 def versions(db: Connection, n: int) -> list[FragmentVersion]:
     """Return what a fragment said before, oldest first."""
     rows = db.rows(
