@@ -152,7 +152,11 @@ class Memory:
         parent: str = "",
         files: Sequence[str] = (),
     ) -> list[str]:
-        """Store messages of a session, each once, and return their ids in order."""
+        """Store messages of a session, each once, and return their ids in order.
+
+        A session stays in the project that was named first; `lore doctor` names the sessions
+        for which another one was named later.
+        """
         conversation = Conversation(session, agent, project, title, branch, parent, tuple(files))
         return messages.capture(self.database, conversation, new)
 
