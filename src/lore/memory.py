@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from lore import clock, settings
-from lore.capture import embedding, exchange, fragments, messages
+from lore.capture import embedding, exchange, fragments, messages, undoing
 from lore.capture.messages import Conversation
 from lore.checking import Count, Seconds, Whole, checked, checked_class
 from lore.embed import Embedder, open_embedder
@@ -174,7 +174,16 @@ class Memory:
 
     def undo(self, id: str = "", *, key: str = "") -> tuple[str, str]:
         """Undo the last change by hand, of all or of one fragment; return verb and id."""
-        return fragments.undo(self.database, id, key=key)
+        return undoing.undo(self.database, id, key=key)
+
+    def redo(self, id: str = "", *, key: str = "") -> tuple[str, str]:
+        """Do again what was last undone; return verb and id."""
+        return undoing.redo(self.database, id, key=key)
+
+    def next_undo(self, id: str = "", *, redo: bool = False) -> tuple[str, str] | None:
+        """Return verb and id of what `undo`, or `redo`, would act on."""
+        with self.database.read() as db:
+            return undoing.find_next(db, id, redo=redo)
 
     def link(
         self,

@@ -175,6 +175,17 @@ def test_a_removed_fragment_comes_back_by_the_command_that_is_named(seeded: Seed
     assert "heron" in seeded("search", "heron").works().out
 
 
+def test_undoing_can_be_looked_at_first_and_taken_back(seeded: Seeded):
+    assert "Would undo: update" in seeded("undo", "--dry-run").works().out
+    assert "Thursdays" in seeded("read", seeded.parent).works().out
+    assert "lore undo --redo" in seeded("undo").works().out
+    assert "Tuesdays" in seeded("read", seeded.parent).works().out
+    assert "Would do again: update" in seeded("undo", "--redo", "--dry-run").works().out
+    assert "Done again: update" in seeded("undo", "--redo").works().out
+    assert "Thursdays" in seeded("read", seeded.parent).works().out
+    seeded("undo", "--redo").fails_with(3)
+
+
 def test_an_empty_id_undoes_nothing(seeded: Seeded):
     before = seeded.export()
     seeded("undo", "").fails_with(2)

@@ -115,20 +115,44 @@ def delete(context: typer.Context, id: Id, json: Json = False) -> None:
 def undo(
     context: typer.Context,
     id: Annotated[str | None, typer.Argument(help="Only what was done to this fragment.")] = None,
+    redo: Annotated[bool, typer.Option("--redo", help="Do again what was last undone.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be undone.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Undo the last change made by hand."""
+    """Undo the last change made by hand; again, the one before it.
+
+    What was undone can be done again with --redo, until something new is done.
+    """
     if id is not None and not id.strip():
         msg = "The id is empty: leave it out to undo the last change of all."
         raise InvalidInput(msg)
     with open_memory(context) as memory:
-        verb, id_ = memory.undo(id or "")
+        if dry_run:
+            _print_next(memory, id or "", redo=redo, json=json)
+            return
+        verb, id_ = memory.redo(id or "") if redo else memory.undo(id or "")
         _, (named,) = _names(memory, id_)
     if json:
-        print_json({"undone": verb, "id": id_})
+        print_json({"redone" if redo else "undone": verb, "id": id_})
+    elif redo:
+        print(f"Done again: {verb} of {named}.")
     else:
-        hidden = " It is hidden now; 'lore undo' with its id brings it back."
-        print(f"Undone: {verb} of {named}.{hidden if verb == 'store' else ''}")
+        hidden = " It is hidden now." if verb == "store" else ""
+        print(f"Undone: {verb} of {named}.{hidden} 'lore undo --redo' does it again.")
+
+
+def _print_next(memory: Memory, id: str, *, redo: bool, json: bool) -> None:
+    """Say what undo or redo would do, without doing it."""
+    verb, id_ = memory.next_undo(id, redo=redo) or ("", "")
+    if json:
+        print_json({"would_redo" if redo else "would_undo": verb, "id": id_})
+    elif verb:
+        _, (named,) = _names(memory, id_)
+        print(f"Would {'do again' if redo else 'undo'}: {verb} of {named}.")
+    else:
+        print(f"There is nothing to {'redo' if redo else 'undo'}.")
 
 
 def link(
