@@ -271,8 +271,9 @@ def _deep_hits(
         rank = ranks.get(n)
         path: tuple[str, ...] = ()
         if rank != 1:
-            nearest = [found.via[n]] if n in found.via else []
-            path = paths.find_path(db, [*nearest, *found.seeds], n)
+            starts = [found.via[n], *found.seeds] if n in found.via else found.seeds
+            last = rank or len(ranks) + 1
+            path = paths.find_path(db, [m for m in starts if ranks.get(m, 0) < last], n)
         hit = _hit(db, chosen[n], n, float(scores[place]), signals, path)
         hits.append(replace(hit, why=_why_deep(path, rank)))
     return hits
