@@ -271,9 +271,10 @@ def _deep_hits(
         rank = ranks.get(n)
         path: tuple[str, ...] = ()
         if rank != 1:
-            starts = [found.via[n], *found.seeds] if n in found.via else found.seeds
-            last = rank or len(ranks) + 1
-            path = paths.find_path(db, [m for m in starts if ranks.get(m, 0) < last], n)
+            starts = sorted(found.seeds, key=lambda seed: ranks.get(seed, len(ranks)))
+            if rank is None and n in found.via:
+                starts.insert(0, found.via[n])
+            path = paths.find_path(db, starts, n)
         hit = _hit(db, chosen[n], n, float(scores[place]), signals, path)
         hits.append(replace(hit, why=_why_deep(path, rank)))
     return hits
