@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.errors import InvalidInput, NotFound, UnknownSetting
+from lore.errors import InvalidInput, NotFound
 from lore.settings import Settings, load, wants_colour, write_user_setting
 
 
@@ -36,18 +36,27 @@ def test_environment_goes_before_project_before_user_before_default(tmp_path: Pa
 def test_a_project_cannot_set_what_reaches_outside_it(tmp_path: Path):
     for key in ("embed.base_url", "embed.api_key", "db_path", "embed.download", "home"):
         (tmp_path / ".lore.json").write_text(f'{{"{key}": "x"}}')
-        with pytest.raises(UnknownSetting):
-            load({}, home=tmp_path / "home", project_dir=tmp_path)
+        loaded = load({}, home=tmp_path / "home", project_dir=tmp_path)
+        assert loaded.settings == load({}, home=tmp_path / "home").settings
+        assert f"'{key}'" in loaded.warning
 
 
 @pytest.mark.parametrize(
     "text",
     ["{", "[]", "5", '{"a": ' * 2_000, '{"nonsense": 1}', '{"recall": {"max_hits": []}}'],
 )
-def test_a_broken_project_file_is_named(tmp_path: Path, text: str):
+def test_a_broken_project_file_is_named_and_left_out(tmp_path: Path, text: str):
     (tmp_path / ".lore.json").write_text(text)
-    with pytest.raises(InvalidInput, match=r"\.lore\.json"):
-        load({}, home=tmp_path / "home", project_dir=tmp_path)
+    loaded = load({}, home=tmp_path / "home", project_dir=tmp_path)
+    assert ".lore.json" in loaded.warning
+    assert loaded.settings == load({}, home=tmp_path / "home").settings
+
+
+def test_what_is_right_in_a_project_file_counts_beside_what_is_wrong(tmp_path: Path):
+    (tmp_path / ".lore.json").write_text('{"nonsense": 1, "recall": {"max_hits": 4}}')
+    loaded = load({}, home=tmp_path / "home", project_dir=tmp_path)
+    assert loaded.settings.recall_max_hits == 4
+    assert "'nonsense'" in loaded.warning
 
 
 def test_a_file_that_is_a_folder_or_no_text_is_named(tmp_path: Path):

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import Any, BinaryIO, Self
 
 from lore import clock, settings
-from lore.capture import embedding, exchange, fragments, messages
+from lore.capture import embedding, exchange, fragments, messages, undoing
 from lore.capture.messages import Conversation
+from lore.checking import Count, Seconds, Whole, checked, checked_class
 from lore.embed import Embedder, open_embedder
 from lore.errors import InvalidInput, LoreError, NotFound, StoreError
 from lore.recall import answering, health, reading, searching, session_search
 from lore.recall.answering import Request
+from lore.recall.reading import Direction
 from lore.recall.searching import SearchRequest
 from lore.recall.sources import Sources
 from lore.records import (
@@ -30,6 +32,7 @@ from lore.records import (
     FragmentVersion,
     Hit,
     Message,
+    Names,
     NewMessage,
     Origin,
     Outline,
@@ -47,13 +50,11 @@ from lore.store import fragments as fragment_store
 from lore.store import messages as message_store
 from lore.store.db import Database, open_database
 
-if TYPE_CHECKING:
-    from lore.recall.reading import Direction
-
 _CATCH_UP_S = 0.5
 """A recall first embeds what waits, for so long at most."""
 
 
+@checked_class
 @dataclass(slots=True)
 class Memory:
     """All that one database holds, and the object that opens it."""
@@ -74,10 +75,10 @@ class Memory:
         create: bool = True,
     ) -> Self:
         """Open the memory in a home folder, made if it is not there."""
-        config = (
-            config
-            or settings.load(home=Path(home) if home else None, project_dir=Path.cwd()).settings
-        )
+        warning = ""
+        if config is None:
+            loaded = settings.load(home=Path(home) if home else None, project_dir=Path.cwd())
+            config, warning = loaded.settings, loaded.warning
         path = config.database
         if not create and not path.exists():
             msg = f"There is no memory at {path} yet."
@@ -96,7 +97,7 @@ class Memory:
         except BaseException:
             database.close()
             raise
-        return cls(config, database, sources, _joined(notice, _why_read_only(database)))
+        return cls(config, database, sources, _joined(warning, notice, _why_read_only(database)))
 
     def close(self) -> None:
         """Finish what is queued and close everything."""
@@ -118,7 +119,7 @@ class Memory:
         summary: str = "",
         kind: FragmentKind = "fact",
         parent_id: str = "",
-        depth: int | None = None,
+        depth: Whole | None = None,
         importance: float = 0.5,
         confidence: float = 0.7,
         origin: Origin = "user",
@@ -151,18 +152,16 @@ class Memory:
         parent: str = "",
         files: Sequence[str] = (),
     ) -> list[str]:
-        """Store messages of a session, each once, and return their ids in order."""
+        """Store messages of a session, each once, and return their ids in order.
+
+        A session stays in the project that was named first; `lore doctor` names the sessions
+        for which another one was named later.
+        """
         conversation = Conversation(session, agent, project, title, branch, parent, tuple(files))
         return messages.capture(self.database, conversation, new)
 
     def update(
-        self,
-        id: str,
-        content: str,
-        *,
-        summary: str = "",
-        reason: str = "",
-        key: str = "",
+        self, id: str, content: str, *, summary: str = "", reason: str = "", key: str = ""
     ) -> int:
         """Give a fragment new words and return its new version; the old ones are kept."""
         return fragments.update(self.database, id, content, summary=summary, reason=reason, key=key)
@@ -175,7 +174,16 @@ class Memory:
 
     def undo(self, id: str = "", *, key: str = "") -> tuple[str, str]:
         """Undo the last change by hand, of all or of one fragment; return verb and id."""
-        return fragments.undo(self.database, id, key=key)
+        return undoing.undo(self.database, id, key=key)
+
+    def redo(self, id: str = "", *, key: str = "") -> tuple[str, str]:
+        """Do again what was last undone; return verb and id."""
+        return undoing.redo(self.database, id, key=key)
+
+    def next_undo(self, id: str = "", *, redo: bool = False) -> tuple[str, str] | None:
+        """Return verb and id of what `undo`, or `redo`, would act on."""
+        with self.database.read() as db:
+            return undoing.find_next(db, id, redo=redo)
 
     def link(
         self,
@@ -202,8 +210,8 @@ class Memory:
         scope: Scope = "all",
         session: str = "",
         project: str = "",
-        limit: int | None = None,
-        budget_tokens: int | None = None,
+        limit: Count | None = None,
+        budget_tokens: Count | None = None,
         recipe: str = "",
         explain: bool = False,
         why_not: Sequence[str] = (),
@@ -244,8 +252,8 @@ class Memory:
         query: str,
         *,
         parent_id: str = "",
-        depth: int | None = None,
-        limit: int = 10,
+        depth: Whole | None = None,
+        limit: Count = 10,
         deep: bool = False,
         kind: str = "",
         origin: str = "",
@@ -255,16 +263,7 @@ class Memory:
     ) -> list[Hit]:
         """Search the fragments; `deep` follows the graph to what they are related to."""
         request = SearchRequest(
-            query,
-            parent_id,
-            depth,
-            limit,
-            deep,
-            kind,
-            origin,
-            since,
-            project,
-            self.database.now(),
+            query, parent_id, depth, limit, deep, kind, origin, since, project, self.database.now()
         )
         started = time.perf_counter()
         self._catch_up()
@@ -279,7 +278,7 @@ class Memory:
         query: str,
         *,
         project: str = "",
-        limit: int = 5,
+        limit: Count = 5,
         now: datetime | None = None,
         recipe: str = "",
     ) -> list[SessionHit]:
@@ -309,11 +308,8 @@ class Memory:
             )
         return found
 
-    def explore(self, what: str, *, max_depth: int = 2) -> list[Outline]:
+    def explore(self, what: str, *, max_depth: Whole = 2) -> list[Outline]:
         """Return the tree below a fragment, or below the best hits for a question."""
-        if max_depth < 0:
-            msg = "A tree has at least the level of its top."
-            raise InvalidInput(msg)
         if items.looks_like_id(what):
             with self.database.read() as db:
                 return [reading.explore(db, what, max_depth=max_depth)]
@@ -329,7 +325,7 @@ class Memory:
         with self.database.read() as db:
             return reading.traverse(db, id, direction)
 
-    def roots(self, *, query: str = "", limit: int = 20, project: str = "") -> list[Title]:
+    def roots(self, *, query: str = "", limit: Count = 20, project: str = "") -> list[Title]:
         """Return the roots, strongest first, or those that fit a question."""
         if query:
             return searching.roots(self.sources, query, limit=limit, project=project)
@@ -343,11 +339,7 @@ class Memory:
             n = items.resolve(db, id, type="fragment").n
             return fragment_store.get(db, n), fragment_store.versions(db, n)
 
-    def diff(
-        self,
-        id: str,
-        version: int | None = None,
-    ) -> tuple[FragmentVersion, Fragment]:
+    def diff(self, id: str, version: Count | None = None) -> tuple[FragmentVersion, Fragment]:
         """Return a former version of a fragment, by default the last one, and the present."""
         current, former = self.log(id)
         chosen = [v for v in former if version is None or v.version == version]
@@ -362,13 +354,13 @@ class Memory:
         with self.database.read() as db:
             return reading.why(db, id, now=self.database.now())
 
-    def messages(self, session: str, *, first: int = 0, limit: int = 10_000) -> list[Message]:
+    def messages(self, session: str, *, first: Whole = 0, limit: Count = 10_000) -> list[Message]:
         """Return the messages of a session in order."""
         with self.database.read() as db:
             n = sessions.get_number(db, session)
             return message_store.of_session(db, n, first=first, limit=limit)
 
-    def sessions(self, *, project: str = "", limit: int = 20) -> list[Session]:
+    def sessions(self, *, project: str = "", limit: Count = 20) -> list[Session]:
         """Return the latest sessions, newest first."""
         with self.database.read() as db:
             project_n = sessions.get_project(db, project) if project else None
@@ -385,7 +377,7 @@ class Memory:
             return items.short_ids(db, ids)
 
     def embed_waiting(
-        self, *, within_s: float | None = None, progress: embedding.Progress | None = None
+        self, *, within_s: Seconds | None = None, progress: embedding.Progress | None = None
     ) -> int:
         """Give vectors to the items that wait for one; return how many that were."""
         if not self.sources.embedder.dimension:
@@ -398,16 +390,17 @@ class Memory:
             progress=progress,
         )
 
-    def backup(self, target: Path | None = None) -> Path:
+    def backup(self, target: Path | str | None = None) -> Path:
         """Write a consistent copy of the database and return its path."""
         if target is None:
             self.settings.backups.mkdir(mode=0o700, parents=True, exist_ok=True)
             target = self.settings.backups
-        return upkeep.backup(self.database, target)
+        return upkeep.backup(self.database, Path(target))
 
-    def export(self, target: Path | BinaryIO) -> int:
+    def export(self, target: Path | str | BinaryIO) -> int:
         """Write everything as JSON lines and return how many records that were."""
-        return exchange.export(self.database, target)
+        place = Path(target) if isinstance(target, str) else target
+        return exchange.export(self.database, place)
 
     def import_lines(
         self, lines: Iterable[bytes], *, progress: Callable[[int], None] | None = None
@@ -416,12 +409,7 @@ class Memory:
         return exchange.import_lines(self.database, lines, progress=progress)
 
     def count_forgettable(
-        self,
-        *,
-        id: str = "",
-        session: str = "",
-        project: str = "",
-        match: str = "",
+        self, *, id: str = "", session: str = "", project: str = "", match: str = ""
     ) -> int:
         """Count what `forget` would delete."""
         with self.database.read() as db:
@@ -429,13 +417,17 @@ class Memory:
             found = forgetting.with_derived(db, doomed)
         return len(found.item_ns) + len(found.session_ns) + len(found.project_ns)
 
+    def names_with(self, text: str) -> Names:
+        """Return the sessions and projects that have a text in their names.
+
+        `forget(match=…)` takes it out of the names of sessions; a project keeps its path until
+        the project itself is forgotten.
+        """
+        with self.database.read() as db:
+            return forgetting.names_with(db, text)
+
     def forget(
-        self,
-        *,
-        id: str = "",
-        session: str = "",
-        project: str = "",
-        match: str = "",
+        self, *, id: str = "", session: str = "", project: str = "", match: str = ""
     ) -> list[str]:
         """Delete on a person's request, without a trace; return the ids that are gone."""
         with self.database.read() as db:
@@ -479,12 +471,14 @@ def _open_embedder(config: Settings) -> tuple[Embedder, str]:
     return opened.embedder, opened.notice
 
 
+@checked
 def restore_backup(source: Path, *, home: Path | None = None) -> Path | None:
     """Put a backup in the place of the database; return where the former one was kept."""
     config = settings.load(home=home).settings
     return upkeep.restore(config.database, source, config.backups)
 
 
+@checked
 def examine(*, home: Path | None = None, fix: bool = False) -> list[Check]:
     """Check everything that can be wrong with a home, and mend what is derived."""
     config = settings.load(home=home).settings

@@ -105,6 +105,14 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
+class Names:
+    """The sessions and projects that have a text in their names."""
+
+    sessions: tuple[Session, ...] = ()
+    projects: tuple[Project, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """One piece of a message."""
 
@@ -352,6 +360,7 @@ class Title:
     depth: int
     tokens: int
     children: int = 0
+    deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 A value comes from the environment (`LORE_…`), else the project's `.lore.json`, else the
 user's `config.toml`, else the default. A project file may not set what reaches outside the
-project.
+project, and comes with the project: what is wrong in it is told and left out, never an error.
 """
 
 from __future__ import annotations
@@ -13,18 +13,22 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
+from lore import toml_lines
 from lore.errors import InvalidInput, NotFound, StoreFull, StoreReadOnly, UnknownSetting
 
 PROJECT_FILE = ".lore.json"
 USER_FILE = "config.toml"
 
 _LARGEST_FILE = 1_000_000
+
+_MOST_WARNINGS = 3
+"""Who mends these sees the next."""
 
 Value = str | int | float | bool
 
@@ -167,6 +171,7 @@ class Loaded:
 
     settings: Settings
     values: tuple[SettingValue, ...]
+    warning: str = ""
 
 
 def key_of(name: str) -> str:
@@ -185,9 +190,8 @@ def load(
     environ = os.environ if environ is None else environ
     chosen_home = _expanded(home or environ.get("LORE_HOME") or "~/.lore").absolute()
     user = _flatten(_read_toml(chosen_home / USER_FILE))
-    project = _flatten(_read_json(project_dir / PROJECT_FILE)) if project_dir else {}
     _refuse_unknown(user, USER_FILE)
-    _refuse_unknown(project, PROJECT_FILE)
+    project, warning = _read_project(project_dir / PROJECT_FILE) if project_dir else ({}, "")
     source = "argument" if home else "environment" if environ.get("LORE_HOME") else "default"
     described = [
         SettingValue(
@@ -203,7 +207,32 @@ def load(
             value = str(_expanded(str(value)).absolute())
         changed[name] = value
         described.append(_described(name, spec, value, source))
-    return Loaded(replace(Settings(), **changed), tuple(described))
+    return Loaded(replace(Settings(), **changed), tuple(described), warning)
+
+
+def _read_project(path: Path) -> tuple[dict[str, Value], str]:
+    """Return what a project file may set, and what is wrong with the rest of it."""
+    try:
+        flat = _flatten(_read_json(path))
+    except InvalidInput as error:
+        return {}, f"{error} The file is left out."
+    kept: dict[str, Value] = {}
+    wrong: list[str] = []
+    for key, raw in flat.items():
+        try:
+            _refuse_unknown([key], str(path))
+            kept[key] = _project_value(key, raw, path)
+        except InvalidInput as error:
+            wrong.append(f"{error} It is left out.")
+    return kept, " ".join(wrong[:_MOST_WARNINGS])
+
+
+def _project_value(key: str, raw: object, path: Path) -> Value:
+    name = _field_name(key)
+    if not _fields()[name].metadata["project"]:
+        msg = f"{path} sets '{key}', which a project may not."
+        raise UnknownSetting(msg)
+    return _convert(name, raw, f"'{key}' in {path}")
 
 
 def _described(name: str, spec: Field[Any], value: Value, source: str) -> SettingValue:
@@ -238,7 +267,7 @@ def write_user_setting(home: Path, key: str, raw: str | None) -> Path:
     wanted = {other: kept for other, kept in before.items() if other != key}
     if value is not None:
         wanted[key] = value
-    text = _edited(_text_of(path), key, value)
+    text = toml_lines.edited(_text_of(path), key, value)
     try:
         understood = _flatten(tomllib.loads(text)) == wanted
     except ValueError:
@@ -270,57 +299,6 @@ def _write_whole(path: Path, text: str) -> None:
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-
-
-_HEADER = re.compile(r"^\s*\[\s*(?P<name>[^\[\]#]+?)\s*\]\s*(#.*)?$")
-_LINE = re.compile(
-    r"""^(?P<lead>\s*(?P<key>[^=#]+?)\s*=\s*)
-    (?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s#]+)(?P<rest>\s*(?:\#.*)?)$""",
-    re.VERBOSE,
-)
-
-
-def _edited(text: str, key: str, value: Value | None) -> str:
-    """Return the text of a TOML file with one key replaced, added or removed."""
-    shown = "" if value is None else json.dumps(value, ensure_ascii=False)
-    group, _, leaf = key.partition(".")
-    lines = text.splitlines()
-    table = ""
-    ends: dict[str, int] = {"": 0}
-    for place, line in enumerate(lines):
-        if header := _HEADER.match(line):
-            table = _bare(header["name"])
-        if line.strip() and (table or not line.lstrip().startswith("#")):
-            ends[table] = place + 1
-        found = _LINE.match(line)
-        if found and ".".join(filter(None, (table, _bare(found["key"])))) == key:
-            new = [] if value is None else [f"{found['lead']}{shown}{found['rest']}"]
-            return _joined([*lines[:place], *new, *lines[place + 1 :]])
-    if value is None:
-        return text
-    in_table = bool(leaf) and group in ends
-    new_line = f"{leaf} = {shown}" if in_table else f"{key} = {shown}"
-    place = ends[group if in_table else ""]
-    if not in_table and not place:
-        place = _after_opening_comment(lines)
-    return _joined([*lines[:place], new_line, *lines[place:]])
-
-
-def _after_opening_comment(lines: list[str]) -> int:
-    """Return the place below the comment with which a file opens."""
-    place = 0
-    while place < len(lines) and lines[place].startswith("#"):
-        place += 1
-    return place if place == len(lines) or not lines[place].strip() else 0
-
-
-def _bare(name: str) -> str:
-    """Return a TOML key without quotes and spaces: `embed . "model"` is `embed.model`."""
-    return ".".join(part.strip().strip("\"'") for part in name.split("."))
-
-
-def _joined(lines: list[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
 
 
 def _fields() -> dict[str, Field[Any]]:
@@ -366,10 +344,7 @@ def _pick(name: str, spec: Field[Any], sources: tuple[Mapping[str, Any], ...]) -
     if environ.get(_env(name)):
         return _convert(name, environ[_env(name)], _env(name)), "environment"
     if key in project:
-        if not spec.metadata.get("project"):
-            msg = f"'{key}' may not be set by a project's {PROJECT_FILE}."
-            raise UnknownSetting(msg, hint=f"Set it in {USER_FILE} or as {_env(name)}.")
-        return _convert(name, project[key], f"'{key}' in {PROJECT_FILE}"), PROJECT_FILE
+        return project[key], PROJECT_FILE
     if key in user:
         return _convert(name, user[key], f"'{key}' in {USER_FILE}"), USER_FILE
     return _default(spec), "default"
@@ -425,9 +400,9 @@ def _flatten(tree: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def _refuse_unknown(flat: Mapping[str, Any], where: str) -> None:
+def _refuse_unknown(keys: Iterable[str], where: str) -> None:
     known = {key_of(name) for name in _fields()} - {"home"}
-    for key in flat:
+    for key in keys:
         if key == "home":
             msg = f"{where} sets 'home', which only the environment can (LORE_HOME)."
             raise UnknownSetting(msg)

@@ -5,6 +5,7 @@ from types import MappingProxyType
 import pytest
 
 from lore.capture import fragments as capture
+from lore.capture import undoing
 from lore.capture.messages import Conversation
 from lore.capture.messages import capture as capture_messages
 from lore.errors import InvalidInput, NotFound
@@ -197,7 +198,7 @@ def test_only_a_given_summary_is_a_title(database, store, names_of):
     assert names_of(named) == {("ada lovelace", True), ("bob", False)}
     capture.update(database, derived, "Ada met Carl.")
     assert names_of(derived) == {("ada", False), ("carl", False)}
-    capture.undo(database)
+    undoing.undo(database)
     assert names_of(derived) == {("ada", False), ("bob", False)}
 
 
@@ -241,7 +242,7 @@ def test_a_deleted_fragment_comes_back_by_undo(database, store, is_deleted):
     assert is_deleted(id_)
     with pytest.raises(NotFound, match="was deleted"):
         capture.delete(database, id_)
-    assert capture.undo(database) == ("delete", id_)
+    assert undoing.undo(database) == ("delete", id_)
     assert not is_deleted(id_)
 
 
@@ -249,37 +250,37 @@ def test_undo_goes_back_step_by_step_to_the_beginning(database, store, get, is_d
     one, two = store("one"), store("two")
     capture.update(database, one, "one changed")
     capture.delete(database, one)
-    assert capture.undo(database) == ("delete", one)
-    assert capture.undo(database) == ("update", one)
+    assert undoing.undo(database) == ("delete", one)
+    assert undoing.undo(database) == ("update", one)
     assert get(one).content == "one"
-    assert capture.undo(database) == ("store", two)
+    assert undoing.undo(database) == ("store", two)
     assert is_deleted(two)
-    assert capture.undo(database) == ("store", one)
+    assert undoing.undo(database) == ("store", one)
     assert is_deleted(one)
     with pytest.raises(NotFound, match="nothing to undo"):
-        capture.undo(database)
+        undoing.undo(database)
 
 
 def test_undo_of_one_fragment_leaves_the_others(database, store, get):
     one, two = store("one"), store("two")
     capture.update(database, one, "one changed")
     capture.update(database, two, "two changed")
-    assert capture.undo(database, one) == ("update", one)
+    assert undoing.undo(database, one) == ("update", one)
     assert (get(one).content, get(two).content) == ("one", "two changed")
-    assert capture.undo(database, one) == ("store", one)
-    assert capture.undo(database, one) == ("delete", one)
+    assert undoing.undo(database, one) == ("store", one)
+    assert undoing.undo(database, one) == ("delete", one)
     assert get(one).content == "one"
     with pytest.raises(NotFound):
-        capture.undo(database, one)
+        undoing.undo(database, one)
 
 
 def test_several_updates_are_undone_one_by_one_and_stay_in_the_log(database, store, get):
     id_ = store("first")
     capture.update(database, id_, "second")
     capture.update(database, id_, "third")
-    capture.undo(database)
+    undoing.undo(database)
     assert get(id_).content == "second"
-    capture.undo(database)
+    undoing.undo(database)
     assert get(id_).content == "first"
     assert get(id_).version == 5
 
@@ -295,9 +296,9 @@ def test_undo_of_a_link_restores_the_one_before(database, store, edges_of):
     a, b = store("a"), store("b")
     capture.link(database, a, b, "supports", weight=0.5)
     capture.link(database, a, b, "supports", weight=0.7)
-    capture.undo(database)
+    undoing.undo(database)
     assert edges_of(a) == {(a, b, "supports", 0.5)}
-    capture.undo(database)
+    undoing.undo(database)
     assert edges_of(a) == set()
 
 
@@ -336,7 +337,7 @@ def test_undo_of_a_move_brings_the_subtree_back(database, store, get):
     child = store("child", parent_id=a)
     leaf = store("leaf", parent_id=child)
     capture.link(database, store("mid", parent_id=b), child, "hierarchical")
-    capture.undo(database)
+    undoing.undo(database)
     assert get(child).parent_id == a
     assert [get(id_).depth for id_ in (child, leaf)] == [1, 2]
 
@@ -346,7 +347,7 @@ def test_undo_of_a_first_parent_makes_a_root_again(database, store, get):
     leaf = store("leaf", parent_id=b)
     capture.link(database, a, b, "hierarchical")
     assert [get(id_).depth for id_ in (a, b, leaf)] == [0, 1, 2]
-    capture.undo(database)
+    undoing.undo(database)
     assert get(b).parent_id is None
     assert [get(id_).depth for id_ in (a, b, leaf)] == [0, 0, 1]
 
@@ -375,7 +376,7 @@ def test_a_deleted_child_moves_along_and_comes_back_in_its_place(database, store
     leaf = store("leaf", parent_id=child)
     capture.delete(database, child)
     capture.link(database, b, a, "hierarchical")
-    capture.undo(database, child)
+    undoing.undo(database, child)
     assert [get(id_).depth for id_ in (b, a, child, leaf)] == [0, 1, 2, 3]
 
 
@@ -393,9 +394,9 @@ def test_superseding_twice_is_superseding_once(database, store, get):
     old, new = store("old"), store("new")
     capture.supersede(database, old, new)
     capture.supersede(database, old, new)
-    assert capture.undo(database) == ("supersede", old)
+    assert undoing.undo(database) == ("supersede", old)
     assert get(old).superseded_by is None
-    assert capture.undo(database) == ("store", new)
+    assert undoing.undo(database) == ("store", new)
 
 
 def test_undo_of_a_second_supersession_restores_the_first(database, store, get, edges_of):
@@ -403,7 +404,7 @@ def test_undo_of_a_second_supersession_restores_the_first(database, store, get, 
     capture.supersede(database, old, new)
     capture.supersede(database, old, newest)
     assert get(old).superseded_by == newest
-    capture.undo(database)
+    undoing.undo(database)
     assert get(old).superseded_by == new
     assert edges_of(old) == {(new, old, "supersedes", 1.0)}
 

@@ -10,6 +10,7 @@ from lore.memory import Memory
 from lore.records import NewMessage, Part
 from lore.settings import load
 from tests.cli.conftest import Lore, Seeded
+from tests.recall.talk import say
 
 WHOLE_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 JSON_KEYS = {
@@ -32,7 +33,7 @@ JSON_KEYS = {
     ("undo",): {"undone", "id"},
     ("link", "PARENT", "CHILD"): {"source", "target", "kind"},
     ("supersede", "PARENT", "CHILD"): {"superseded", "by"},
-    ("forget", "CHILD", "--yes"): {"forgotten", "dry_run"},
+    ("forget", "CHILD", "--yes"): {"forgotten", "dry_run", "sessions", "projects"},
     ("remember", "x"): {"id"},
     ("backup",): {"file"},
     ("embed",): {"embedded"},
@@ -174,6 +175,17 @@ def test_a_removed_fragment_comes_back_by_the_command_that_is_named(seeded: Seed
     assert "heron" in seeded("search", "heron").works().out
 
 
+def test_undoing_can_be_looked_at_first_and_taken_back(seeded: Seeded):
+    assert "Would undo: update" in seeded("undo", "--dry-run").works().out
+    assert "Thursdays" in seeded("read", seeded.parent).works().out
+    assert "lore undo --redo" in seeded("undo").works().out
+    assert "Tuesdays" in seeded("read", seeded.parent).works().out
+    assert "Would do again: update" in seeded("undo", "--redo", "--dry-run").works().out
+    assert "Done again: update" in seeded("undo", "--redo").works().out
+    assert "Thursdays" in seeded("read", seeded.parent).works().out
+    seeded("undo", "--redo").fails_with(3)
+
+
 def test_an_empty_id_undoes_nothing(seeded: Seeded):
     before = seeded.export()
     seeded("undo", "").fails_with(2)
@@ -187,6 +199,20 @@ def test_forgetting_asks_first(seeded: Seeded):
     assert seeded.export() == before
     assert "1 record forgotten" in seeded("forget", "--match", "HERON", "-y").works().out
     assert "Nothing contains that" in seeded("forget", "--match", "heron", "-y").works().out
+
+
+def test_forgetting_a_text_takes_it_out_of_names_and_says_where_it_still_stands(seeded: Seeded):
+    config = load({"LORE_EMBED_PROVIDER": "none"}, home=seeded.home).settings
+    with Memory.open(config=config) as memory:
+        say(memory, "s", "good morning", title="The Okapi account", project="/code/okapi-site")
+    told = seeded("forget", "--match", "okapi", "--dry-run").works().out
+    assert "would lose its name: The Okapi account" in told
+    seeded("forget", "--match", "okapi").fails_with(2)
+    told = seeded("forget", "--match", "okapi", "--yes").works().out
+    assert "lost its name" in told
+    assert "/code/okapi-site" in told
+    assert "lore forget --project" in told
+    assert "Okapi" not in seeded("session", "s").works().out
 
 
 def test_forgetting_needs_exactly_one_thing(seeded: Seeded):

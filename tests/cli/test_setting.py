@@ -2,8 +2,9 @@
 
 import json
 import tomllib
+from pathlib import Path
 
-from tests.cli.conftest import Lore
+from tests.cli.conftest import Lore, Seeded, run_process
 
 
 def test_every_setting_is_shown_with_value_source_and_doc(lore: Lore):
@@ -76,3 +77,11 @@ def test_values_of_the_wrong_type_are_named(lore: Lore):
     ):
         (lore.home / "config.toml").write_text(wrong)
         assert "recall.max_hits" in lore("config").fails_with(2).err
+
+
+def test_a_broken_project_file_stops_no_command(seeded: Seeded, tmp_path: Path):
+    (tmp_path / ".lore.json").write_text("{")
+    for command in (("recall", "heron"), ("read", seeded.child), ("remember", "x"), ("config",)):
+        outcome = run_process(*command, home=seeded.home, cwd=tmp_path).works()
+        assert outcome.err.count(".lore.json") == 1
+    assert not run_process("read", seeded.child, home=seeded.home).works().err

@@ -25,6 +25,19 @@ def test_starting_loads_nothing_heavy():
     assert not HEAVY & loaded
 
 
+def test_the_values_of_a_command_load_nothing_heavy(tmp_path: Path):
+    script = (
+        "import sys, json, atexit; from lore.cli import main\n"
+        "atexit.register(lambda: print(json.dumps(list(sys.modules)), file=sys.stderr))\n"
+        "main(['config', 'recall.max_hits', '7', '--json'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, env=environment(tmp_path)
+    )
+    loaded = {name.split(".")[0] for name in json.loads(done.stderr.splitlines()[-1])}
+    assert not {*HEAVY, "pydantic"} & loaded
+
+
 def test_help_costs_at_most_150_ms_of_processor_time(tmp_path: Path):
     environ = environment(tmp_path)
     spent = []

@@ -86,7 +86,8 @@ def settings() -> str:
         "A value comes from the environment, else from the project's `.lore.json` (where that"
         " is allowed),\nelse from the user's `config.toml` in the home, else it is the default."
         " `lore config` shows all of\nthem with where each came from; `lore config KEY VALUE`"
-        " writes one to `config.toml`, and\n`lore config KEY --unset` removes it.\n",
+        " writes one to `config.toml`, and\n`lore config KEY --unset` removes it. What is wrong in"
+        " a project's `.lore.json` is told on stderr\nand left out; the command goes on.\n",
         "| setting | environment | default | may be | in a project | meaning |",
         "|---|---|---|---|---|---|",
     ]

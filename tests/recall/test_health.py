@@ -56,3 +56,15 @@ def test_a_home_that_others_may_read_is_told(tmp_path: Path):
     checks = {check.name: check for check in health.check_home(config)}
     assert checks["home"].state == "degraded"
     assert checks["disk"].detail.endswith("free")
+
+
+def test_a_session_stays_in_its_first_project_and_doctor_says_so(memory: Memory):
+    say(memory, "s", "one boat", project="/code/first")
+    say(memory, "s", "two boats", project="/code/first")
+    checks = {c.name: c for c in health.check_memory(memory.sources, "", fix=False)}
+    [session] = memory.sessions()
+    assert session.id not in checks["sessions"].detail
+    say(memory, "s", "three boats", project="/code/second")
+    checks = {c.name: c for c in health.check_memory(memory.sources, "", fix=False)}
+    assert session.id in checks["sessions"].detail
+    assert memory.stats().projects == (("/code/first", 3),)

@@ -81,3 +81,31 @@ def test_versions_are_logged_and_compared(memory: Memory):
     assert (old.content, new.content) == ("The limit is 3", "The limit is 5")
     with pytest.raises(NotFound):
         memory.diff(id_, version=7)
+
+
+def test_what_was_deleted_is_on_no_way(memory: Memory):
+    root = memory.store("Deploys")
+    child = memory.store("Deploys are blue green", parent_id=root)
+    other = memory.store("Rollbacks")
+    memory.link(child, other, "related_to")
+    memory.delete(other)
+    assert memory.traverse(child, "associations") == []
+    [reading] = memory.read([child])
+    assert reading.edges == ()
+    memory.delete(root)
+    with pytest.raises(NotFound, match="was deleted"):
+        memory.traverse(child, "parent")
+
+
+def test_what_was_deleted_and_is_asked_for_by_id_is_marked(memory: Memory):
+    root = memory.store("Deploys")
+    child = memory.store("Deploys are blue green", parent_id=root)
+    memory.delete(child)
+    [outline] = memory.explore(root)
+    assert (outline.title.deleted, outline.below) == (False, ())
+    [outline] = memory.explore(child)
+    assert outline.title.deleted
+    memory.delete(root)
+    [reading] = memory.read([child])
+    assert reading.parent is not None
+    assert reading.parent.deleted

@@ -84,7 +84,10 @@ def test_deep_search_finds_what_only_the_graph_connects_and_shows_the_way(memory
         )
     question = "Who leads the owners of the service that broke the invoice export?"
     hits = memory.search(question, deep=True, limit=5)
-    assert answer in [hit.id for hit in hits]
+    found = {hit.id: hit for hit in hits}
+    assert found[answer].path[-3:] == ("quayrates", "slipway team", "Slipway Team")
+    assert found[answer].why == f"found through {' → '.join(found[answer].path)}"
+    assert all(hit.path or hit.why.startswith(("a direct hit, #", "in the neigh")) for hit in hits)
 
 
 def test_deep_search_follows_edges_drawn_by_hand(memory: Memory):
@@ -94,7 +97,8 @@ def test_deep_search_follows_edges_drawn_by_hand(memory: Memory):
         memory.store(f"Unrelated sentence {i} with other words")
     memory.link(seed, other, "related_to")
     hits = memory.search("alarm rang night", deep=True, limit=5)
-    assert other in [hit.id for hit in hits]
+    [found] = [hit for hit in hits if hit.id == other]
+    assert found.path == ("The alarm rang at night", "related to", "Batteries were replaced")
 
 
 def test_search_works_without_an_embedder(tmp_path: Path):

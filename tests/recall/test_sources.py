@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 
+from lore.embed.none import NoEmbedder
 from lore.memory import Memory
 from tests.fakes import FakeEmbedder
 from tests.recall.talk import say
@@ -61,3 +63,24 @@ def test_cosines_of_items_without_a_vector_are_zero(memory: Memory):
     found = memory.sources.cosines(query, np.array([1, 0, 99], np.int64))
     assert found[0] > 0.3
     assert found[1:].tolist() == [0.0, 0.0]
+
+
+def test_a_link_in_the_place_of_the_vector_index_is_not_followed(tmp_path: Path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "vectors.index").write_bytes(b"of somebody else")
+    home = tmp_path / "home"
+    with Memory.open(home=home, embedder=NoEmbedder()) as memory:
+        folder = memory.sources.index_folder
+        id_ = memory.store("one boat")
+        folder.symlink_to(elsewhere)
+    with Memory.open(home=home, embedder=FakeEmbedder()) as memory:
+        assert memory.recall("boat").hits[0].id == id_
+        assert not folder.is_symlink()
+    assert (elsewhere / "vectors.index").read_bytes() == b"of somebody else"
+    with Memory.open(home=home, embedder=NoEmbedder()) as memory:
+        shutil.rmtree(folder)
+        folder.symlink_to(elsewhere)
+        memory.forget(id=id_)
+        assert not folder.exists()
+    assert [file.name for file in elsewhere.iterdir()] == ["vectors.index"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from lore.errors import NotFound
-from lore.records import Spend
+from lore.records import Names, Spend
 from lore.store import (
     changes,
     checks,
@@ -13,6 +13,7 @@ from lore.store import (
     fragments,
     messages,
     retrievals,
+    sessions,
     spend,
 )
 from lore.store.forgetting import Doomed
@@ -141,3 +142,29 @@ def test_tombstones_keep_away_what_a_copy_brings_back(db: Connection) -> None:
     assert set(changes.tombstones(db)) == {id_, session_id, "elsewhere"}
     assert changes.find_buried_source(db, "digest") == "elsewhere"
     assert forgetting.apply_tombstones(db, {session_id: ""}, now=NOON) == []
+
+
+def test_a_question_that_quotes_what_is_forgotten_goes_from_the_log(db: Connection) -> None:
+    said = "The merger with Okapi Holdings closes on the third of March at a price of 12 million"
+    n = add_fragment(db, 1, content=said)
+    quoted = "is it true that THE MERGER with Okapi Holdings  closes on the third of march?"
+    for query in (quoted, "what about the merger"):
+        retrievals.log(db, Retrieval(NOON, "recall", query, (), 1.0))
+    forgetting.forget(db, Doomed((n,)), now=NOON)
+    assert [entry.query for entry in retrievals.newest(db)] == ["what about the merger"]
+
+
+def test_a_text_leaves_the_names_of_sessions(db: Connection) -> None:
+    named = new_session(db, "okapi-chat", project="/code/okapi-site")
+    branched = sessions.ensure_session(
+        db, "other", agent="test", project_n=None, started_at=NOON, branch="fix/Okapi-login"
+    )
+    new_session(db, "third")
+    found = forgetting.names_with(db, "okapi")
+    assert {session.external_id for session in found.sessions} == {"okapi-chat", "other"}
+    assert [project.path for project in found.projects] == ["/code/okapi-site"]
+    forgetting.forget(db, Doomed(), text="okapi", now=NOON)
+    assert sessions.get(db, named).external_id == sessions.get(db, named).id
+    assert sessions.get(db, branched).branch == ""
+    assert forgetting.names_with(db, "okapi").sessions == ()
+    assert forgetting.names_with(db, " ") == Names()

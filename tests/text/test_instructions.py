@@ -66,6 +66,21 @@ Can you answer in French from now on?
 I’d prefer shorter answers.
 Don’t ever use eval.
 Always run `just lint` before committing.
+Please use httpx instead of requests from here on.
+From this point forward, amend no commits.
+Could you please stop apologising all the time?
+And then make sure you always run the linter.
+Run the linter first, and don't ever skip it.
+I'd rather you ask before you delete something.
+Don't commit anything unless I ask you to.
+Please do not push without asking me first.
+Use pnpm going forward.
+No more emojis in commit messages.
+Please, no more mocks!
+In this repo we use tabs.
+In our codebase, we never log secrets.
+In this project we don't squash.
+We never commit to main directly.
 """.strip().splitlines()
 
 PASSING = """
@@ -114,6 +129,18 @@ Ok
 `always use tabs`
 I asked for all of it.
 I ran it from the root folder.
+We only commit to the shadow branch if files change, right?
+`EventGitCommit` never fires on a merge.
+I don't ever eat breakfast.
+We never use that one, do we?
+No more errors now.
+No more than five, please.
+There are no more files left.
+In this project we have five modules.
+The build breaks from here to there.
+What should I plan going forward?
+I want to improve my skills going forward.
+Don't worry, it works without asking.
 """.strip().splitlines()
 
 

@@ -114,10 +114,13 @@ def test_a_memory_carried_over_a_fork_says_so_and_does_not_hang(memory: Memory):
     assert os.waitstatus_to_exitcode(status) == 7
 
 
-def test_a_pipe_in_place_of_a_configuration_file_is_refused(tmp_path: Path):
+def test_a_pipe_in_place_of_a_configuration_file_is_not_read(tmp_path: Path):
     os.mkfifo(tmp_path / ".lore.json")
+    loaded = load({}, home=tmp_path / "home", project_dir=tmp_path)
+    assert "no ordinary file" in loaded.warning
+    os.mkfifo(tmp_path / "config.toml")
     with pytest.raises(InvalidInput, match="no ordinary file"):
-        load({}, home=tmp_path / "home", project_dir=tmp_path)
+        load({}, home=tmp_path)
 
 
 def test_a_restore_into_a_new_home_works(memory: Memory, tmp_path: Path):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import Any
 
 import orjson
 
@@ -22,7 +20,7 @@ from lore.records import (
     Fragment,
     Origin,
 )
-from lore.store import actions, dump, edges, fragments, items, messages, sessions, upkeep
+from lore.store import actions, edges, fragments, items, messages, sessions
 from lore.store.db import Connection, Database
 from lore.text import entities, lines, words
 
@@ -39,10 +37,10 @@ MOST_CHARS = 200_000
 def store(database: Database, draft: Draft, *, key: str = "") -> str:
     """Store a fragment and return its id; the same key again returns the same id."""
     work = _storing(database, draft)
-    return database.write(work, key=_scoped("store", key))
+    return database.write(work, key=scoped("store", key))
 
 
-def _scoped(verb: str, key: str) -> str:
+def scoped(verb: str, key: str) -> str:
     """Return a caller's key for one verb: the same key may be used for another."""
     return f"{verb}\0{key}" if key else ""
 
@@ -164,7 +162,7 @@ def update(
             reason=words.clean(reason),
         )
 
-    return database.write(work, key=_scoped("update", key))
+    return database.write(work, key=scoped("update", key))
 
 
 def delete(database: Database, id_: str, *, key: str = "") -> str:
@@ -177,7 +175,7 @@ def delete(database: Database, id_: str, *, key: str = "") -> str:
         actions.record(db, "delete", n, {}, now=now)
         return fragments.get(db, n).id
 
-    return database.write(work, key=_scoped("delete", key))
+    return database.write(work, key=scoped("delete", key))
 
 
 def link(
@@ -207,24 +205,17 @@ def link(
         if kind == "supersedes":
             msg = "Use supersede for that: it also hides the older one."
             raise InvalidInput(msg)
-        before = {"target": b, "kind": kind, "edge": _edge(db, a, b, kind)}
+        before = {"target": b, "kind": kind, "edge": edges.find(db, a, b, kind)}
         if kind == "hierarchical":
             before["parent"] = edges.find_parent(db, b)
-            _move(db, b, a)
+            move(db, b, a)
         edges.put(db, a, b, kind, now=now, weight=weight, note=words.clean(note))
         actions.record(db, "link", a, before, now=now)
 
-    database.write(work, key=_scoped("link", key))
+    database.write(work, key=scoped("link", key))
 
 
-def _edge(db: Connection, source: int, target: int, kind: EdgeKind) -> list[float | str] | None:
-    """Return weight and note of an edge that is there already."""
-    id_ = fragments.get(db, target).id
-    found = [e for e in edges.of_fragment(db, source) if e.target == id_ and e.kind == kind]
-    return [found[0].weight, found[0].note] if found else None
-
-
-def _move(db: Connection, child: int, parent: int | None) -> None:
+def move(db: Connection, child: int, parent: int | None) -> None:
     """Take a child with its subtree to the depth below another parent, or to the top."""
     below = _below(db, child)
     if parent in below:
@@ -274,7 +265,7 @@ def supersede(database: Database, old: str, new: str, *, key: str = "") -> None:
         before = {"newer": newer, "former": a.superseded_by}
         actions.record(db, "supersede", older, before, now=now)
 
-    database.write(work, key=_scoped("supersede", key))
+    database.write(work, key=scoped("supersede", key))
 
 
 def _successors(db: Connection, fragment: Fragment) -> list[str]:
@@ -285,72 +276,6 @@ def _successors(db: Connection, fragment: Fragment) -> list[str]:
         found.append(following)
         following = fragments.get(db, items.resolve(db, following).n).superseded_by
     return found
-
-
-def undo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]:
-    """Undo the last thing done by hand, of all or of one fragment; return verb and id."""
-    now = database.now()
-
-    def work(db: Connection) -> tuple[str, str]:
-        n = items.resolve(db, id_, type="fragment").n if id_ else None
-        action = actions.find_last(db, fragment_n=n)
-        if action is None and n is not None and fragments.is_deleted(db, n):
-            fragments.set_deleted(db, n, None, now=now)
-            return "delete", fragments.get(db, n).id
-        if action is None:
-            msg = "There is nothing to undo."
-            raise NotFound(msg)
-        if n is None and upkeep.forgotten_since(db, action.at):
-            msg = "The last thing done was to forget, and that cannot be undone."
-            raise InvalidInput(msg, hint="'lore undo ID' undoes what was done to one fragment.")
-        _reverse(db, action, now)
-        actions.mark_undone(db, action.n)
-        return action.verb, fragments.get(db, action.fragment_n).id
-
-    verb, undone = database.write(work, key=_scoped("undo", key))
-    return verb, undone
-
-
-def _reverse(db: Connection, action: actions.Action, now: datetime) -> None:
-    n, before = action.fragment_n, action.before
-    if action.verb == "store":
-        fragments.set_deleted(db, n, now, now=now)
-    elif action.verb == "delete":
-        fragments.set_deleted(db, n, None, now=now)
-    elif action.verb == "update":
-        fragments.update(
-            db,
-            n,
-            content=before["content"],
-            summary=before["summary"],
-            mentioned=entities.of_fragment(before["content"], before["summary"]),
-            now=now,
-            reason="undo",
-        )
-    elif action.verb == "link":
-        _unlink(db, n, before, now)
-    else:
-        edges.remove(db, before["newer"], n, "supersedes")
-        former = before.get("former")
-        there = former is not None and dump.has_item(db, former)
-        fragments.set_superseded(db, n, former if there else None, now=now)
-
-
-def _unlink(db: Connection, source: int, before: dict[str, Any], now: datetime) -> None:
-    """Take an edge away again, and let what it replaced stand where it stood."""
-    target, kind = before["target"], before["kind"]
-    if not fragments.by_number(db, [target]):
-        return
-    edges.remove(db, source, target, kind)
-    if kind == "hierarchical":
-        parent = before.get("parent")
-        parent = parent if parent is not None and fragments.by_number(db, [parent]) else None
-        _move(db, target, parent)
-        if parent is not None:
-            edges.put(db, parent, target, "hierarchical", now=now)
-    if before.get("edge"):
-        weight, note = before["edge"]
-        edges.put(db, source, target, kind, now=now, weight=weight, note=note)
 
 
 def _living(db: Connection, id_: str) -> int:

@@ -10,7 +10,7 @@ from datetime import datetime
 from lore import clock
 from lore.errors import InvalidInput
 from lore.records import ORIGINS, PART_KINDS, ROLES, NewMessage, Origin, Part, Role
-from lore.store import messages, sessions
+from lore.store import messages, session_states, sessions
 from lore.store.db import Connection, Database
 from lore.store.messages import PreparedMessage
 from lore.text import instructions, parts, tokens, words
@@ -68,14 +68,26 @@ def _store(
     prepared: Sequence[PreparedMessage],
 ) -> list[str]:
     now = database.now()
-    started_at = prepared[0].new.created_at
+    session_n = sessions.find_number(db, conversation.session, agent=conversation.agent)
+    if session_n is None:
+        session_n = _new_session(db, conversation, prepared[0].new.created_at, now)
+    elif conversation.project:
+        _note_other_project(db, session_n, conversation.project, now)
+    if conversation.title or conversation.files:
+        sessions.describe(db, session_n, title=conversation.title, files=conversation.files)
+    return messages.add(db, session_n, prepared, now=now)
+
+
+def _new_session(
+    db: Connection, conversation: Conversation, started_at: datetime, now: datetime
+) -> int:
     project_n = (
         sessions.ensure_project(db, conversation.project, now=now) if conversation.project else None
     )
     parent_n = sessions.get_number(db, conversation.parent) if conversation.parent else None
     if project_n is None and parent_n is not None:
         project_n = sessions.project_number(db, parent_n)
-    session_n = sessions.ensure_session(
+    return sessions.ensure_session(
         db,
         conversation.session,
         agent=conversation.agent,
@@ -84,9 +96,13 @@ def _store(
         branch=conversation.branch,
         parent_n=parent_n,
     )
-    if conversation.title or conversation.files:
-        sessions.describe(db, session_n, title=conversation.title, files=conversation.files)
-    return messages.add(db, session_n, prepared, now=now)
+
+
+def _note_other_project(db: Connection, session_n: int, project: str, now: datetime) -> None:
+    """A session stays in its first project; that another was named is noted for doctor."""
+    named = sessions.find_project(db, project)
+    if named is None or named != sessions.project_number(db, session_n):
+        session_states.put(db, session_n, "other_project", value=True, now=now)
 
 
 def _keyed(new: Sequence[NewMessage]) -> list[NewMessage]:

@@ -132,7 +132,8 @@ def search(
 def _titled(hit: Hit) -> str:
     """Return a hit's title, with where it stands and the way that led to it."""
     trail = dim(f"  in {one_line(hit.breadcrumb, 80)}") if hit.breadcrumb else ""
-    way = coloured(f"  via {one_line(' → '.join(hit.path))}", "cyan") if hit.path else ""
+    steps = " → ".join(one_line(step, 50) for step in hit.path[:-1])
+    way = coloured(f"  via {steps}", "cyan") if steps else ""
     return f"{one_line(hit.title)}{trail}{way}  {dim(counted(hit.tokens, 'token'))}"
 
 

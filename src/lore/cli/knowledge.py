@@ -22,7 +22,7 @@ from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
     from lore.memory import Memory
-    from lore.records import EdgeKind, FragmentKind, Origin
+    from lore.records import EdgeKind, FragmentKind, Names, Origin
 
 Id = Annotated[str, typer.Argument(help="Id, or at least 8 characters of it.")]
 Text = Annotated[str, typer.Argument(help="The text, or '-' to read it from standard input.")]
@@ -115,20 +115,44 @@ def delete(context: typer.Context, id: Id, json: Json = False) -> None:
 def undo(
     context: typer.Context,
     id: Annotated[str | None, typer.Argument(help="Only what was done to this fragment.")] = None,
+    redo: Annotated[bool, typer.Option("--redo", help="Do again what was last undone.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be undone.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Undo the last change made by hand."""
+    """Undo the last change made by hand; again, the one before it.
+
+    What was undone can be done again with --redo, until something new is done.
+    """
     if id is not None and not id.strip():
         msg = "The id is empty: leave it out to undo the last change of all."
         raise InvalidInput(msg)
     with open_memory(context) as memory:
-        verb, id_ = memory.undo(id or "")
+        if dry_run:
+            _print_next(memory, id or "", redo=redo, json=json)
+            return
+        verb, id_ = memory.redo(id or "") if redo else memory.undo(id or "")
         _, (named,) = _names(memory, id_)
     if json:
-        print_json({"undone": verb, "id": id_})
+        print_json({"redone" if redo else "undone": verb, "id": id_})
+    elif redo:
+        print(f"Done again: {verb} of {named}.")
     else:
-        hidden = " It is hidden now; 'lore undo' with its id brings it back."
-        print(f"Undone: {verb} of {named}.{hidden if verb == 'store' else ''}")
+        hidden = " It is hidden now." if verb == "store" else ""
+        print(f"Undone: {verb} of {named}.{hidden} 'lore undo --redo' does it again.")
+
+
+def _print_next(memory: Memory, id: str, *, redo: bool, json: bool) -> None:
+    """Say what undo or redo would do, without doing it."""
+    verb, id_ = memory.next_undo(id, redo=redo) or ("", "")
+    if json:
+        print_json({"would_redo" if redo else "would_undo": verb, "id": id_})
+    elif verb:
+        _, (named,) = _names(memory, id_)
+        print(f"Would {'do again' if redo else 'undo'}: {verb} of {named}.")
+    else:
+        print(f"There is nothing to {'redo' if redo else 'undo'}.")
 
 
 def link(
@@ -179,7 +203,7 @@ def forget(
         str, typer.Option(help="Everything that contains this text ('-': from standard input).")
     ] = "",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
     json: Json = False,
 ) -> None:
     """Delete without a trace.
@@ -192,28 +216,45 @@ def forget(
         raise InvalidInput(msg)
     with open_memory(context) as memory:
         count = memory.count_forgettable(**what)
+        names = memory.names_with(what["match"])
         if not dry_run:
-            if not yes and count:
-                _confirm(count)
+            if not yes and (count or names.sessions):
+                _confirm(count, names)
             # A text can also stand in the log of questions, so it is forgotten there too.
             count = len(memory.forget(**what))
     if json:
-        print_json({"forgotten": count, "dry_run": dry_run})
-    elif dry_run:
+        ids = {"sessions": [s.id for s in names.sessions], "projects": names.projects}
+        print_json({"forgotten": count, "dry_run": dry_run, **ids})
+        return
+    _print_forgotten(count, names, dry_run=dry_run)
+
+
+def _print_forgotten(count: int, names: Names, *, dry_run: bool) -> None:
+    if dry_run:
         print(f"{counted(count, 'record')} would be forgotten.")
     elif count:
         print(f"{counted(count, 'record')} forgotten, without a trace.")
-    else:
+    elif not names.sessions:
         print("Nothing contains that, and the log of questions no longer names it.")
+    for session in names.sessions:
+        if dry_run:
+            name = one_line(session.title or session.branch or session.external_id)
+            print(f"Session {session.id} would lose its name: {name}")
+        else:
+            print(f"Session {session.id} lost its name.")
+    for project in names.projects:
+        print(f"The project {one_line(project.path)} still has it in its name.")
+        print(f"   'lore forget --project {project.id}' forgets the whole project.")
 
 
-def _confirm(count: int) -> None:
+def _confirm(count: int, names: Names) -> None:
+    doomed = counted(count, "record")
+    if names.sessions:
+        doomed += f" and the names of {counted(len(names.sessions), 'session')}"
     if not sys.stdin.isatty():
-        msg = f"{counted(count, 'record')} would be gone for good."
-        raise InvalidInput(msg, hint="Add --yes to do it, --dry-run to only count.")
-    if not typer.confirm(
-        f"Forget {counted(count, 'record')} for good? Nothing can bring that back."
-    ):
+        msg = f"{doomed} would be gone for good."
+        raise InvalidInput(msg, hint="Add --yes to do it, --dry-run to only see what.")
+    if not typer.confirm(f"Forget {doomed} for good? Nothing can bring that back."):
         raise typer.Exit(1)
 
 

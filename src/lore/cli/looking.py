@@ -87,7 +87,8 @@ def _print_around(memory: Memory, reading: Reading) -> None:
     """Print what an item is linked to, by title."""
     rows: list[tuple[str, str, str]] = []
     if reading.parent:
-        rows.append(("parent", reading.parent.id, reading.parent.title))
+        gone = "  (deleted)" if reading.parent.deleted else ""
+        rows.append(("parent", reading.parent.id, reading.parent.title + gone))
     rows += [("child", child.id, child.title) for child in reading.children]
     if reading.edges:
         others = [e.target if e.source == reading.id else e.source for e in reading.edges]
@@ -148,7 +149,8 @@ def _flat(outline: Outline, level: int = 0) -> Iterator[tuple[int, Title]]:
 
 def _named(title: Title, short: dict[str, str]) -> str:
     count = dim(f"  {title.children:,} below") if title.children else ""
-    return f"{bold(short[title.id])}  {one_line(title.title)}  {dim(title.kind)}{count}"
+    gone = f"  {coloured('deleted', 'red')}" if title.deleted else ""
+    return f"{bold(short[title.id])}  {one_line(title.title)}  {dim(title.kind)}{count}{gone}"
 
 
 def roots(

@@ -48,9 +48,11 @@ _ACTING = re.compile(
 def open_memory(context: typer.Context, *, create: bool = False) -> Iterator[Memory]:
     """Open the memory that the command line names; only what stores something makes one."""
     from lore.memory import Memory
+    from lore.settings import load
 
-    home: Path | None = context.obj
-    with Memory.open(home=home, create=create) as memory:
+    loaded = load(home=context.obj, project_dir=Path.cwd())
+    notice(loaded.warning)
+    with Memory.open(config=loaded.settings, create=create) as memory:
         yield memory
 
 

@@ -42,6 +42,7 @@ def config(
     from lore.settings import write_user_setting
 
     loaded = _load(context)
+    notice(loaded.warning)
     if unset and (value is not None or not key):
         msg = "--unset takes the name of one setting, and no value."
         raise InvalidInput(msg)

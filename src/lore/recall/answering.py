@@ -262,14 +262,16 @@ def _standing(
         id_ = ids[entry.item_n]
         hits[f"{id_}:{entry.text}"] = Hit(
             id=id_,
-            type="message",
+            type="fragment" if entry.fragment_origin else "message",
             text=entry.text,
             title="",
             score=0.0,
-            why="a standing instruction",
+            why="a preference" if entry.fragment_origin else "a standing instruction",
             created_at=clock.from_us(entry.created_at),
             tokens=size,
-            role="user",
+            kind="preference" if entry.fragment_origin else "",
+            role="" if entry.fragment_origin else "user",
+            origin=entry.fragment_origin or "user",
         )
     return tuple(hits.values())
 

@@ -15,7 +15,7 @@ from lore.store.mentions import Table
 HUB_USES = 200
 """An entity that more fragments mention tells nothing about any of them."""
 
-_LINKING: tuple[EdgeKind, ...] = ("associative", *NOTE_EDGES)
+LINKING: tuple[EdgeKind, ...] = ("associative", *NOTE_EDGES)
 
 
 class Graph:
@@ -76,7 +76,7 @@ class Graph:
 
     def _edges(self, ns: Numbers) -> tuple[Numbers, np.ndarray]:
         """Return drawn edges as shared nodes of their own (negative), one row for each end."""
-        rows = edges.among_fragments(self._db, ns.tolist(), _LINKING)
+        rows = edges.among_fragments(self._db, ns.tolist(), LINKING)
         ends = [
             (n, -place) for place, row in enumerate(rows, 1) for n in (row.source_n, row.target_n)
         ]

@@ -8,7 +8,7 @@ import stat
 from lore.recall.sources import Sources
 from lore.records import Check
 from lore.settings import Settings
-from lore.store import checks, files, rebuilding, upkeep, vectors
+from lore.store import checks, files, rebuilding, session_states, upkeep, vectors
 from lore.store.checks import Finding
 
 _LITTLE_SPACE = 200_000_000
@@ -65,6 +65,7 @@ def check_memory(sources: Sources, notice: str, *, fix: bool) -> list[Check]:
         _check_keywords(sources, fix=fix),
         _check_vectors(sources, fix=fix),
         _check_embedder(sources, notice),
+        _check_sessions(sources),
     ]
 
 
@@ -128,6 +129,16 @@ def _check_embedder(sources: Sources, notice: str) -> Check:
     if notice:
         return Check("embedder", "degraded", notice, "'lore model install' adds the model.")
     return Check("embedder", "ok", sources.embedder.identity)
+
+
+def _check_sessions(sources: Sources) -> Check:
+    """Name the sessions that were captured for a second project: only their first counts."""
+    with sources.database.read() as db:
+        moved = session_states.sessions_with(db, "other_project")
+    if not moved:
+        return Check("sessions", "ok", "each in the one project that was named for it")
+    named = ", ".join(moved[:3]) + (" …" if len(moved) > 3 else "")
+    return Check("sessions", "ok", f"captured for a second project, kept in the first: {named}")
 
 
 def _items(count: int) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Literal
 
 from lore.errors import NotFound
-from lore.records import Message, Origin, Outline, Provenance, Reading, Title
+from lore.records import Edge, Message, Origin, Outline, Provenance, Reading, Title
 from lore.relevance import relevance, strength
 from lore.store import distillations, edges, fragments, items, messages, retrievals, sessions
 from lore.store.db import Connection
@@ -74,7 +74,7 @@ def _read_fragment(db: Connection, item: Item) -> Reading:
         session=sessions.get(db, item.session_n) if item.session_n else None,
         parent=titles(db, [parent_n])[0] if parent_n is not None else None,
         children=tuple(titles(db, edges.children(db, item.n))),
-        edges=tuple(e for e in edges.of_fragment(db, item.n) if e.kind != "hierarchical"),
+        edges=tuple(_linked(db, item.n)),
         deleted=fragments.is_deleted(db, item.n),
     )
 
@@ -82,6 +82,7 @@ def _read_fragment(db: Connection, item: Item) -> Reading:
 def titles(db: Connection, ns: Sequence[int]) -> list[Title]:
     """Return fragments by title, in the order of their numbers as given."""
     found = fragments.by_number(db, ns)
+    deleted = fragments.deleted_among(db, ns)
     return [
         Title(
             id=found[n].id,
@@ -90,6 +91,7 @@ def titles(db: Connection, ns: Sequence[int]) -> list[Title]:
             depth=found[n].depth,
             tokens=tokens.count(found[n].content),
             children=len(edges.children(db, n)),
+            deleted=n in deleted,
         )
         for n in ns
         if n in found
@@ -107,7 +109,7 @@ def _outline(db: Connection, n: int, levels: int) -> Outline:
 
 
 def traverse(db: Connection, id_: str, direction: Direction) -> list[Title]:
-    """Return what lies one step from a fragment."""
+    """Return what lies one step from a fragment, without what was deleted."""
     n = items.resolve(db, id_, type="fragment").n
     if direction == "children":
         return titles(db, edges.children(db, n))
@@ -116,14 +118,26 @@ def traverse(db: Connection, id_: str, direction: Direction) -> list[Title]:
         if parent is None:
             msg = "This fragment is a root: it has no parent."
             raise NotFound(msg)
-        return titles(db, [parent])
-    linked = [e for e in edges.of_fragment(db, n) if e.kind != "hierarchical"]
-    others = {items.resolve(db, e.target if e.source == _id(db, n) else e.source).n for e in linked}
+        (above,) = titles(db, [parent])
+        if above.deleted:
+            msg = "The parent of this fragment was deleted."
+            raise NotFound(msg, hint=f"'lore undo {above.id}' brings it back.")
+        return [above]
+    others = {_other_end(db, edge, n) for edge in _linked(db, n)}
     return titles(db, sorted(others))
 
 
-def _id(db: Connection, n: int) -> str:
-    return items.ids_of(db, [n])[n]
+def _linked(db: Connection, n: int) -> list[Edge]:
+    """Return the edges at a fragment that lead to others which are not deleted."""
+    found = [e for e in edges.of_fragment(db, n) if e.kind != "hierarchical"]
+    others = [_other_end(db, edge, n) for edge in found]
+    deleted = fragments.deleted_among(db, others)
+    return [edge for edge, other in zip(found, others, strict=True) if other not in deleted]
+
+
+def _other_end(db: Connection, edge: Edge, n: int) -> int:
+    ends = (items.resolve(db, edge.source).n, items.resolve(db, edge.target).n)
+    return ends[1] if ends[0] == n else ends[0]
 
 
 def roots(db: Connection, *, project_n: int | None, limit: int) -> list[Title]:

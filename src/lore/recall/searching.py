@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from math import log
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from lore import clock
 from lore.errors import InvalidInput
-from lore.recall import deep, fusion, moments, pagerank, reading
+from lore.recall import deep, fusion, moments, pagerank, paths, reading
 from lore.recall.deep import Direct
 from lore.recall.graph import Graph
 from lore.recall.question import Question, parse
@@ -219,7 +219,7 @@ def _hit(
         text=fragment.content,
         title=fragment.summary,
         score=score,
-        why=_why(signals, path),
+        why=_why(signals),
         created_at=fragment.created_at,
         tokens=tokens.count(fragment.content),
         breadcrumb=trail,
@@ -233,9 +233,7 @@ def _hit(
     )
 
 
-def _why(signals: tuple[Signal, ...], path: tuple[str, ...]) -> str:
-    if path:
-        return "found through " + " → ".join(path)
+def _why(signals: tuple[Signal, ...]) -> str:
     shown = [f"{signal.name} {signal.value:.2f}" for signal in signals if signal.value]
     return ", ".join(shown) or "on the branch of a hit"
 
@@ -261,6 +259,7 @@ def _deep_hits(
     order = _with_best_direct(order, found.ns, int(direct.ns[0]))
     order = _with_discoveries(order, found.ns, set(direct.ns[: deep.SEEDS].tolist()), limit)
     matrix = model.matrix(found.features)
+    ranks = {n: rank for rank, n in enumerate(direct.ns.tolist(), 1)}
     chosen = fragments.by_number(db, [int(found.ns[place]) for place in order])
     hits = []
     for place in order:
@@ -269,11 +268,22 @@ def _deep_hits(
             Signal(name, float(value), float(value * weight))
             for name, value, weight in zip(model.names, matrix[place], model.weights, strict=True)
         )
+        rank = ranks.get(n)
         path: tuple[str, ...] = ()
-        if n not in direct.ns[:limit] and n in found.via:
-            path = _path(db, found.via[n], n)
-        hits.append(_hit(db, chosen[n], n, float(scores[place]), signals, path))
+        if rank != 1:
+            starts = sorted(found.seeds, key=lambda seed: ranks.get(seed, len(ranks)))
+            if rank is None and n in found.via:
+                starts.insert(0, found.via[n])
+            path = paths.find_path(db, starts, n)
+        hit = _hit(db, chosen[n], n, float(scores[place]), signals, path)
+        hits.append(replace(hit, why=_why_deep(path, rank)))
     return hits
+
+
+def _why_deep(path: tuple[str, ...], rank: int | None) -> str:
+    if path:
+        return "found through " + " → ".join(path)
+    return f"a direct hit, #{rank}" if rank else "in the neighbourhood of the direct hits"
 
 
 def _with_best_direct(order: list[int], ns: Numbers, best: int) -> list[int]:
@@ -327,17 +337,6 @@ def _rarity(db: Connection, question: Question, count: int) -> dict[str, float]:
         uses = keywords.count_at_most(db, "fragment_words", term, _ENOUGH_COUNTED)
         rarity[term[:6]] = log(1 + count / (1 + uses))
     return rarity
-
-
-def _path(db: Connection, seed: int, n: int) -> tuple[str, ...]:
-    """Return the way from a seed to a discovery: its title, and what both mention."""
-    both = mentions.of_items(db, [seed, n])
-    mine = set(both[both[:, 0] == seed][:, 1].tolist())
-    shared = [row for row in both.tolist() if row[0] == n and row[1] in mine]
-    shared.sort(key=lambda row: row[3])
-    named = mentions.names_of(db, [row[1] for row in shared[:1]])
-    title = fragments.by_number(db, [seed])[seed].summary
-    return (title, *named.values())
 
 
 def roots(sources: Sources, query: str, *, limit: int, project: str) -> list[Title]:

@@ -6,6 +6,7 @@ import shutil
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,7 @@ class Sources:
                 self._index = None
             if self._index is None:
                 self._epoch = epoch
+                self._drop_link()
                 self._index = VectorIndex.open(
                     self.index_folder,
                     identity=self.embedder.identity,
@@ -132,6 +134,7 @@ class Sources:
         Rows that another process has read but not yet added are refused from then on. An index
         of an embedder that is not in use is derived state like any other: it goes as a whole.
         """
+        self._drop_link()
         if not self.index_folder.exists() or not len(ns):
             return
         embedder_n = self._known_embedder()
@@ -164,6 +167,15 @@ class Sources:
                 self._index = None
         if self._owns_embedder:
             self.embedder.close()
+
+    def _drop_link(self) -> None:
+        """Remove a symbolic link in the place of the index; where it leads, nothing changes.
+
+        What Lore keeps stays in its home. The index is derived, so it is simply made anew.
+        """
+        if self.index_folder.is_symlink() and not self.database.read_only:
+            with suppress(OSError):
+                self.index_folder.unlink()
 
     def _known_embedder(self) -> int | None:
         if self._embedder_n is None:

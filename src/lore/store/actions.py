@@ -11,6 +11,10 @@ from lore import clock
 from lore.store.packing import moment, unpack_json
 from lore.store.sqlite import Connection
 
+_FINAL = 1
+"""An action that stands has 0; one that was undone for good has this; those that can be done
+again count up from here, in the order in which they were undone."""
+
 Verb = Literal["store", "update", "delete", "link", "supersede"]
 
 
@@ -27,7 +31,8 @@ class Action(NamedTuple):
 def record(
     db: Connection, verb: Verb, fragment_n: int, before: dict[str, Any], *, now: datetime
 ) -> None:
-    """Remember an action."""
+    """Remember an action; what was undone before it can no longer be done again."""
+    db.run("UPDATE actions SET undone = :final WHERE undone > :final", final=_FINAL)
     db.run(
         "INSERT INTO actions (at, verb, fragment_n, before, undone)"
         " VALUES (:at, :verb, :fragment_n, :before, 0)",
@@ -40,9 +45,18 @@ def record(
 
 def find_last(db: Connection, *, fragment_n: int | None = None) -> Action | None:
     """Return the last action that was not undone, of all or of one fragment."""
+    return _find(db, "undone = 0", "n", fragment_n)
+
+
+def find_undone(db: Connection, *, fragment_n: int | None = None) -> Action | None:
+    """Return the action that was undone last and can be done again."""
+    return _find(db, f"undone > {_FINAL}", "undone", fragment_n)
+
+
+def _find(db: Connection, condition: str, order: str, fragment_n: int | None) -> Action | None:
     row = db.find(
-        "SELECT n, at, verb, fragment_n, before FROM actions WHERE undone = 0"
-        " AND (:fragment_n IS NULL OR fragment_n = :fragment_n) ORDER BY n DESC LIMIT 1",
+        f"SELECT n, at, verb, fragment_n, before FROM actions WHERE {condition}"
+        f" AND (:fragment_n IS NULL OR fragment_n = :fragment_n) ORDER BY {order} DESC LIMIT 1",
         fragment_n=fragment_n,
     )
     if row is None:
@@ -51,6 +65,18 @@ def find_last(db: Connection, *, fragment_n: int | None = None) -> Action | None
     return Action(n, moment(at), verb, fragment, unpack_json(before))
 
 
-def mark_undone(db: Connection, n: int) -> None:
-    """Remember that an action was undone."""
-    db.run("UPDATE actions SET undone = 1 WHERE n = :n", n=n)
+def mark_undone(db: Connection, n: int, before: dict[str, Any]) -> None:
+    """Remember that an action was undone, as the last of all, with what redoing it needs."""
+    db.run(
+        "UPDATE actions SET before = :before,"
+        " undone = (SELECT coalesce(max(undone), :final) + 1 FROM actions"
+        " WHERE undone > :final) WHERE n = :n",
+        before=orjson.dumps(before).decode(),
+        final=_FINAL,
+        n=n,
+    )
+
+
+def mark_done(db: Connection, n: int) -> None:
+    """Remember that an action stands again."""
+    db.run("UPDATE actions SET undone = 0 WHERE n = :n", n=n)

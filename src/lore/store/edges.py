@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lore import clock
 from lore.records import Edge, EdgeKind
@@ -56,6 +56,18 @@ def remove(db: Connection, source_n: int, target_n: int, kind: EdgeKind) -> None
         target_n=target_n,
         kind=kind,
     )
+
+
+def find(db: Connection, source_n: int, target_n: int, kind: EdgeKind) -> list[Any] | None:
+    """Return weight and note of an edge, if it is there."""
+    row = db.find(
+        "SELECT weight, note FROM edges"
+        " WHERE source_n = :source_n AND target_n = :target_n AND kind = :kind",
+        source_n=source_n,
+        target_n=target_n,
+        kind=kind,
+    )
+    return None if row is None else list(row)
 
 
 def of_fragment(db: Connection, n: int) -> list[Edge]:

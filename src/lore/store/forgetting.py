@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from lore.store import changes, fragments, items, keywords, mentions, sessions
+from lore.records import Names
+from lore.store import changes, fragments, items, keywords, mentions, quoting, sessions
 from lore.store.packing import unpack_json
 from lore.store.sqlite import Connection, among, numbers
 
@@ -82,23 +83,48 @@ def of_text(db: Connection, text: str) -> Doomed:
     return Doomed(tuple(n for n, content in _contents(db) if needle in levelled(content)))
 
 
+def names_with(db: Connection, text: str) -> Names:
+    """Return the sessions and projects that have a text in their names."""
+    needle = levelled(text)
+    if not needle:
+        return Names()
+    named = [
+        n
+        for n, *texts in db.rows("SELECT n, title, files, branch, external_id FROM sessions")
+        if _says(needle, texts)
+    ]
+    projects = [
+        project
+        for project in sessions.projects(db).values()
+        if _says(needle, (project.path, project.remote, project.name))
+    ]
+    return Names(tuple(sessions.by_number(db, named).values()), tuple(projects))
+
+
+def _says(needle: str, texts: Iterable[str]) -> bool:
+    return any(needle in levelled(text) for text in texts)
+
+
 def levelled(text: str) -> str:
     """Return a text in the form in which it is compared: composed, one space, no case."""
     shown = _HIDDEN.sub("", unicodedata.normalize("NFC", text))
     return " ".join(shown.casefold().split())
 
 
-def _contents(db: Connection) -> Iterator[tuple[int, str]]:
-    """Walk through all texts in batches, so that a large memory does not fill the machine's."""
+def _contents(db: Connection, ns: Sequence[int] | None = None) -> Iterator[tuple[int, str]]:
+    """Walk through texts in batches, so that a large memory does not fill the machine's."""
     last = 0
+    wanted = f" AND {among('i.n', 'ns')}" if ns is not None else ""
+    chosen = {"ns": numbers(ns)} if ns is not None else {}
     while True:
         rows = db.rows(
             "SELECT i.n, m.parts, f.payload, f.metadata, m.speaker, m.model, d.text, f.content,"
             " f.summary FROM items i LEFT JOIN messages m ON m.n = i.n"
             " LEFT JOIN distillations d ON d.n = i.n LEFT JOIN fragments f ON f.n = i.n"
-            " WHERE i.n > :last ORDER BY i.n LIMIT :batch",
+            f" WHERE i.n > :last{wanted} ORDER BY i.n LIMIT :batch",
             last=last,
             batch=_BATCH,
+            **chosen,
         )
         if not rows:
             return
@@ -175,7 +201,7 @@ def forget(db: Connection, doomed: Doomed, *, text: str = "", now: datetime) -> 
     doomed = with_derived(db, complete(db, doomed))
     gone = items.ids_of(db, doomed.item_ns)
     sources = _sources(db, doomed.item_ns)
-    _clean_logs(db, set(gone.values()))
+    _clean_logs(db, gone)
     if text:
         _clean_text(db, levelled(text))
     if gone:
@@ -260,12 +286,25 @@ def _neighbours(db: Connection, ns: Sequence[int]) -> list[int]:
     return [row[0] for row in rows if row[0] not in gone]
 
 
-def _clean_logs(db: Connection, ids: set[str]) -> None:
-    """Drop what was asked and answered with what is forgotten, and errors that may quote it."""
-    for n, hits in db.rows("SELECT n, hits FROM retrievals"):
-        if not ids.isdisjoint(unpack_json(hits)):
-            db.run("DELETE FROM retrievals WHERE n = :n", n=n)
+def _clean_logs(db: Connection, gone: Mapping[int, str]) -> None:
+    """Drop questions that were answered with what is forgotten, or quote it, and errors."""
+    ids = set(gone.values())
+    queries: dict[int, str] = {}
+    named: set[int] = set()
+    for n, query, hits in db.rows("SELECT n, query, hits FROM retrievals"):
+        if ids.isdisjoint(unpack_json(hits)):
+            queries[n] = levelled(query)
+        else:
+            named.add(n)
+    for n in named | quoting.quoting(queries, _texts_of(db, list(gone))):
+        db.run("DELETE FROM retrievals WHERE n = :n", n=n)
     db.run("UPDATE jobs SET last_error = '' WHERE last_error <> ''")
+
+
+def _texts_of(db: Connection, ns: Sequence[int]) -> Iterator[str]:
+    for start in range(0, len(ns), _BATCH):
+        for _, text in _contents(db, ns[start : start + _BATCH]):
+            yield levelled(text)
 
 
 def _clean_text(db: Connection, needle: str) -> None:
@@ -275,8 +314,18 @@ def _clean_text(db: Connection, needle: str) -> None:
             db.run(f"DELETE FROM {table} WHERE {_equal(key)}", **place)
     for place in _places(db, "edges", _EDGE, "note", needle):
         db.run(f"UPDATE edges SET note = '' WHERE {_equal(_EDGE)}", **place)
-    for n, title, files in db.rows("SELECT n, title, files FROM sessions"):
-        if needle in levelled(f"{title}\n{files}"):
+    for n, title, files, branch, name, id_ in db.rows(
+        "SELECT n, title, files, branch, external_id, id FROM sessions"
+    ):
+        if _says(needle, (branch, name)):
+            # agents know a session by its name: one that must go is replaced by the id
+            db.run(
+                "UPDATE sessions SET branch = :branch, external_id = :name WHERE n = :n",
+                branch="" if needle in levelled(branch) else branch,
+                name=id_ if needle in levelled(name) else name,
+                n=n,
+            )
+        if _says(needle, (title, files)):
             _clean_session(db, n, title, files, needle)
 
 

@@ -11,9 +11,9 @@ import orjson
 
 from lore import clock
 from lore.errors import NotFound
-from lore.records import TRUST, Fragment, FragmentKind, FragmentVersion, Origin
+from lore.records import TRUST, UNASKED_TRUST, Fragment, FragmentKind, FragmentVersion, Origin
 from lore.relevance import VISIBLE, decay_rate, relevance
-from lore.store import changes, items, keywords, mentions
+from lore.store import changes, items, keywords, mentions, standing
 from lore.store.items import NewItem
 from lore.store.packing import moment, unpack_json
 from lore.store.sqlite import Connection, Row, among, numbers
@@ -36,6 +36,10 @@ _FROM = (
 
 VISIBLE_FRAGMENT = f"f.deleted_at IS NULL AND f.superseded_by IS NULL AND f.relevance >= {VISIBLE}"
 """What search and recall may show: superseded, deleted and faded fragments stay out."""
+
+
+_LONGEST_STANDING = 600
+"""A preference of more characters stands by its summary, as no longer sentence is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,25 @@ def add(db: Connection, new: NewFragment, *, now: datetime) -> int:
     mentions.add(db, n, new.mentions)
     mentions.link_titles(db, n, new.content, new.mentions)
     changes.log(db, "add", [n], now)
+    if new.kind == "preference":
+        _keep_standing(db, n)
     return n
+
+
+def _keep_standing(db: Connection, n: int) -> None:
+    """Let a preference that may be shown unasked stand beside the person's instructions."""
+    standing.remove(db, n)
+    row = db.find(
+        "SELECT i.project_n, f.content, f.summary, i.created_at FROM fragments f"
+        " JOIN items i ON i.n = f.n WHERE f.n = :n AND f.kind = 'preference'"
+        " AND f.trust >= :trust AND f.deleted_at IS NULL AND f.superseded_by IS NULL",
+        n=n,
+        trust=UNASKED_TRUST,
+    )
+    if row:
+        project_n, content, summary, created_at = row
+        said = content if len(content) <= _LONGEST_STANDING else summary
+        standing.add(db, n, project_n, said, created_at)
 
 
 def update(
@@ -156,6 +178,8 @@ def update(
     mentions.add(db, n, mentioned)
     mentions.link_titles(db, n, content, mentioned)
     changes.log(db, "change", [n], now)
+    if old.kind == "preference":
+        _keep_standing(db, n)
     return old.version + 1
 
 
@@ -213,6 +237,15 @@ def rescore(db: Connection, *, now: datetime) -> int:
 def is_deleted(db: Connection, n: int) -> bool:
     """Tell whether a fragment was deleted and can be brought back."""
     return db.value("SELECT deleted_at FROM fragments WHERE n = :n", n=n) is not None
+
+
+def deleted_among(db: Connection, ns: Sequence[int]) -> set[int]:
+    """Return which of some fragments were deleted and can be brought back."""
+    rows = db.rows(
+        f"SELECT n FROM fragments WHERE deleted_at IS NOT NULL AND {among('n', 'ns')}",
+        ns=numbers(ns),
+    )
+    return {row[0] for row in rows}
 
 
 def versions(db: Connection, n: int) -> list[FragmentVersion]:
@@ -311,6 +344,7 @@ def set_superseded(db: Connection, n: int, newer_id: str | None, *, now: datetim
 
 def reindex(db: Connection, n: int) -> None:
     """Keep a fragment in the indexes if it may be shown, and out of them if it is hidden."""
+    _keep_standing(db, n)
     row = db.find(
         "SELECT summary, content, kind FROM fragments"
         " WHERE n = :n AND deleted_at IS NULL AND superseded_by IS NULL",

@@ -11,7 +11,7 @@ from lore import clock
 from lore.store.packing import unpack_json
 from lore.store.sqlite import Connection
 
-Name = Literal["layer_floor", "calibration", "working"]
+Name = Literal["layer_floor", "calibration", "working", "other_project"]
 
 
 def put(db: Connection, session_n: int, name: Name, value: Any, *, now: datetime) -> None:
@@ -26,6 +26,16 @@ def put(db: Connection, session_n: int, name: Name, value: Any, *, now: datetime
         value=orjson.dumps(value).decode(),
         at=clock.to_us(now),
     )
+
+
+def sessions_with(db: Connection, name: Name) -> list[str]:
+    """Return the ids of the sessions that have a value of this name."""
+    rows = db.rows(
+        "SELECT s.id FROM session_states t JOIN sessions s ON s.n = t.session_n"
+        " WHERE t.name = :name ORDER BY s.id",
+        name=name,
+    )
+    return [row[0] for row in rows]
 
 
 def find(db: Connection, session_n: int, name: Name) -> Any:

@@ -80,6 +80,16 @@ def projects(db: Connection) -> dict[int, Project]:
     }
 
 
+def find_number(db: Connection, external_id: str, *, agent: str) -> int | None:
+    """Return the number of an agent's session by the agent's own name for it."""
+    found = db.value(
+        "SELECT n FROM sessions WHERE agent = :agent AND external_id = :external_id",
+        agent=agent,
+        external_id=external_id,
+    )
+    return None if found is None else int(found)
+
+
 def ensure_session(
     db: Connection,
     external_id: str,
@@ -91,13 +101,9 @@ def ensure_session(
     parent_n: int | None = None,
 ) -> int:
     """Return the number of an agent's session, made if it is new."""
-    found = db.value(
-        "SELECT n FROM sessions WHERE agent = :agent AND external_id = :external_id",
-        agent=agent,
-        external_id=external_id,
-    )
-    if found:
-        return int(found)
+    found = find_number(db, external_id, agent=agent)
+    if found is not None:
+        return found
     at = clock.to_us(started_at)
     return int(
         db.value(

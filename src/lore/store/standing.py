@@ -5,16 +5,19 @@ from __future__ import annotations
 import hashlib
 from typing import NamedTuple
 
+from lore.records import Origin
 from lore.store.sqlite import Connection
 from lore.text import words
 
 
 class Standing(NamedTuple):
-    """One instruction, verbatim, with the message that it comes from."""
+    """One instruction, verbatim, with the message or fragment that it comes from."""
 
     item_n: int
     text: str
     created_at: int
+    fragment_origin: Origin | None = None
+    """Who said it, if it is a fragment; a message is always the person's own."""
 
 
 def add(db: Connection, item_n: int, project_n: int | None, text: str, created_at: int) -> None:
@@ -31,12 +34,18 @@ def add(db: Connection, item_n: int, project_n: int | None, text: str, created_a
     )
 
 
+def remove(db: Connection, item_n: int) -> None:
+    """Drop what an item says."""
+    db.run("DELETE FROM standing WHERE item_n = :n", n=item_n)
+
+
 def newest(
     db: Connection, project_n: int | None, *, everywhere: bool = False, limit: int = 200
 ) -> list[Standing]:
     """Return the instructions that hold in a project, or in all of them, newest first."""
     rows = db.rows(
-        "SELECT s.item_n, s.text, s.created_at FROM standing s WHERE (:everywhere"
+        "SELECT s.item_n, s.text, s.created_at, (SELECT f.origin FROM fragments f"
+        " WHERE f.n = s.item_n) FROM standing s WHERE (:everywhere"
         " OR s.project_n IS NULL OR s.project_n = :project_n) AND NOT EXISTS (SELECT 1"
         " FROM standing o WHERE o.digest = s.digest AND (o.created_at, o.n) > (s.created_at, s.n)"
         " AND (:everywhere OR o.project_n IS NULL OR o.project_n = :project_n))"

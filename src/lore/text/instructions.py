@@ -17,6 +17,26 @@ _INSTRUCTION = re.compile(
           |no\ matter\ what)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+_HABIT = re.compile(
+    r"""\b(?:from\ here\ on(?:\ out)?|from\ this\ point\ (?:on|forward)|henceforth)\b
+      | \b(?:can|could|will|would)\ you\ (?:please\ )?stop\ \w+ing\b
+      | \bmake\ sure\ (?:that\ you\ |you\ |to\ )?(?:always|never)\b
+      | (?<!\bi\ )(?<!\bwe\ )(?<!\bthey\ )(?<!\byou\ )\bdo(?:n't|\ not)\ ever\b
+      | \bdo(?:n't|\ not)\ [^,;]{2,60}\ (?:unless|until)\ i\ (?:ask|say|tell|explicitly|request)
+      | ^(?:please\ )?do(?:n't|\ not)\ [^,;]{2,60}\ without
+            \ (?:asking|my\ (?:ok|consent|permission))
+      | ^(?:please\ )?(?:use|write|run|answer|keep|put|do|add|call|name)\b[^?]*
+            \ going\ forward[.!]?$
+      | ^(?:please[,]?\ |ok(?:ay)?[,]?\ |and\ |also[,]?\ )*no\ more\ (?!than|or\ less|questions?
+            |errors?|issues?|problems?|time|need|changes?|warnings?|failures?)\w+
+            (?:\ (?!than|for\ now|today|left|needed)\w+){0,4}[.!]?$
+      | \bin\ (?:this|our|my)\ (?:repo(?:sitory)?|project|code\ ?base|team|company|code),?
+            \ (?:we|i)\ (?:always|never|only|do\ not|don't|use|prefer|write|name|avoid|keep)\b[^?]*$
+      | \bwe\ (?:always|never)\ (?:use|write|commit|push|deploy|merge|name|log|squash)\b[^?]*$""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Ways of saying so that the two above do not know; each is narrow, for a wrong one stands long."""
+
 _PREFERENCE = re.compile(
     r"""\bi(?:'d|\ would)?(?:\ (?:really|generally|usually|still|also|always|definitely|much
             |strongly|tend\ to))?\s+(?:prefer|rather|favou?r)\b
@@ -50,8 +70,8 @@ def standing(text: str) -> tuple[str, ...]:
     found = []
     start = 0
     for end in [*(match.start() for match in _SENTENCE.finditer(masked)), len(masked)]:
-        said = masked[start:end].replace("\x01", "").strip(" -*•\t\n")
-        if _SHORTEST <= len(said) <= _LONGEST and _lasts(said):
+        said = masked[start:end].strip(" -*•\t\n")
+        if _SHORTEST <= len(said.replace("\x01", "")) <= _LONGEST and _lasts(said):
             found.append(head[start:end].strip(" -*•\t\n"))
         start = end
     return tuple(found)
@@ -60,4 +80,4 @@ def standing(text: str) -> tuple[str, ...]:
 def _lasts(sentence: str) -> bool:
     if _QUESTION.match(sentence):
         return False
-    return bool(_INSTRUCTION.search(sentence) or _PREFERENCE.search(sentence))
+    return any(form.search(sentence) for form in (_INSTRUCTION, _PREFERENCE, _HABIT))

@@ -1,0 +1,158 @@
+"""Undo and redo: what was done to fragments by hand is taken back step by step, and done again.
+
+Undo takes back the last thing that stands; redo does again what was last taken back. Whoever
+does something new after an undo can no longer redo.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from lore.capture.fragments import move, scoped
+from lore.errors import InvalidInput, NotFound
+from lore.store import actions, dump, edges, fragments, items, upkeep
+from lore.store.actions import Action
+from lore.store.db import Connection, Database
+from lore.text import entities
+
+
+def undo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]:
+    """Undo the last thing done by hand, of all or of one fragment; return verb and id."""
+    now = database.now()
+
+    def work(db: Connection) -> tuple[str, str]:
+        n = _number(db, id_)
+        action = _last(db, n)
+        if action is None and n is not None and fragments.is_deleted(db, n):
+            fragments.set_deleted(db, n, None, now=now)
+            return "delete", fragments.get(db, n).id
+        action = _there(action, "undo")
+        after = _state(db, action)
+        _reverse(db, action, now)
+        actions.mark_undone(db, action.n, {**action.before, "after": after})
+        return action.verb, fragments.get(db, action.fragment_n).id
+
+    verb, undone = database.write(work, key=scoped("undo", key))
+    return verb, undone
+
+
+def redo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]:
+    """Do again what was last undone, of all or of one fragment; return verb and id."""
+    now = database.now()
+
+    def work(db: Connection) -> tuple[str, str]:
+        action = _there(actions.find_undone(db, fragment_n=_number(db, id_)), "redo")
+        _repeat(db, action, now)
+        actions.mark_done(db, action.n)
+        return action.verb, fragments.get(db, action.fragment_n).id
+
+    verb, redone = database.write(work, key=scoped("redo", key))
+    return verb, redone
+
+
+def find_next(db: Connection, id_: str = "", *, redo: bool = False) -> tuple[str, str] | None:
+    """Return verb and id of what undo, or redo, would act on."""
+    n = _number(db, id_)
+    action = actions.find_undone(db, fragment_n=n) if redo else _last(db, n)
+    if action is None:
+        if n is not None and not redo and fragments.is_deleted(db, n):
+            return "delete", fragments.get(db, n).id
+        return None
+    return action.verb, fragments.get(db, action.fragment_n).id
+
+
+def _number(db: Connection, id_: str) -> int | None:
+    return items.resolve(db, id_, type="fragment").n if id_ else None
+
+
+def _last(db: Connection, n: int | None) -> Action | None:
+    action = actions.find_last(db, fragment_n=n)
+    if action is not None and n is None and upkeep.forgotten_since(db, action.at):
+        msg = "The last thing done was to forget, and that cannot be undone."
+        raise InvalidInput(msg, hint="'lore undo ID' undoes what was done to one fragment.")
+    return action
+
+
+def _there(action: Action | None, verb: str) -> Action:
+    if action is None:
+        msg = f"There is nothing to {verb}."
+        raise NotFound(msg)
+    return action
+
+
+def _state(db: Connection, action: Action) -> Any:
+    """Return what doing an action again needs to know of the present."""
+    if action.verb == "update":
+        now = fragments.get(db, action.fragment_n)
+        return {"content": now.content, "summary": now.summary}
+    if action.verb == "link":
+        return edges.find(db, action.fragment_n, action.before["target"], action.before["kind"])
+    return None
+
+
+def _reverse(db: Connection, action: Action, now: datetime) -> None:
+    n, before = action.fragment_n, action.before
+    if action.verb in ("store", "delete"):
+        fragments.set_deleted(db, n, now if action.verb == "store" else None, now=now)
+    elif action.verb == "update":
+        _reword(db, n, before, "undo", now)
+    elif action.verb == "link":
+        _unlink(db, n, before, now)
+    else:
+        edges.remove(db, before["newer"], n, "supersedes")
+        former = before.get("former")
+        there = former is not None and dump.has_item(db, former)
+        fragments.set_superseded(db, n, former if there else None, now=now)
+
+
+def _repeat(db: Connection, action: Action, now: datetime) -> None:
+    n, before = action.fragment_n, action.before
+    if action.verb in ("store", "delete"):
+        fragments.set_deleted(db, n, now if action.verb == "delete" else None, now=now)
+    elif action.verb == "update":
+        _reword(db, n, before["after"], "redo", now)
+    elif action.verb == "link":
+        _link_again(db, n, before, now)
+    elif fragments.by_number(db, [before["newer"]]):
+        edges.put(db, before["newer"], n, "supersedes", now=now)
+        fragments.set_superseded(db, n, fragments.get(db, before["newer"]).id, now=now)
+
+
+def _reword(db: Connection, n: int, said: dict[str, str], reason: str, now: datetime) -> None:
+    fragments.update(
+        db,
+        n,
+        content=said["content"],
+        summary=said["summary"],
+        mentioned=entities.of_fragment(said["content"], said["summary"]),
+        now=now,
+        reason=reason,
+    )
+
+
+def _link_again(db: Connection, source: int, before: dict[str, Any], now: datetime) -> None:
+    target, kind = before["target"], before["kind"]
+    if not fragments.by_number(db, [target]) or not before["after"]:
+        return
+    if kind == "hierarchical":
+        move(db, target, source)
+    weight, note = before["after"]
+    edges.put(db, source, target, kind, now=now, weight=weight, note=note)
+
+
+def _unlink(db: Connection, source: int, before: dict[str, Any], now: datetime) -> None:
+    """Take an edge away again, and let what it replaced stand where it stood."""
+    target, kind = before["target"], before["kind"]
+    if not fragments.by_number(db, [target]):
+        return
+    edges.remove(db, source, target, kind)
+    if kind == "hierarchical":
+        parent = before.get("parent")
+        parent = parent if parent is not None and fragments.by_number(db, [parent]) else None
+        move(db, target, parent)
+        if parent is not None:
+            edges.put(db, parent, target, "hierarchical", now=now)
+    if before.get("edge"):
+        weight, note = before["edge"]
+        edges.put(db, source, target, kind, now=now, weight=weight, note=note)

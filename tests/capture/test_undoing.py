@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lore.embed.none import NoEmbedder
+from lore.errors import InvalidInput, NotFound
+from lore.memory import Memory
+
+
+@pytest.fixture
+def memory(tmp_path: Path):
+    with Memory.open(home=tmp_path, embedder=NoEmbedder()) as opened:
+        yield opened
+
+
+def said(memory: Memory, id_: str) -> str:
+    return memory.read([id_], reinforce=False)[0].text
+
+
+def test_what_was_undone_is_done_again_in_order(memory: Memory):
+    id_ = memory.store("one")
+    memory.update(id_, "two")
+    memory.update(id_, "three")
+    memory.undo()
+    memory.undo()
+    assert said(memory, id_) == "one"
+    assert memory.redo() == ("update", id_)
+    assert said(memory, id_) == "two"
+    assert memory.redo() == ("update", id_)
+    assert said(memory, id_) == "three"
+    with pytest.raises(NotFound, match="nothing to redo"):
+        memory.redo()
+    assert memory.undo() == ("update", id_)
+    assert said(memory, id_) == "two"
+
+
+def test_doing_something_new_ends_what_could_be_done_again(memory: Memory):
+    id_ = memory.store("one")
+    memory.update(id_, "two")
+    memory.undo()
+    memory.store("other")
+    with pytest.raises(NotFound, match="nothing to redo"):
+        memory.redo()
+
+
+def test_one_fragment_is_undone_and_done_again_on_its_own(memory: Memory):
+    one, two = memory.store("one"), memory.store("two")
+    memory.delete(one)
+    memory.delete(two)
+    memory.undo(one)
+    memory.undo(two)
+    assert memory.redo(one) == ("delete", one)
+    assert [r.deleted for r in memory.read([one, two], reinforce=False)] == [True, False]
+
+
+def test_links_and_supersessions_are_done_again(memory: Memory):
+    one, two = memory.store("one"), memory.store("two")
+    memory.link(one, two, "supports", weight=0.5, note="see")
+    memory.undo()
+    memory.redo()
+    [edge] = memory.read([one])[0].edges
+    assert (edge.kind, edge.weight, edge.note) == ("supports", 0.5, "see")
+    memory.supersede(one, two)
+    memory.undo()
+    assert memory.log(one)[0].superseded_by is None
+    memory.redo()
+    assert memory.log(one)[0].superseded_by == two
+    memory.link(one, two, "hierarchical")
+    memory.undo()
+    memory.redo()
+    assert memory.traverse(two, "parent")[0].id == one
+
+
+def test_what_would_be_undone_is_told(memory: Memory):
+    assert memory.next_undo() is None
+    id_ = memory.store("one")
+    assert memory.next_undo() == ("store", id_)
+    assert memory.next_undo(redo=True) is None
+    memory.undo()
+    assert memory.next_undo(redo=True) == ("store", id_)
+    assert memory.next_undo() is None
+
+
+def test_forgetting_is_never_undone(memory: Memory):
+    memory.store("kept")
+    memory.forget(id=memory.store("gone"))
+    with pytest.raises(InvalidInput, match="cannot be undone"):
+        memory.undo()
+
+
+def test_what_was_undone_and_then_forgotten_is_gone(memory: Memory):
+    id_ = memory.store("one")
+    memory.update(id_, "the secret is xylophone")
+    memory.undo()
+    assert memory.forget(match="xylophone") == [id_]
+    with pytest.raises(NotFound):
+        memory.redo()
+
+
+@given(st.lists(st.sampled_from(["undo", "redo"]), max_size=20))
+@settings(max_examples=15, deadline=None)
+def test_any_way_back_and_forth_stays_on_the_one_line(tmp_path_factory, steps: list[str]):
+    with Memory.open(home=tmp_path_factory.mktemp("h"), embedder=NoEmbedder()) as memory:
+        id_ = memory.store("0")
+        for text in "123":
+            memory.update(id_, text)
+        place = 3
+        for step in steps:
+            if step == "undo" and place > 0:
+                memory.undo()
+                place -= 1
+            elif step == "redo" and place < 3:
+                memory.redo()
+                place += 1
+            assert said(memory, id_) == str(place)
