@@ -53,7 +53,7 @@ def cut(text: str, names: Collection[str], *, strict: bool = False) -> Pieces:
     for tag in tags:
         name = tag[2]
         if tag[1]:
-            if depth and name != outer:
+            if name != outer if depth else not strict:
                 continue
             depth = max(0, depth - 1)
             if depth == 0:

@@ -38,7 +38,7 @@ def read(path: Path, position: int) -> Iterator[Stretch]:
     for i, conversation in enumerate(archives.conversations(path)):
         if i < position:
             continue
-        ids = (fields.text(conversation.get(name)) for name in ("conversation_id", "id"))
+        ids = (fields.text(conversation.get(each)).strip() for each in ("conversation_id", "id"))
         session = next(filter(None, ids), f"{path.stem}/{i}")
         context = Context(session, title=fields.text(conversation.get("title")))
         at = fields.moment(conversation.get("create_time")) or written

@@ -50,7 +50,7 @@ def read(path: Path, position: int) -> Iterator[Stretch]:
                 name = f"sender {sender[:40]}"
                 unknown[name] = unknown.get(name, 0) + 1
         context = Context(
-            session=fields.text(conversation.get("uuid")) or f"{path.stem}/{i}",
+            session=fields.text(conversation.get("uuid")).strip() or f"{path.stem}/{i}",
             title=fields.text(conversation.get("name")),
         )
         yield Stretch(context, tuple(messages), i + 1, unknown)

@@ -103,8 +103,9 @@ def tell(line: Any, context: Context) -> Told:
 
 def _placed(line: Line, context: Context, state: State) -> Context:
     """Return the context with the session, folder, branch and version of a line."""
-    main = fields.text(line.get("sessionId")) or state.get("main") or context.session
-    if line.get("sessionId"):
+    given = fields.text(line.get("sessionId")).strip()
+    main = given or state.get("main") or context.session
+    if given:
         state["main"] = main
     session, parent = main, ""
     if helper := fields.text(line.get("agentId")) or state.get("agent", ""):

@@ -114,7 +114,7 @@ def _meta(payload: Line, context: Context, at: datetime) -> Told:
     return Told(
         replace(
             context,
-            session=fields.text(payload.get("id")) or context.session,
+            session=fields.text(payload.get("id")).strip() or context.session,
             parent=parent or fields.text(payload.get("forked_from_id")),
             folder=fields.text(payload.get("cwd")),
             branch=fields.text(git.get("branch")),

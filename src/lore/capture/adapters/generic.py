@@ -157,4 +157,4 @@ def _answered(
 
 
 def _first(line: Line, names: tuple[str, ...]) -> str:
-    return next((told for name in names if (told := fields.text(line.get(name)))), "")
+    return next((told for name in names if (told := fields.text(line.get(name)).strip())), "")

@@ -76,6 +76,7 @@ def _rows(db: Connection, position: int) -> list[_Row]:
     return [
         _Row(fields.text(own), fields.text(session), _whole(created), _whole(updated), parsed(data))
         for own, session, created, updated, data in found
+        if fields.text(session).strip()
     ]
 
 
@@ -104,7 +105,9 @@ def _copies(db: Connection, rows: list[_Row]) -> set[str]:
     if not copies:
         return set()
     known = foreign.rows(db, "message", ("session_id", "time_created"))
-    originals = {created for session, created in known if began.get(session, 0) <= created}
+    originals = {
+        _whole(created) for session, created in known if began.get(session, 0) <= _whole(created)
+    }
     return {row.id for row in copies if row.created in originals}
 
 
