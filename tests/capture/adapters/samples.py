@@ -181,9 +181,10 @@ OPENCODE = [
     ({"role": "user", "time": {"created": 1_770_000_000_000}}, [
         {"type": "text", "text": "Mend it."},
         {"type": "text", "text": "Called the read tool.", "synthetic": True},
-        {"type": "file", "mime": "image/png", "filename": "p.png", "url": "data:image/png;base64,AA"},
+        {"type": "file", "mime": "image/png", "filename": "p.png", "url": "data:;base64,AA"},
     ]),
-    ({"role": "assistant", "modelID": "script", "time": {"created": 1_770_000_001_000, "completed": 2},
+    ({"role": "assistant", "modelID": "script",
+      "time": {"created": 1_770_000_001_000, "completed": 2},
       "tokens": {"input": 3, "output": 2, "cache": {"read": 1, "write": 0}}}, [
         {"type": "step-start"},
         {"type": "reasoning", "text": "Hm.", "time": {"start": 1_770_000_001_500}},

@@ -1,6 +1,7 @@
 """Archives that people export from chat services."""
 
 import zipfile
+from typing import Any
 
 import orjson
 import pytest
@@ -53,7 +54,7 @@ def test_chatgpt_is_told_branch_by_branch(tmp_path):
 def test_what_chatgpt_hides_from_the_conversation_is_an_aside(tmp_path):
     def said(role, content, **metadata):
         message = {"author": {"role": role}, "content": content, "metadata": metadata}
-        node = {"message": {"id": "m", **message}, "parent": None, "children": []}
+        node: Any = {"message": {"id": "m", **message}, "parent": None, "children": []}
         path = archive(tmp_path / "a.zip", [{"mapping": {"0": node}}])
         (stretch,) = chatgpt.read(path, 0)
         return shapes(stretch.messages)

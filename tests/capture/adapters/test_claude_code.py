@@ -157,8 +157,8 @@ def test_a_reminder_in_a_result_stands_behind_it():
 
 
 def test_images_and_documents_are_references_without_bytes():
-    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png"}}
-    image["source"]["data"] = BASE64
+    source = {"type": "base64", "media_type": "image/png", "data": BASE64}
+    image = {"type": "image", "source": source}
     (message,) = user([{"type": "text", "text": "See"}, image, {**image, "type": "document"}])
     assert [part.kind for part in message.parts] == ["text", "image", "document"]
     assert message.key == "u1:0"
@@ -201,8 +201,8 @@ def test_an_answer_that_the_program_made_up_is_an_aside():
 
 def test_a_prompt_that_was_queued_is_the_persons_unless_a_program_sent_it():
     def queued(**attached):
-        line = {"type": "attachment", "uuid": "u", "attachment": {"type": "queued_command"}}
-        line["attachment"] |= {"prompt": "Also the tests.", **attached}
+        queued = {"type": "queued_command", "prompt": "Also the tests.", **attached}
+        line = {"type": "attachment", "uuid": "u", "attachment": queued}
         return told(claude_code, [line])[0][0].role
 
     assert queued(commandMode="prompt") == "user"
@@ -213,8 +213,8 @@ def test_a_prompt_that_was_queued_is_the_persons_unless_a_program_sent_it():
 
 
 def test_attached_files_are_asides_and_touched():
-    attached = {"type": "file", "filename": "/code/a.py"}
-    attached["content"] = {"type": "text", "file": {"filePath": "/code/a.py", "content": "x = 1"}}
+    content = {"type": "text", "file": {"filePath": "/code/a.py", "content": "x = 1"}}
+    attached = {"type": "file", "filename": "/code/a.py", "content": content}
     line = {"type": "attachment", "uuid": "u", "attachment": attached}
     messages, context = told(claude_code, [line])
     assert shapes(messages) == [("system", [("aside", "x = 1")])]

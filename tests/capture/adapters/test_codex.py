@@ -128,6 +128,26 @@ def test_sealed_thoughts_and_events_leave_nothing():
     assert told(codex, lines)[0] == []
 
 
+def test_an_answer_that_no_event_announced_is_the_summary_of_a_compaction():
+    def answer(id):
+        content = [{"type": "output_text", "text": id}]
+        return codex_item("message", id=id, role="assistant", content=content)
+
+    def announced(id):
+        return codex_line(
+            "event_msg", type="item_completed", item={"type": "AgentMessage", "id": id}
+        )
+
+    lines = [announced("a"), answer("a"), answer("b"), announced("c"), answer("c")]
+    assert [message.role for message in told(codex, lines)[0]] == [
+        "assistant",
+        "system",
+        "assistant",
+    ]
+    later = [answer("a"), announced("a"), answer("b"), announced("b")]
+    assert [message.role for message in told(codex, later)[0]] == ["assistant", "assistant"]
+
+
 def test_old_rollouts_have_items_as_lines():
     lines = [
         {"id": SESSION, "timestamp": TIME, "instructions": "x", "git": {"branch": "trunk"}},

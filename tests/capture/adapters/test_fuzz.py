@@ -9,8 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lore.capture.adapters import chatgpt, claude_ai, claude_code, codex, generic, opencode_messages
-from lore.capture.adapters import sweagent
+from lore.capture.adapters import (
+    chatgpt,
+    claude_ai,
+    claude_code,
+    codex,
+    generic,
+    opencode_messages,
+    sweagent,
+)
 from lore.capture.messages import prepare
 from lore.capture.transcripts import Context
 from lore.records import NewMessage
@@ -48,14 +55,15 @@ JUNK = st.one_of(
     st.text(max_size=20),
     st.sampled_from([
         "", " ", "12", "tool_result", "tool_use", "text", "user", "assistant", "2026-13-45T99:99",
-        "9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00", 1e308, 10**30, -1, "\x00", "\ud800",
-        [], {}, [[]], [None], {"type": None}, {"text": 3}, [{"type": "text"}], {"kind": ["x"]},
+        "9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00", 1e308, 10**30, -1,
+        "\x00", "\ud800", [], {}, [[]], [None], {"type": None}, {"text": 3}, {"kind": ["x"]},
+        [{"type": "text"}],
         "<system-reminder>", "</lore-memory>", "<lore-memory>" * 50, "A" * 3000,
     ]),
     st.recursive(
         st.none() | st.integers() | st.text(max_size=5),
         lambda inner: st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["type", "text", "content", "role", "x"]), inner, max_size=3),
+        | st.dictionaries(st.sampled_from(["type", "text", "content", "x"]), inner, max_size=3),
         max_leaves=6,
     ),
 )  # fmt: skip
@@ -92,7 +100,7 @@ def mutated(draw, samples):
         if change == "drop":
             del holder[path[-1]]
         elif change == "junk":
-            holder[path[-1]] = draw(JUNK)
+            holder[path[-1]] = copy.deepcopy(draw(JUNK))
         elif change == "wrap":
             holder[path[-1]] = [holder[path[-1]]]
         else:
@@ -107,8 +115,7 @@ def check(messages, context):
         assert message.parts
         assert message.created_at.tzinfo is not None
         for part in message.parts:
-            assert isinstance(part.text, str) and isinstance(part.name, str)  # noqa: PT018
-            assert isinstance(part.call_id, str)
+            assert {type(part.text), type(part.name), type(part.call_id)} == {str}
         prepare(message)
     assert context.session.strip()
     json.dumps(asdict(context))
@@ -116,9 +123,7 @@ def check(messages, context):
 
 
 @pytest.mark.parametrize("adapter", LINES, ids=lambda each: each.agent)
-@settings(
-    max_examples=400, suppress_health_check=list(HealthCheck)
-)
+@settings(max_examples=400, suppress_health_check=list(HealthCheck))
 @given(lines=st.lists(mutated(SEEDS) | JUNK, min_size=1, max_size=4))
 def test_no_line_makes_an_adapter_fail(adapter, lines):
     context = Context(session="s")

@@ -18,7 +18,8 @@ SCHEMA = (
     "CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, data TEXT)",
 )
 SAID = [
-    ("user", [("text", "Mend it."), ("aside", "Called the read tool."), ("image", "[image/png] p.png")]),
+    ("user", [("text", "Mend it."), ("aside", "Called the read tool."),
+              ("image", "[image/png] p.png")]),
     ("assistant", [("reasoning", "Hm.")]),
     ("assistant", [("text", "I look.")]),
     ("assistant", [("tool_call", '{"filePath":"/code/a.py"}')]),
@@ -147,6 +148,23 @@ def test_a_summary_after_compaction_is_an_aside(theirs):
     theirs.message("m1", record, [{"type": "text", "text": "So far."}])
     (stretch,) = opencode.read(theirs.path, 0)
     assert shapes(stretch.messages) == [("system", [("aside", "So far.")])]
+
+
+def test_failures_are_seen_where_opencode_calls_them_completed(theirs):
+    def tool(name, **state):
+        return {"type": "tool", "tool": name, "state": {"status": "completed", **state}}
+
+    theirs.session()
+    parts = [
+        tool("bash", output="no", metadata={"exit": 1}),
+        tool("bash", output="yes", metadata={"exit": 0}),
+        tool("invalid", output="unknown", input={"tool": "no_such_tool"}),
+    ]
+    theirs.message("m1", {"role": "assistant", "time": {"completed": 1}}, parts)
+    (stretch,) = opencode.read(theirs.path, 0)
+    results = [message.parts[0] for message in stretch.messages if message.role == "tool"]
+    assert [part.failed for part in results] == [True, False, True]
+    assert results[2].name == "no_such_tool"
 
 
 def test_garbage_in_a_row_does_no_harm(theirs):

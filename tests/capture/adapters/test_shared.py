@@ -1,20 +1,23 @@
 """Real transcripts: what a plain walk over the JSON finds is what the adapter tells, in order."""
 
 import json
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
 from lore.capture.adapters import claude_code, codex
 from lore.capture.transcripts import Context
+from lore.records import NewMessage
 from tests.capture.adapters.samples import NO_SHARED, shared, shared_lines, told
 
 CLAUDE = shared("[es]*.jsonl.gz")
 pytestmark = pytest.mark.skipif(not CLAUDE, reason=NO_SHARED)
 
 
-def walked(lines):
+def walked(lines: Iterable[bytes]) -> list[tuple[Any, ...]]:
     """Return what was said, found without any part of the adapter."""
-    found = []
+    found: list[tuple[Any, ...]] = []
     for line in map(json.loads, lines):
         if line["type"] not in ("user", "assistant") or line.get("isApiErrorMessage"):
             continue
@@ -24,19 +27,23 @@ def walked(lines):
         if isinstance(content, str):
             content = [{"type": "text", "text": content}]
         for block in content:
-            kind = block["type"]
-            if kind == "text" and block["text"].strip():
-                if line["type"] == "assistant":
-                    found.append(("said", block["text"]))
-                elif _typed(line, block["text"]):
-                    found.append(("typed", block["text"]))
-            elif kind == "thinking" and block["thinking"].strip():
-                found.append(("thought", block["thinking"]))
-            elif kind == "tool_use":
-                found.append(("called", block["name"], block["id"]))
-            elif kind == "tool_result":
-                found.append(("result", block["tool_use_id"], bool(block.get("is_error"))))
+            found += _walked(line, block)
     return found
+
+
+def _walked(line: dict[str, Any], block: dict[str, Any]) -> list[tuple[Any, ...]]:
+    kind = block["type"]
+    if kind == "text" and block["text"].strip():
+        if line["type"] == "assistant":
+            return [("said", block["text"])]
+        return [("typed", block["text"])] if _typed(line, block["text"]) else []
+    if kind == "thinking" and block["thinking"].strip():
+        return [("thought", block["thinking"])]
+    if kind == "tool_use":
+        return [("called", block["name"], block["id"])]
+    if kind == "tool_result":
+        return [("result", block["tool_use_id"], bool(block.get("is_error")))]
+    return []
 
 
 def _typed(line, text):
@@ -46,9 +53,9 @@ def _typed(line, text):
     return not text.startswith(("<", "[Request interrupted", "Caveat: ", "Your task is to create"))
 
 
-def heard(messages):
+def heard(messages: Iterable[NewMessage]) -> list[tuple[Any, ...]]:
     """Return what the adapter told, in the words of the walk."""
-    found = []
+    found: list[tuple[Any, ...]] = []
     for message in messages:
         for part in message.parts:
             if part.kind == "text" and message.role == "assistant":

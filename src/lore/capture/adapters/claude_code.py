@@ -91,39 +91,39 @@ def tell(line: Any, context: Context) -> Told:
         at = fields.moment(state.get("time")) or clock.now()
     else:
         state["time"] = at.isoformat()
-    placed = _placed(line, context, state)
+    session, parent = _session(line, context, state)
     key = fields.text(line.get("uuid"))
     state["last"] = key
     messages, files = teller(line, state, key or fields.digest(line), at)
-    if placed.parent:
+    if parent:
         messages = [_from_agent(message) for message in messages]
-    known = fields.bounded(files, placed.files, _MOST_FILES)
-    return Told(replace(placed, files=known, state=state), tuple(messages))
-
-
-def _placed(line: Line, context: Context, state: State) -> Context:
-    """Return the context with the session, folder, branch and version of a line."""
-    given = fields.text(line.get("sessionId")).strip()
-    main = given or state.get("main") or context.session
-    if given:
-        state["main"] = main
-    session, parent = main, ""
-    if helper := fields.text(line.get("agentId")) or state.get("agent", ""):
-        if line.get("isSidechain") or "agent" in state:
-            own = state.get("main") or context.parent
-            session, parent = (f"{own}/agent-{helper}", own) if own else (context.session, "")
-    elif line.get("isSidechain") is True:
-        session, parent = f"{main}/side-{_chain(line, state)}", main
     same = session == context.session
-    return Context(
+    placed = Context(
         session=session,
         parent=parent,
         title=context.title if same or "agent" in state else "",
         folder=context.folder or fields.text(line.get("cwd")),
         branch=fields.text(line.get("gitBranch")) or context.branch,
         version=fields.text(line.get("version")) or context.version,
-        files=context.files if same else (),
+        files=fields.bounded(files, context.files if same else (), _MOST_FILES),
+        state=state,
     )
+    return Told(placed, tuple(messages))
+
+
+def _session(line: Line, context: Context, state: State) -> tuple[str, str]:
+    """Return the session of a line and that of its parent, if a subagent speaks."""
+    given = fields.text(line.get("sessionId")).strip()
+    if given:
+        state["main"] = given
+    main = given or state.get("main") or context.session
+    helper = fields.text(line.get("agentId")) or state.get("agent", "")
+    if helper and (line.get("isSidechain") or "agent" in state):
+        own = state.get("main") or context.parent
+        return (f"{own}/agent-{helper}", own) if own else (context.session, "")
+    if line.get("isSidechain") is True:
+        return f"{main}/side-{_chain(line, state)}", main
+    return main, ""
 
 
 def _chain(line: Line, state: State) -> str:

@@ -138,9 +138,16 @@ def _compacted(payload: Line, context: Context, at: datetime) -> Told:
 
 
 def _event(payload: Line, context: Context, at: datetime) -> Told:
-    """Return what an event tells: they repeat the items, but for the name of the session."""
+    """Return what an event tells: they repeat the items, but for the name of the session.
+
+    Which answers they announce is written down: what Codex asks for to compact the session is
+    none of them.
+    """
     del at
     title = ""
+    item = fields.table(payload.get("item"))
+    if payload.get("type") == "item_completed" and item.get("type") == "AgentMessage":
+        context.state["announced"] = fields.text(item.get("id"))
     if payload.get("type") in ("thread_name_updated", "thread_name_set"):
         title = fields.text(payload.get("thread_name")) or fields.text(payload.get("name"))
     return Told(replace(context, title=title.strip() or context.title))
@@ -179,6 +186,8 @@ def _message(payload: Line, state: State, at: datetime) -> NewMessage:
     role = payload.get("role")
     if role == "assistant":
         content = [content] if isinstance(content, str) else fields.items(content)
+        if _is_summary(payload, state):
+            return NewMessage("system", blocks.typed(content, aside=True), at, origin="tool")
         parts = tuple(part for block in content for part in blocks.spoken(block, {}))
         return NewMessage("assistant", parts, at, model=state.get("model", ""))
     if role != "user":
@@ -187,6 +196,19 @@ def _message(payload: Line, state: State, at: datetime) -> NewMessage:
     if "agent" in state:
         asked = replace(asked, speaker="agent", origin="assistant")
     return asides.from_person(asked, blocks.typed(content))
+
+
+def _is_summary(payload: Line, state: State) -> bool:
+    """Tell whether an answer is the summary of a compaction, which no event announces.
+
+    Only where an announced answer was seen before: other versions write no such events, or
+    write them later.
+    """
+    own = fields.text(payload.get("id"))
+    if own and own == state.get("announced"):
+        state["announces"] = "yes"
+        return False
+    return "announces" in state
 
 
 def _call(payload: Line, kind: str) -> Part:

@@ -115,7 +115,9 @@ class Teller:
     def _call(self, id: str, part: Record) -> None:
         state = fields.table(part.get("state"))
         times = fields.table(state.get("time"))
-        call = blocks.call(part.get("tool"), state.get("input"), part.get("callID"))
+        invalid = part.get("tool") == "invalid"
+        name = fields.table(state.get("input")).get("tool") if invalid else part.get("tool")
+        call = blocks.call(name, state.get("input"), part.get("callID"))
         at = self._moment(times.get("start"))
         self.messages.append(NewMessage("assistant", (call,), at, id))
         self._remember(tools.files(state.get("input")))
@@ -124,7 +126,7 @@ class Teller:
             return
         text = fields.text(state.get("error" if status == "error" else "output"))
         code = fields.table(state.get("metadata")).get("exit")
-        failed = status == "error" or call.name == "invalid" or code not in (None, 0)
+        failed = status == "error" or invalid or code not in (None, 0)
         parts = blocks.result(text, call.name, call.call_id, failed=failed)
         attached = (fields.table(each) for each in fields.items(state.get("attachments")))
         parts += tuple(_file(each, parts[0].origin) for each in attached)
