@@ -126,6 +126,12 @@ def test_a_line_that_is_marked_as_the_programs_is_an_aside(flag):
     assert shapes([message]) == [("system", [("aside", "Always be brief.")])]
 
 
+def test_a_picture_in_a_line_of_the_programs_is_an_aside_too():
+    image = {"type": "image", "source": {"media_type": "image/png", "data": "AAAA"}}
+    (message,) = user([{"type": "text", "text": "Shown:"}, image], isMeta=True)
+    assert (message.role, {part.kind for part in message.parts}) == ("system", {"aside"})
+
+
 def test_what_was_typed_behind_a_command_is_kept_as_typed():
     (message,) = user(
         "<command-message>plan</command-message>\n<command-name>/plan</command-name>\n"
@@ -133,6 +139,12 @@ def test_what_was_typed_behind_a_command_is_kept_as_typed():
     )
     assert message.role == "user"
     assert [part.text for part in message.parts if part.kind == "text"] == ["look at the dates"]
+
+
+def test_what_was_typed_behind_a_command_for_the_program_itself_is_an_aside():
+    text = "<command-name>/model</command-name>\n<command-message>model</command-message>\n"
+    (message,) = user(f"{text}<command-args>opus</command-args>")
+    assert (message.role, len(message.parts)) == ("system", 1)
 
 
 def test_memory_that_lore_put_into_a_prompt_is_cut_out_of_it():

@@ -45,11 +45,15 @@ BEGINNINGS = (
     "Another language model started to solve this problem",
     "Your task is to create a detailed summary of the conversation",
     "<INSTRUCTIONS>",
+    "<command-name>",
     "<skill>\n<name>",
     "<agent-message",
     "<channel ",
 )
-"""How a text begins that is an aside as a whole: boot files, compaction, interruptions."""
+"""How a text begins that is an aside as a whole: boot files, compaction, interruptions.
+
+Claude Code writes the name of a command first if it carries it out itself, such as /model, and
+behind its message if it is a prompt: only there are the arguments meant for the agent."""
 
 _BEGINNING_CHARS = 200
 _MARKED = (*ASIDES, *TYPED)
@@ -109,7 +113,7 @@ def result(part: Part) -> tuple[Part, ...]:
 
 def from_person(message: NewMessage, parts: Sequence[Part]) -> NewMessage:
     """Return a message of these parts; one of nothing but asides is the program's, not a user's."""
-    if any(part.kind != "aside" for part in parts):
+    if any(part.kind not in ("aside", "opaque") for part in parts):
         return NewMessage(
             message.role, tuple(parts), message.created_at, message.key, message.speaker,
             message.origin, message.model, message.usage,

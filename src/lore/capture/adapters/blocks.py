@@ -32,7 +32,8 @@ def typed(content: Any, *, aside: bool = False, origin: Origin | None = None) ->
             if sort in TEXTS if isinstance(sort, str) else "text" in block:
                 parts += _typed(words(block), aside=aside, origin=origin)
             elif isinstance(sort, str) and sort in REFERENCES:
-                parts.append(payloads.reference(block, origin))
+                part = payloads.reference(block, origin)
+                parts.append(asides.aside(part.text, part.name) if aside else part)
             else:
                 parts.append(opaque(block))
     return tuple(parts)

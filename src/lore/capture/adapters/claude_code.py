@@ -31,8 +31,12 @@ _SILENT = frozenset(
 _MOST_CHAINS = 20
 """Subagents that are told in turns; agents run a handful at a time."""
 _MOST_FILES = 200
+_NAME_CHARS = 60
 _META_BYTES = 65_536
 _ATTACHED_DEPTH = 4
+
+_SIGNS = (b'"parentUuid"', b'"leafUuid"', b'"file-history-snapshot"', b'"queue-operation"')
+"""Words that stand in the first lines of a transcript, and hardly in other files."""
 
 Line = dict[str, Any]
 State = dict[str, str]
@@ -47,7 +51,8 @@ def fits(path: Path, head: bytes) -> bool:
     """Tell whether a file is a transcript of Claude Code."""
     if path.suffix != ".jsonl":
         return False
-    return b'"sessionId"' in head or (b'"leafUuid"' in head or b'"file-history-snapshot"' in head)
+    at_home = ".claude" in path.parts and "projects" in path.parts
+    return (at_home and b'"type"' in head) or any(sign in head for sign in _SIGNS)
 
 
 def begin(path: Path) -> Context:
@@ -84,7 +89,7 @@ def tell(line: Any, context: Context) -> Told:
         return Told(_titled(line, kind, context))
     teller = _TELLERS.get(kind)
     if teller is None:
-        return Told(context, unknown=kind)
+        return Told(context, unknown=kind[:_NAME_CHARS])
     state = dict(context.state)
     at = fields.moment(line.get("timestamp"))
     if at is None:

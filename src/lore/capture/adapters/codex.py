@@ -32,6 +32,7 @@ _ITEMS = frozenset(
 
 _DROPPED = ("id", "status", "call_id", "type", "result", "name", "internal_chat_message_metadata")
 _ID_CHARS = 36
+_NAME_CHARS = 60
 _MOST_FILES = 200
 _HEAD_CHARS = 200
 _FAILURES = ("apply_patch verification failed", "unsupported call: ", "failed to parse function")
@@ -79,7 +80,7 @@ def tell(line: Any, context: Context) -> Told:
         return Told(context)
     teller = _TELLERS.get(kind)
     if teller is None:
-        return Told(context, unknown=kind or "no type")
+        return Told(context, unknown=kind[:_NAME_CHARS] or "no type")
     state = dict(context.state)
     at = _time(line, state)
     return teller(fields.table(payload), replace(context, state=state), at)

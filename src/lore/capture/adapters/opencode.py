@@ -28,7 +28,6 @@ class _Row:
     session: str
     created: int
     updated: int
-    record: Record
 
 
 def find(home: Path) -> Iterator[Path]:
@@ -53,7 +52,7 @@ def read(path: Path, position: int) -> Iterator[Stretch]:
     """
     with foreign.open_foreign(path) as db:
         rows = _rows(db, position)
-        open_rows = _unfinished(rows)
+        open_rows = _unfinished(db, rows)
         copied = _copies(db, rows)
         told = [row for row in rows if row.id not in open_rows and row.id not in copied]
         held = [row.updated for row in rows if row.id in open_rows]
@@ -64,18 +63,18 @@ def read(path: Path, position: int) -> Iterator[Stretch]:
             teller = opencode_messages.Teller(context)
             for row in told:
                 if row.session == session:
-                    teller.add(row.id, row.record, _parts(db, row.id))
+                    teller.add(row.id, _record(db, row.id), _parts(db, row.id))
             here = max(position, after) if i == len(sessions) - 1 else position
             yield Stretch(teller.context, tuple(teller.messages), here, teller.unknown)
 
 
 def _rows(db: Connection, position: int) -> list[_Row]:
-    names = ("id", "session_id", "time_created", "time_updated", "data")
+    names = ("id", "session_id", "time_created", "time_updated")
     least = {"time_updated": position}
     found = foreign.rows(db, "message", names, least=least, order=("time_created", "id"))
     return [
-        _Row(fields.text(own), fields.text(session), _whole(created), _whole(updated), parsed(data))
-        for own, session, created, updated, data in found
+        _Row(fields.text(own), fields.text(session), _whole(created), _whole(updated))
+        for own, session, created, updated in found
         if fields.text(session).strip()
     ]
 
@@ -84,17 +83,21 @@ def _whole(value: Any) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _unfinished(rows: list[_Row]) -> set[str]:
+def _unfinished(db: Connection, rows: list[_Row]) -> set[str]:
     """Return the answers that are still being written: the last of their session, and young."""
-    last = {row.session: row.id for row in rows}
+    last = {row.session: row for row in rows}
     newest = max((row.updated for row in rows), default=0)
     return {
         row.id
-        for row in rows
-        if not opencode_messages.finished(row.record)
-        and last[row.session] == row.id
-        and newest - row.updated < _ABANDONED_MS
+        for row in last.values()
+        if newest - row.updated < _ABANDONED_MS
+        and not opencode_messages.finished(_record(db, row.id))
     }
+
+
+def _record(db: Connection, message: str) -> Record:
+    found = foreign.rows(db, "message", ("data",), equal={"id": message})
+    return parsed(found[0][0]) if found else {}
 
 
 def _copies(db: Connection, rows: list[_Row]) -> set[str]:

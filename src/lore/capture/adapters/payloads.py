@@ -9,7 +9,7 @@ from lore.capture.adapters import fields
 from lore.records import Origin, Part, PartKind
 
 _URI = re.compile(r"data:([\w.+/-]{0,80})(?:;[\w=.-]{1,40}){0,3};base64,[A-Za-z0-9+/=_%-]*")
-_RUN = re.compile(r"[A-Za-z0-9+/_-]{1000,}={0,2}")
+_RUN = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{1000,}={0,2}")
 _LONGEST_RUN = 1000
 """Longer runs of such letters are encoded bytes: words, paths and hashes are shorter."""
 
