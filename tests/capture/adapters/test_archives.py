@@ -99,10 +99,10 @@ def test_claude_ai_is_told_block_by_block(tmp_path):
     assert (stretch.context.session, stretch.context.title) == ("c1", "Days")
 
 
-def test_reading_goes_on_behind_the_position(tmp_path):
+def test_an_archive_of_several_files_is_read_whole_wherever_reading_ended(tmp_path):
     path = archive(tmp_path / "a.zip", [CHATGPT, CHATGPT], [CHATGPT])
-    assert [stretch.position for stretch in chatgpt.read(path, 0)] == [1, 2, 3]
-    assert [stretch.position for stretch in chatgpt.read(path, 2)] == [3]
+    for position in (0, 2, 9):
+        assert [stretch.position for stretch in chatgpt.read(path, position)] == [1, 2, 3]
 
 
 def test_a_damaged_archive_is_an_error_that_says_so(tmp_path):

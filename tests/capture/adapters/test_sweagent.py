@@ -29,11 +29,14 @@ def test_a_run_is_told_in_order(tmp_path):
     assert stretch.position == 5
 
 
-def test_a_run_that_goes_on_is_read_from_where_it_was(tmp_path):
-    path = written(tmp_path, TRAJECTORY)
-    (stretch,) = sweagent.read(path, 4)
-    assert shapes(stretch.messages) == [("tool", [("tool_result", "a.py")])]
-    assert list(sweagent.read(path, 5)) == []
+def test_a_run_that_goes_on_keeps_its_keys_and_another_run_has_its_own(tmp_path):
+    def keys(history):
+        (stretch,) = sweagent.read(written(tmp_path, {"history": history}), 4)
+        return [message.key for message in stretch.messages]
+
+    history = TRAJECTORY["history"]
+    assert keys(history)[:5] == keys(history[:4])
+    assert not set(keys(history)) & set(keys([{"role": "user", "content": "Another bug."}]))
 
 
 def test_what_is_no_trajectory_is_an_error(tmp_path):

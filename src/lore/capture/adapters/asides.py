@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lore.capture.adapters import payloads
 from lore.records import NewMessage, Origin, Part
@@ -108,14 +109,11 @@ def result(part: Part) -> tuple[Part, ...]:
         text = "".join(piece for recalled, piece in halves if not recalled)
     if text is part.text:
         return (part,)
-    return (Part(part.kind, text, part.name, part.call_id, part.origin, part.failed), *asides)
+    return (replace(part, text=text), *asides)
 
 
 def from_person(message: NewMessage, parts: Sequence[Part]) -> NewMessage:
     """Return a message of these parts; one of nothing but asides is the program's, not a user's."""
     if any(part.kind not in ("aside", "opaque") for part in parts):
-        return NewMessage(
-            message.role, tuple(parts), message.created_at, message.key, message.speaker,
-            message.origin, message.model, message.usage,
-        )  # fmt: skip
+        return replace(message, parts=tuple(parts))
     return NewMessage("system", tuple(parts), message.created_at, message.key, origin="tool")

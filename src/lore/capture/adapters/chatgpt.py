@@ -33,11 +33,13 @@ def fits(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, position: int) -> Iterator[Stretch]:
-    """Return the conversations after a position, which counts them."""
+    """Return all conversations; the position counts them.
+
+    An export that changed is another export, with what is new anywhere in it: none is skipped.
+    """
+    del position
     written = places.modified(path)
     for i, conversation in enumerate(archives.conversations(path)):
-        if i < position:
-            continue
         ids = (fields.text(conversation.get(each)).strip() for each in ("conversation_id", "id"))
         session = next(filter(None, ids), f"{path.stem}/{i}")
         context = Context(session, title=fields.text(conversation.get("title")))

@@ -28,11 +28,13 @@ def fits(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, position: int) -> Iterator[Stretch]:
-    """Return the conversations after a position, which counts them."""
+    """Return all conversations; the position counts them.
+
+    An export that changed is another export, with what is new anywhere in it: none is skipped.
+    """
+    del position
     written = places.modified(path)
     for i, conversation in enumerate(archives.conversations(path)):
-        if i < position:
-            continue
         at = fields.moment(conversation.get("created_at")) or written
         messages: list[NewMessage] = []
         unknown: dict[str, int] = {}

@@ -35,6 +35,8 @@ def read(path: Path, position: int) -> Iterator[Stretch]:
     )
     storage = path.parents[2]
     held = list(places.files(storage / "message" / own, ".json"))
+    if len(held) < position:  # some were taken back
+        position = 0
     read = position
     for i, file in enumerate(held[position:], position):
         record = _record(file)

@@ -30,7 +30,11 @@ def fits(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, position: int) -> Iterator[Stretch]:
-    """Return the history after a position, which counts its messages."""
+    """Return the whole history; the position counts its messages.
+
+    The document is written anew with each step, and by the next run: none is skipped.
+    """
+    del position
     try:
         told = fields.table(orjson.loads(path.read_bytes()))
     except OSError as error:
@@ -43,17 +47,18 @@ def read(path: Path, position: int) -> Iterator[Stretch]:
     messages: list[NewMessage] = []
     unknown: dict[str, int] = {}
     history = fields.items(told.get("history"))
-    called = any(_action(fields.table(each)) for each in history[:position])
-    for i, each in enumerate(history[position:], position):
+    called = False
+    for i, each in enumerate(history):
         record = fields.table(each)
         role = fields.text(record.get("role"))
-        told_here = _said(record, NewMessage("user", (), at, str(i)), called=called)
+        key = f"{i}-{fields.digest(record)}"
+        told_here = _said(record, NewMessage("user", (), at, key), called=called)
         called = called or bool(_action(record))
         messages += told_here
         if role not in ("system", "user", "assistant", "tool"):
             name = f"role {role[:40]}"
             unknown[name] = unknown.get(name, 0) + 1
-    if len(history) > position:
+    if history:
         context = Context(session=path.stem, title=path.stem)
         yield Stretch(context, tuple(messages), len(history), unknown)
 
