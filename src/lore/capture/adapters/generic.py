@@ -25,6 +25,7 @@ _IDS = ("id", "uuid", "key", "message_id")
 _SESSIONS = ("session", "session_id", "sessionId", "conversation_id", "thread_id")
 _CONTENTS = ("content", "text", "message", "parts", "value")
 _FOLDERS = ("cwd", "folder", "project")
+_TITLES = ("title",)
 _MOST_FILES = 200
 
 Line = dict[str, Any]
@@ -65,21 +66,20 @@ def tell(line: Any, context: Context) -> Told:
     else:
         inner = [line]
         session = session or state.get("within") or context.session
-    placed = replace(
-        context,
-        session=session,
-        title=_first(line, ("title",)) or (context.title if session == context.session else ""),
-        folder=_first(line, _FOLDERS) or context.folder,
-        state=state,
-    )
     messages: list[NewMessage] = []
     files: list[str] = []
     for i, each in enumerate(inner):
         said, named = _said(fields.table(each), state, f"{state['number']}.{i}")
         messages += said
         files += named
-    known = placed.files if session == context.session else ()
-    placed = replace(placed, files=fields.bounded(files, known, _MOST_FILES))
+    same = session == context.session
+    placed = Context(
+        session=session,
+        title=_first(line, _TITLES) or (context.title if same else ""),
+        folder=_first(line, _FOLDERS) or context.folder,
+        files=fields.bounded(files, context.files if same else (), _MOST_FILES),
+        state=state,
+    )
     unknown = "" if messages or "role" in line or "messages" in line else "no role"
     if line.get("role") is not None and inner == [line] and _role(line) is None:
         unknown = f"role {fields.text(line.get('role'))[:40]}"
@@ -95,17 +95,20 @@ def _said(line: Line, state: State, place: str) -> tuple[list[NewMessage], list[
     role = _role(line)
     if role is None:
         return [], []
-    at = next((at for name in _TIMES if (at := fields.moment(line.get(name)))), None)
+    at = next((at for name in _TIMES if name in line and (at := fields.moment(line[name]))), None)
     timed = at is not None
-    at = at or fields.moment(state.get("time")) or clock.now()
-    state["time"] = at.isoformat()
+    if at is None:
+        at = fields.moment(state.get("time")) or clock.now()
+    else:
+        state["time"] = at.isoformat()
     content = next((line[name] for name in _CONTENTS if line.get(name) is not None), None)
     name = fields.text(line.get("name"))
     own = _first(line, _IDS)
     key = own or (fields.digest(line) if timed else f"{place}-{fields.digest(line)}")
     model = fields.text(line.get("model"))
     usage = fields.counts(line.get("usage"))
-    message = NewMessage(role, (), at, key, model=model, usage=usage)
+    speaker = name if role == "user" else ""
+    message = NewMessage(role, (), at, key, speaker, model=model, usage=usage)
     if role == "system":
         parts = blocks.typed(content, aside=True)
         return ([replace(message, parts=parts, origin="tool")] if parts else []), []
@@ -117,7 +120,6 @@ def _said(line: Line, state: State, place: str) -> tuple[list[NewMessage], list[
         return [replace(message, parts=parts, origin=tools.origin_of(called))], []
     if role == "user":
         parts = _with_results(content, state)
-        message = replace(message, speaker=name)
         if parts and all(part.kind in ("tool_result", "aside") for part in parts):
             message = replace(message, role="tool", origin=parts[0].origin)
         return ([asides.from_person(message, parts)] if parts else []), []
@@ -157,4 +159,7 @@ def _answered(
 
 
 def _first(line: Line, names: tuple[str, ...]) -> str:
-    return next((told for name in names if (told := fields.text(line.get(name)).strip())), "")
+    for name in names:
+        if name in line and (told := fields.text(line[name]).strip()):
+            return told
+    return ""
