@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from lore.capture.adapters import payloads, tools
 from lore.recall import moments, question
-from lore.text import entities, instructions, lines, tokens, traits, words
+from lore.text import entities, instructions, lines, marks, tokens, traits, words
 
 NOW = datetime(2026, 5, 13, 12, tzinfo=UTC)
 # What is not linear takes hours; what is, a fraction of a second.
@@ -21,13 +22,15 @@ PIECES = (
     "1", "1 ", "1st ", " ", "\n", " \t", "(", " (", ")", "`", "```", ">\n", "“", "?", "? ",
     "In ", "X In ", "Of The ", "A of ", "the order ", "clear ", "please, ", "i ", "may ", "2020 ",
     "january ", "in the last ", "a couple of ", "last ",
-    "日", "日。", "é", "e\u0301",
+    "日", "日。", "é", "e\u0301", "<lore-memory>", "</lore-memory", "data:", ";base64,",
 )  # fmt: skip
 
 
 def patterns() -> list[tuple[str, re.Pattern[str]]]:
     found = []
-    for module in (entities, instructions, lines, traits, words, moments, question):
+    for module in (
+        entities, instructions, lines, marks, traits, words, moments, question, payloads, tools,
+    ):  # fmt: skip
         for name, value in vars(module).items():
             held = value if isinstance(value, tuple) else (value,)
             flat = [x for item in held for x in (item if isinstance(item, tuple) else (item,))]
@@ -62,4 +65,7 @@ def test_reading_a_long_text_takes_linear_time(piece):
     traits.traits_of(text, "user")
     moments.spans(text[:100_000], NOW)
     question.parse(f"x{text}", NOW)
+    marks.split(text)
+    marks.wrap(text)
+    payloads.without(text)
     assert time.thread_time() - started < HOPELESS_S
