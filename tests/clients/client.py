@@ -1,0 +1,90 @@
+"""Starting a client: found by its npm prefix, in a clean environment, with its own home."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+PREFIX_VARIABLE = "LORE_TEST_CLIENTS"
+"""Names the npm prefix that the clients were installed into."""
+
+LONGEST_RUN_S = 180
+"""A run takes seconds; a client that waits for something is ended."""
+
+
+def find_command(name: str) -> Path | None:
+    """Find an installed client below the npm prefix, or on the path."""
+    prefix = os.environ.get(PREFIX_VARIABLE)
+    if prefix:
+        command = Path(prefix, "node_modules", ".bin", name)
+        return command if command.exists() else None
+    found = shutil.which(name)
+    return Path(found) if found else None
+
+
+class Run(NamedTuple):
+    """One process of a client: what it was given and what it printed."""
+
+    words: list[str]
+    given: str
+    status: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """An installed client with a home and a project of its own, and a provider to talk to."""
+
+    command: Path
+    home: Path
+    project: Path
+    upstream_url: str
+    settings: tuple[tuple[str, str], ...] = ()
+
+    def environment(self) -> dict[str, str]:
+        """Name everything that the client may know; the proxy refuses whatever leaves here."""
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "TERM": "dumb",
+            "LANG": "C.UTF-8",
+            "HTTP_PROXY": self.upstream_url,
+            "HTTPS_PROXY": self.upstream_url,
+            "NO_PROXY": "127.0.0.1,localhost",
+            **dict(self.settings),
+        }
+
+    def run(self, *words: str, given: str = "") -> Run:
+        """Run the client once, to its end."""
+        done = subprocess.run(
+            [str(self.command), *words],
+            cwd=self.project,
+            env=self.environment(),
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=LONGEST_RUN_S,
+            check=False,
+        )
+        return Run(list(words), given, done.returncode, done.stdout, done.stderr)
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start the client for a talk over its pipes."""
+        return subprocess.Popen(
+            [str(self.command), *words],
+            cwd=self.project,
+            env=self.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def version(self) -> str:
+        """Ask the client for its version."""
+        return self.run("--version").stdout.strip()
