@@ -124,6 +124,8 @@ def output_items(asked: Asked, reply: Reply, name: str) -> list[Json]:
         else:
             made |= {"type": "function_call", "id": f"fc_{name}{place}"}
             made["arguments"] = json.dumps(dict(call.input))
+        if call.namespace:
+            made["namespace"] = call.namespace
         items.append(made)
     return items
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from tests.clients import claude_code
+from tests.clients import claude_code, codex
 from tests.clients.client import Client, find_command
 from tests.clients.project import write_project
 from tests.clients.said import Talk, talks
@@ -20,6 +20,7 @@ from tests.clients.upstream import Exchange, running_upstream
 
 AGENTS: dict[str, tuple[str, ModuleType]] = {
     "claude-code": ("claude", claude_code),
+    "codex": ("codex", codex),
 }
 """The command of each agent, and the module with its sessions."""
 
@@ -35,6 +36,7 @@ class Collected:
     talks: tuple[Talk, ...]
     exchanges: tuple[Exchange, ...]
     problems: tuple[str, ...]
+    strays: tuple[str, ...]
 
 
 def run_agent(agent: str, home: Path, folder: Path) -> Collected:
@@ -51,7 +53,7 @@ def run_agent(agent: str, home: Path, folder: Path) -> Collected:
         version = client.version()
         runs = sessions.play(client)
         exchanges = tuple(upstream.exchanges)
-        problems = tuple(upstream.problems())
+        problems, strays = tuple(upstream.problems()), tuple(upstream.strays())
     said = tuple(talks(exchanges, sessions.session_of))
     document = {"agent": agent, "version": version, "talks": [talk.as_json() for talk in said]}
     (folder / "said.json").write_text(json.dumps(document, indent=1) + "\n")
@@ -61,7 +63,7 @@ def run_agent(agent: str, home: Path, folder: Path) -> Collected:
         copy = folder / path.relative_to(home)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copies.append(Path(shutil.copy2(path, copy)))
-    return Collected(agent, version, folder, tuple(copies), said, exchanges, problems)
+    return Collected(agent, version, folder, tuple(copies), said, exchanges, problems, strays)
 
 
 def main(words: list[str]) -> None:
@@ -81,6 +83,7 @@ def main(words: list[str]) -> None:
             "exchanges": len(done.exchanges),
             "transcripts": len(done.transcripts),
             "problems": done.problems,
+            "strays": done.strays,
         }
         sys.stdout.write(json.dumps(told) + "\n")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -22,11 +22,15 @@ class Unscripted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool that the model calls; `freeform` is the Responses kind whose input is a text."""
+    """A tool that the model calls.
+
+    Only Responses has tools in a `namespace`, and `freeform` ones whose input is a text.
+    """
 
     name: str
     input: Mapping[str, object] = field(default_factory=dict)
     freeform: str = ""
+    namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,19 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool answered, as the client told the model."""
+
+    call_id: str
+    text: str
+    failed: bool = False
+
+
+Made = Callable[[tuple[Result, ...]], Reply]
+"""A reply made from the results of tools since the prompt, where a call needs one of them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Scene:
     """A prompt and the replies to it; each but the last calls tools.
 
@@ -64,18 +81,9 @@ class Scene:
     """
 
     cue: str
-    replies: tuple[Reply, ...]
+    replies: tuple[Reply | Made, ...]
     speaker: Speaker = "person"
     place: Place = "prompt"
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a tool answered, as the client told the model."""
-
-    call_id: str
-    text: str
-    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +126,17 @@ def choose(scenes: tuple[Scene, ...], asked: Asked) -> Chosen:
     """
     for scene in scenes:
         if scene.place == "system" and scene.cue in asked.system:
-            return Chosen(scene, 0, scene.replies[0])
-    answered: set[str] = set()
+            return reply_after(scene, ())
+    later: list[Result] = []
     for turn in reversed(asked.turns):
-        if turn.role == "user":
-            cued = find_scene(scenes, turn)
-            if cued:
-                return reply_after(cued, len(answered))
-            answered.update(result.call_id for result in turn.results)
-    raise Unscripted("no scene has this prompt")
+        if turn.role != "user":
+            continue
+        cued = find_scene(scenes, turn)
+        if cued:
+            return reply_after(cued, tuple(reversed(later)))
+        later += reversed(turn.results)
+    problem = "no scene has this prompt"
+    raise Unscripted(problem)
 
 
 def find_scene(scenes: tuple[Scene, ...], turn: Turn) -> Scene | None:
@@ -137,10 +147,12 @@ def find_scene(scenes: tuple[Scene, ...], turn: Turn) -> Scene | None:
     return None
 
 
-def reply_after(scene: Scene, results: int) -> Chosen:
+def reply_after(scene: Scene, results: tuple[Result, ...]) -> Chosen:
     expected = 0
-    for step, reply in enumerate(scene.replies):
-        if expected == results:
+    for step, made in enumerate(scene.replies):
+        reply = made if isinstance(made, Reply) else made(results)
+        if expected == len(results):
             return Chosen(scene, step, reply)
         expected += len(reply.calls)
-    raise Unscripted(f"no reply after {results} results to: {scene.cue[:80]}")
+    problem = f"no reply after {len(results)} results to: {scene.cue[:80]}"
+    raise Unscripted(problem)

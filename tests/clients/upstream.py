@@ -102,6 +102,10 @@ class Upstream:
             f"{one.number} {one.path}: {one.problem}" for one in self.exchanges if one.problem
         ]
 
+    def strays(self) -> list[str]:
+        """List the hosts that a client wanted to reach and could not."""
+        return sorted({one.path for one in self.exchanges if one.method == "CONNECT"})
+
 
 class Conversation(BaseHTTPRequestHandler):
     """One connection of a client."""
@@ -136,7 +140,7 @@ class Conversation(BaseHTTPRequestHandler):
 
     def do_CONNECT(self) -> None:
         """Refuse what a client wants from the network: this is its proxy as well."""
-        self.note(403, problem="wanted to leave the machine")
+        self.note(403)
         self.send_json(403, {"error": "this proxy leads nowhere"})
         self.close_connection = True
 
