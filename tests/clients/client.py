@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
+import time
+import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -84,6 +87,15 @@ class Client:
             stderr=subprocess.DEVNULL,
             text=True,
         )
+
+    def wait_for_answer(self, cue: str) -> None:
+        """Wait until the provider is in the middle of its answer to a prompt."""
+        for _ in range(LONGEST_RUN_S * 20):
+            with urllib.request.urlopen(self.upstream_url + "/scripted/answering") as told:
+                if cue in json.load(told):
+                    return
+            time.sleep(0.05)
+        raise TimeoutError(cue)
 
     def version(self) -> str:
         """Ask the client for its version."""

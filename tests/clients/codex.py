@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import time
 from pathlib import Path
 
 from tests.clients.client import Client, Run
@@ -190,7 +189,7 @@ def interrupt(client: Client) -> str:
             lines.append(line)
             if "turn.started" in line:
                 break
-        time.sleep(1.0)
+        client.wait_for_answer(SLOW)
         running.send_signal(signal.SIGINT)
         running.stdout.read()
     return thread_of("".join(lines))

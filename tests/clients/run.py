@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from tests.clients import claude_code, codex
+from tests.clients import claude_code, codex, opencode
 from tests.clients.client import Client, find_command
 from tests.clients.project import write_project
 from tests.clients.said import Talk, talks
@@ -21,6 +21,7 @@ from tests.clients.upstream import Exchange, running_upstream
 AGENTS: dict[str, tuple[str, ModuleType]] = {
     "claude-code": ("claude", claude_code),
     "codex": ("codex", codex),
+    "opencode": ("opencode", opencode),
 }
 """The command of each agent, and the module with its sessions."""
 

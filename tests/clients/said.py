@@ -78,8 +78,20 @@ def talks(exchanges: Iterable[Exchange], session_of: SessionOf) -> list[Talk]:
             talk.refused.append(exchange.cue)
         elif exchange.cue in talk.refused:
             talk.refused = [cue for cue in talk.refused if cue != exchange.cue]
+        forget_broken(talk, exchange)
         talk.events += reply_events(exchange)
     return list(found.values())
+
+
+def forget_broken(talk: Talk, exchange: Exchange) -> None:
+    """Drop a reply that broke off, once the client has asked for it again."""
+    if exchange.said and exchange.complete:
+        again = [(event.kind, event.text, event.call_id) for event in reply_events(exchange)]
+        talk.events = [
+            event
+            for event in talk.events
+            if event.complete or (event.kind, event.text, event.call_id) not in again
+        ]
 
 
 def add_results(talk: Talk, exchange: Exchange) -> None:

@@ -9,7 +9,8 @@ from typing import Literal
 Wire = Literal["messages", "responses", "chat"]
 Place = Literal["prompt", "system"]
 Speaker = Literal["person", "agent", "client"]
-"""Who sets a cue: the person, an agent that sends another one, or the client by itself."""
+"""Who sets a cue: the person, an agent or program in the person's place, or the client for a
+request of its own that is no turn of the talk."""
 
 
 class Refused(Exception):

@@ -24,6 +24,9 @@ PATHS: dict[str, Wire] = {
     "/v1/responses": "responses",
     "/v1/chat/completions": "chat",
 }
+ANSWERING_PATH = "/scripted/answering"
+"""Not a provider's page: it tells who waits for something to be streamed."""
+
 SECRET_HEADERS = {"authorization", "x-api-key", "api-key", "cookie"}
 
 Json = dict[str, Any]
@@ -64,6 +67,9 @@ class Upstream:
     cache: PrefixCache = field(default_factory=PrefixCache)
     faults: dict[tuple[str, int], int] = field(default_factory=dict)
     begun: int = 0
+    answering: list[str] = field(default_factory=list)
+    """The cues of the replies that are being streamed."""
+
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self) -> int:
@@ -130,6 +136,8 @@ class Conversation(BaseHTTPRequestHandler):
         if self.headers.get("Upgrade"):
             self.note(426)
             self.send_json(426, {"error": {"message": "Upgrade not supported"}})
+        elif self.bare_path == ANSWERING_PATH:
+            self.send_json(200, self.upstream.answering)
         elif self.bare_path == "/v1/models":
             self.note(200)
             listed = messages_wire.models()
@@ -200,7 +208,9 @@ class Conversation(BaseHTTPRequestHandler):
         events = list(WIRES[wire].stream(asked, chosen.reply, usage, name))
         if fault:
             events = events[: fault.cut_after_events]
+        self.upstream.answering.append(chosen.scene.cue)
         stayed = self.send_events(events[:-1], chosen.reply.pause_s)
+        self.upstream.answering.remove(chosen.scene.cue)
         # Noted before the last event: a client may be gone as soon as it has that.
         self.note(200, complete=stayed and not fault, **told)
         self.end_stream(b"" if fault else events[-1])
