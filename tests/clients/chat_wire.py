@@ -57,7 +57,8 @@ def check_roles(messages: list[Json]) -> None:
             raise Refused(f"Invalid value: '{role}' at messages[{place}].role.")
         if role == "tool":
             if message["tool_call_id"] not in waiting:
-                raise Refused("messages with role 'tool' must be a response to a preceding call.")
+                problem = "messages with role 'tool' must be a response to a preceding call."
+                raise Refused(problem)
             waiting.remove(message["tool_call_id"])
             continue
         if waiting:
@@ -120,8 +121,8 @@ def said(reply: Json) -> Json:
         "thinking": message.get("reasoning_content", ""),
         "text": message["content"] or "",
         "calls": [
-            {"id": id, "name": one["name"], "input": json.loads(one["arguments"])}
-            for id, one in functions
+            {"id": call_id, "name": one["name"], "input": json.loads(one["arguments"])}
+            for call_id, one in functions
         ],
     }
 

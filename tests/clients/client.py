@@ -99,4 +99,5 @@ class Client:
 
     def version(self) -> str:
         """Ask the client for its version."""
-        return self.run("--version").stdout.strip()
+        printed = self.run("--version").stdout
+        return next(word for word in printed.split() if word[:1].isdigit())

@@ -32,7 +32,8 @@ def blocks_of(content: object) -> list[Json]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     if not isinstance(content, list):
-        raise Refused("messages: content must be a string or a list of blocks")
+        problem = "messages: content must be a string or a list of blocks"
+        raise Refused(problem)
     return content
 
 
@@ -47,9 +48,7 @@ def read(body: Json) -> Asked:
             raise Refused(f"{name}: Field required")
     check_roles(body["messages"])
     check_tools(merged(body["messages"]))
-    turns = tuple(
-        read_turn(message) for message in body["messages"] if message["role"] != "system"
-    )
+    turns = tuple(read_turn(message) for message in body["messages"] if message["role"] != "system")
     system = text_of(body.get("system", ""))
     blocks, breakpoints = cacheable(body)
     return Asked(
@@ -79,7 +78,8 @@ def read_turn(message: Json) -> Turn:
 
 def check_roles(messages: list[Json]) -> None:
     if not messages:
-        raise Refused("messages: at least one message is required")
+        problem = "messages: at least one message is required"
+        raise Refused(problem)
     for place, message in enumerate(messages):
         if message.get("role") not in ("user", "assistant", "system"):
             raise Refused(f"messages.{place}.role: unexpected value")
@@ -89,7 +89,8 @@ def check_roles(messages: list[Json]) -> None:
             if block.get("type") == "thinking" and block["signature"] != sign(block["thinking"]):
                 raise Refused(f"messages.{place}.content.{at}: Invalid `signature` in `thinking`")
     if messages[0]["role"] != "user":
-        raise Refused("messages: first message must use the \"user\" role")
+        problem = 'messages: first message must use the "user" role'
+        raise Refused(problem)
 
 
 def merged(messages: list[Json]) -> list[tuple[str, list[Json]]]:
@@ -162,16 +163,21 @@ def cacheable(body: Json) -> tuple[list[str], list[int]]:
 def answer_blocks(asked: Asked, reply: Reply, name: str) -> list[Json]:
     blocks: list[Json] = []
     if reply.thinking and asked.thinking:
-        blocks.append(
-            {"type": "thinking", "thinking": reply.thinking, "signature": sign(reply.thinking)}
-        )
+        blocks.append({
+            "type": "thinking",
+            "thinking": reply.thinking,
+            "signature": sign(reply.thinking),
+        })
     if reply.text:
         blocks.append({"type": "text", "text": reply.text})
     for place, call in enumerate(reply.calls):
         call_id = f"toolu_{name}{place}"
-        blocks.append(
-            {"type": "tool_use", "id": call_id, "name": call.name, "input": dict(call.input)}
-        )
+        blocks.append({
+            "type": "tool_use",
+            "id": call_id,
+            "name": call.name,
+            "input": dict(call.input),
+        })
     return blocks
 
 
@@ -230,13 +236,11 @@ def stream(asked: Asked, reply: Reply, usage: Usage, name: str) -> Iterator[byte
         for delta in deltas:
             yield event({"type": "content_block_delta", "index": place, "delta": delta})
         yield event({"type": "content_block_stop", "index": place})
-    yield event(
-        {
-            "type": "message_delta",
-            "delta": {"stop_reason": done["stop_reason"], "stop_sequence": None},
-            "usage": done["usage"],
-        }
-    )
+    yield event({
+        "type": "message_delta",
+        "delta": {"stop_reason": done["stop_reason"], "stop_sequence": None},
+        "usage": done["usage"],
+    })
     yield event({"type": "message_stop"})
 
 

@@ -21,6 +21,7 @@ SETTINGS = (
     ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
     ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
     ("OPENCODE_DISABLE_SHARE", "1"),
+    ("npm_config_offline", "true"),
 )
 
 TITLE = "You are a title generator"
@@ -31,7 +32,12 @@ DELEGATE = "Let a subagent count the functions in src."
 ERRAND = "Count the functions below src and report the number."
 RESUMED = "We decided to keep day first everywhere; what is still open?"
 FILL = "Read everything you can until the window is full."
-CONTINUE = "Continue if you have next steps"
+CONTINUE = (
+    "Continue if you have next steps, or stop and ask for clarification "
+    "if you are unsure how to proceed."
+)
+"""What opencode says in the person's place after it has emptied the window."""
+
 AFTER = "After the summary: which file did we mend?"
 FORKED = "In this branch of the talk, call the module calendar instead."
 SLOW = "Tell me slowly about leap years."

@@ -45,6 +45,4 @@ def pixel() -> bytes:
 
     head = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
     dot = zlib.compress(b"\x00\xff\x00\x00")
-    return (
-        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", dot) + chunk(b"IEND", b"")
-    )
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", dot) + chunk(b"IEND", b"")

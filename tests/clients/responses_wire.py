@@ -33,7 +33,8 @@ def items_of(body: Json) -> list[Json]:
     if isinstance(given, str):
         return [{"type": "message", "role": "user", "content": given}]
     if not isinstance(given, list):
-        raise Refused("Missing required parameter: 'input'.")
+        problem = "Missing required parameter: 'input'."
+        raise Refused(problem)
     return given
 
 
@@ -46,7 +47,8 @@ def text_of(content: object) -> str:
 def read(body: Json) -> Asked:
     """Read a request; raise Refused where the real service would answer 400."""
     if "model" not in body:
-        raise Refused("Missing required parameter: 'model'.")
+        problem = "Missing required parameter: 'model'."
+        raise Refused(problem)
     items = items_of(body)
     check_pairs(items)
     system = [str(body.get("instructions") or "")]
@@ -91,31 +93,28 @@ def check_pairs(items: list[Json]) -> None:
 def check_seal(item: Json) -> None:
     summary = "\n".join(part["text"] for part in item.get("summary") or [])
     if item["encrypted_content"] != seal(summary):
-        raise Refused("The encrypted content could not be verified.")
+        problem = "The encrypted content could not be verified."
+        raise Refused(problem)
 
 
 def output_items(asked: Asked, reply: Reply, name: str) -> list[Json]:
     items: list[Json] = []
     if reply.thinking and asked.thinking:
-        items.append(
-            {
-                "type": "reasoning",
-                "id": f"rs_{name}",
-                "summary": [{"type": "summary_text", "text": reply.thinking}],
-                "encrypted_content": seal(reply.thinking),
-            }
-        )
+        items.append({
+            "type": "reasoning",
+            "id": f"rs_{name}",
+            "summary": [{"type": "summary_text", "text": reply.thinking}],
+            "encrypted_content": seal(reply.thinking),
+        })
     if reply.text:
         part = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
-        items.append(
-            {
-                "type": "message",
-                "id": f"msg_{name}",
-                "role": "assistant",
-                "status": "completed",
-                "content": [part],
-            }
-        )
+        items.append({
+            "type": "message",
+            "id": f"msg_{name}",
+            "role": "assistant",
+            "status": "completed",
+            "content": [part],
+        })
     for place, call in enumerate(reply.calls):
         made = {"call_id": f"call_{name}{place}", "name": call.name, "status": "completed"}
         if call.freeform:
@@ -188,7 +187,7 @@ def stream(asked: Asked, reply: Reply, usage: Usage, name: str) -> Iterator[byte
 
 def item_events(item: Json) -> Iterator[Json]:
     kind = item["type"]
-    empty = {
+    empty: dict[str, Json] = {
         "message": {"content": [], "status": "in_progress"},
         "reasoning": {"summary": []},
         "function_call": {"arguments": "", "status": "in_progress"},

@@ -1,6 +1,6 @@
 """Run the real clients against the scripted upstream and collect what they wrote.
 
-    python -m tests.clients.run FOLDER [AGENT …]
+python -m tests.clients.run FOLDER [AGENT …]
 """
 
 from __future__ import annotations

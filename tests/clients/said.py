@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from tests.clients.upstream import Exchange
-
-from tests.clients.upstream import WIRES
+from tests.clients.upstream import WIRES, Exchange
 
 Kind = Literal["prompt", "thinking", "text", "call", "result"]
-SessionOf = Callable[["Exchange"], tuple[str, str]]
+SessionOf = Callable[[Exchange], tuple[str, str]]
 """Tells the session and the subagent (or nothing) that an exchange belongs to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing said, in order; what was broken off may be stored in part."""
+    """One thing said, in order.
+
+    What was broken off may be stored in part. An input or a failure that is None is not told.
+    """
 
     kind: Kind
     text: str = ""
@@ -26,7 +26,7 @@ class Event:
     call_id: str = ""
     name: str = ""
     input: Any = None
-    failed: bool = False
+    failed: bool | None = None
     complete: bool = True
 
 
@@ -118,14 +118,14 @@ def reply_events(exchange: Exchange) -> list[Event]:
         events.append(Event("thinking", said["thinking"], complete=exchange.complete))
     if said["text"]:
         events.append(Event("text", said["text"], complete=exchange.complete))
-    for call in said["calls"]:
-        events.append(
-            Event(
-                "call",
-                call_id=call["id"],
-                name=call["name"],
-                input=call["input"],
-                complete=exchange.complete,
-            )
+    events += [
+        Event(
+            "call",
+            call_id=call["id"],
+            name=call["name"],
+            input=call["input"],
+            complete=exchange.complete,
         )
+        for call in said["calls"]
+    ]
     return events

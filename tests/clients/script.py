@@ -66,7 +66,8 @@ class Result:
 
     call_id: str
     text: str
-    failed: bool = False
+    failed: bool | None = None
+    """Only Anthropic Messages tells."""
 
 
 Made = Callable[[tuple[Result, ...]], Reply]

@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from tests.clients import chat_wire, messages_wire, responses_wire
-from tests.clients.script import Asked, Chosen, Refused, Reply, Scene, Speaker, Unscripted, Wire, choose
+from tests.clients.script import (
+    Asked,
+    Chosen,
+    Refused,
+    Reply,
+    Scene,
+    Speaker,
+    Unscripted,
+    Wire,
+    choose,
+)
 from tests.clients.usage import PrefixCache, Usage
 
 WIRES = {"messages": messages_wire, "responses": responses_wire, "chat": chat_wire}
@@ -104,9 +114,7 @@ class Upstream:
 
     def problems(self) -> list[str]:
         """List what a client did against the rules or outside the script."""
-        return [
-            f"{one.number} {one.path}: {one.problem}" for one in self.exchanges if one.problem
-        ]
+        return [f"{one.number} {one.path}: {one.problem}" for one in self.exchanges if one.problem]
 
     def strays(self) -> list[str]:
         """List the hosts that a client wanted to reach and could not."""
@@ -123,7 +131,8 @@ class Conversation(BaseHTTPRequestHandler):
     def parse_request(self) -> bool:
         """Number the request as soon as it is there."""
         parsed = super().parse_request()
-        self.number = self.upstream.begin()
+        if parsed and self.path != ANSWERING_PATH:
+            self.number = self.upstream.begin()
         return parsed
 
     def do_HEAD(self) -> None:
