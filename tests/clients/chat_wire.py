@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.clients.responses_wire import text_of
+from tests.clients.responses_wire import error, text_of
 from tests.clients.script import Asked, Refused, Reply, Result, Turn
 from tests.clients.usage import Usage
 
@@ -156,3 +156,8 @@ def pieces(text: str) -> list[str]:
 
 def event(data: Json) -> bytes:
     return b"data: " + json.dumps(data).encode() + b"\n\n"
+
+
+def error_event(status: int, message: str, name: str) -> bytes:
+    """Write an error that comes when the stream has begun."""
+    return event(error(status, message, name))

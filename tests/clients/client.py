@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 import time
 import urllib.request
 from dataclasses import dataclass
@@ -78,7 +79,7 @@ class Client:
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Start the client for a talk over its pipes."""
-        return subprocess.Popen(
+        running = subprocess.Popen(
             [str(self.command), *words],
             cwd=self.project,
             env=self.environment(),
@@ -87,11 +88,16 @@ class Client:
             stderr=subprocess.DEVNULL,
             text=True,
         )
+        end = threading.Timer(LONGEST_RUN_S, running.kill)
+        end.daemon = True
+        end.start()
+        return running
 
     def wait_for_answer(self, cue: str) -> None:
         """Wait until the provider is in the middle of its answer to a prompt."""
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         for _ in range(LONGEST_RUN_S * 20):
-            with urllib.request.urlopen(self.upstream_url + "/scripted/answering") as told:
+            with direct.open(self.upstream_url + "/scripted/answering") as told:
                 if cue in json.load(told):
                     return
             time.sleep(0.05)

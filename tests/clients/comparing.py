@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
+
 from tests.clients.said import Event, Kind, Talk
 
 TEXT_KINDS: tuple[Kind, ...] = ("prompt", "thinking", "text")
@@ -22,18 +24,20 @@ def differences(said: Talk, kept: Talk, *, copied: bool = False) -> list[str]:
 
 
 def text_differences(expected: list[Event], texts: list[str], *, copied: bool) -> list[str]:
-    """Compare from the end, so that a copied beginning is what is left over."""
-    found = []
+    """Compare texts in their order; what was broken off may be there in part."""
+    whole = [event.text for event in expected if event.complete]
     left = list(texts)
-    for event in reversed(expected):
-        if event.complete and left and left[-1] == event.text:
-            left.pop()
-        elif event.complete:
-            found.append(f"{event.kind} not kept: {event.text[:80]!r}")
-        elif left and event.text.startswith(left[-1]):
-            left.pop()
-    if left and not copied:
-        found.append(f"kept and never said: {left}")
+    for event in expected:
+        parts = [text for text in left if event.text.startswith(text) and text not in whole]
+        if not event.complete and parts:
+            left.remove(parts[0])
+    found = []
+    matcher = SequenceMatcher(None, whole, left, autojunk=False)
+    for tag, start, end, kept_start, kept_end in matcher.get_opcodes():
+        if tag in ("delete", "replace"):
+            found.append(f"not kept: {whole[start:end]}")
+        if tag in ("insert", "replace") and not (copied and kept_start == 0):
+            found.append(f"kept and never said: {left[kept_start:kept_end]}")
     return found
 
 

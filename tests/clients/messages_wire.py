@@ -279,6 +279,11 @@ def error(status: int, message: str, name: str) -> Json:
     }
 
 
+def error_event(status: int, message: str, name: str) -> bytes:
+    """Write an error that comes when the stream has begun."""
+    return event(error(status, message, name))
+
+
 def models() -> Json:
     """List the models on offer."""
     names = ["claude-opus-4-6", "claude-sonnet-4-6", "claude-haiku-4-5-20251001"]

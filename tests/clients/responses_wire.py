@@ -227,3 +227,9 @@ def error(status: int, message: str, name: str) -> Json:
     kinds = {401: "invalid_request_error", 429: "rate_limit_exceeded", 500: "server_error"}
     kind = kinds.get(status, "invalid_request_error")
     return {"error": {"message": message, "type": kind, "param": None, "code": None}}
+
+
+def error_event(status: int, message: str, name: str) -> bytes:
+    """Write an error that comes when the stream has begun."""
+    told = {"type": "error", **error(status, message, name)["error"]}
+    return f"event: error\ndata: {json.dumps(told)}\n\n".encode()

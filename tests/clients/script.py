@@ -36,7 +36,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What goes wrong the first `times` that a reply is asked for: an error, or a cut stream."""
+    """What goes wrong the first `times` that a reply is asked for.
+
+    With a status alone it is an error, with a number of events alone the stream is cut after
+    them, and with both the error comes inside the stream.
+    """
 
     status: int = 0
     cut_after_events: int = 0
@@ -55,6 +59,9 @@ class Reply:
     fault: Fault | None = None
     pause_s: float = 0.0
     """Between two events of the stream, so that somebody can interrupt it."""
+
+    headers: tuple[tuple[str, str], ...] = ()
+    """Beside the usual ones: limits, say."""
 
     input_tokens: int | None = None
     """Reported instead of the counted ones, so that a client believes its window full."""

@@ -31,6 +31,11 @@ def test_a_lost_text_is_found():
     assert len(found(SAID[:-1])) == 1
 
 
+def test_one_text_too_many_is_one_difference():
+    (only,) = found([*SAID[:4], Event("text", "A summary"), SAID[4]])
+    assert "A summary" in only
+
+
 def test_what_nobody_said_is_found_except_in_a_copy():
     kept = [Event("prompt", "boot file"), *SAID]
     assert len(found(kept)) == 1

@@ -15,6 +15,7 @@ from tests.clients.upstream import Upstream, running_upstream
 
 Json = dict[str, Any]
 
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 LOOK = Call("look", {"at": "the sky"})
 OVERLOADED = Fault(status=529, times=2, message="Overloaded", headers=(("retry-after", "1"),))
 
@@ -28,6 +29,11 @@ SCENES = (
     Scene("look up", (Reply(text="Looking.", thinking="Up.", calls=(LOOK,)), take_up)),
     Scene("be busy", (Reply(text="Here.", fault=OVERLOADED),)),
     Scene("break off", (Reply(text="A long answer", fault=Fault(cut_after_events=3)),)),
+    Scene(
+        "fail inside",
+        (Reply(text="A long answer", fault=Fault(status=529, cut_after_events=3, times=9)),),
+    ),
+    Scene("be limited", (Reply(text="Here.", headers=(("x-limit", "3"),)),)),
     Scene("fill up", (Reply(text="Full.", input_tokens=180_000),)),
 )
 
@@ -45,7 +51,7 @@ def post(upstream: Upstream, path: str, body: Json) -> tuple[int, bytes]:
         {"Content-Type": "application/json", "Authorization": "Bearer secret"},
     )
     try:
-        with urllib.request.urlopen(request) as answer:
+        with DIRECT.open(request) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         with error:
@@ -152,6 +158,14 @@ def test_messages_against_the_rules_are_refused(upstream, said):
     assert len(upstream.problems()) == 1
 
 
+@pytest.mark.parametrize("raw", [b"{", b"[]", b"{}"])
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/messages/count_tokens", "/v1/responses"])
+def test_a_body_that_is_no_request_is_refused(upstream, path, raw):
+    with pytest.raises(urllib.error.HTTPError, match="400") as caught:
+        DIRECT.open(urllib.request.Request(upstream.url + path, raw))
+    caught.value.close()
+
+
 def test_results_may_come_in_another_order_than_the_calls(upstream):
     both = {"role": "assistant", "content": [*use("t1")["content"], *use("t2")["content"]]}
     body = messages(user("be busy"), both, user([result("t2"), result("t1")]), user("fill up"))
@@ -179,6 +193,21 @@ def test_a_cut_stream_breaks_off_without_an_end(upstream):
         post(upstream, "/v1/messages", body)
     assert events(post(upstream, "/v1/messages", body)[1])[-1] == {"type": "message_stop"}
     assert [one.complete for one in upstream.exchanges] == [False, True]
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/responses", "/v1/chat/completions"])
+def test_an_error_can_come_inside_the_stream(upstream, path):
+    body = {**messages(user("fail inside"), stream=True), "input": "fail inside"}
+    told = events(post(upstream, path, body)[1])
+    assert len(told) == 4
+    assert "error" in json.dumps(told[-1])
+
+
+def test_a_reply_has_the_headers_of_the_script(upstream):
+    body = json.dumps(messages(user("be limited"))).encode()
+    with DIRECT.open(urllib.request.Request(upstream.url + "/v1/messages", body)) as answer:
+        assert answer.headers["x-limit"] == "3"
+        assert answer.headers["request-id"].startswith("req_")
 
 
 def test_a_cached_prefix_is_read_and_not_written_again(upstream):

@@ -34,6 +34,7 @@ PATHS: dict[str, Wire] = {
     "/v1/responses": "responses",
     "/v1/chat/completions": "chat",
 }
+COUNT_PATH = "/v1/messages/count_tokens"
 ANSWERING_PATH = "/scripted/answering"
 """Not a provider's page: it tells who waits for something to be streamed."""
 
@@ -167,13 +168,20 @@ class Conversation(BaseHTTPRequestHandler):
             raw = gzip.decompress(raw)
         name = hashlib.sha256(raw).hexdigest()[:20]
         wire = PATHS.get(self.bare_path)
-        if self.bare_path == "/v1/messages/count_tokens":
-            self.count_tokens(json.loads(raw))
-        elif wire is None:
-            self.note(404, problem="no such door")
-            self.send_json(404, messages_wire.error(404, self.path, name))
-        else:
-            self.answer(wire, raw, name)
+        body: Json = {}
+        try:
+            body = read_object(raw)
+            if self.bare_path == COUNT_PATH:
+                self.count_tokens(body)
+            elif wire is None:
+                self.note(404, body=body, problem="no such door")
+                self.send_json(404, messages_wire.error(404, self.path, name))
+            else:
+                asked = WIRES[wire].read(body)
+                self.answer(asked, choose(self.upstream.scenes, asked), body, name)
+        except (Refused, Unscripted) as wrong:
+            self.note(400, body=body, problem=str(wrong))
+            self.send_json(400, WIRES[wire or "messages"].error(400, str(wrong), name))
 
     def count_tokens(self, body: Json) -> None:
         asked = messages_wire.read({"max_tokens": 1, **body})
@@ -181,18 +189,9 @@ class Conversation(BaseHTTPRequestHandler):
         self.note(200, body=body)
         self.send_json(200, {"input_tokens": usage.input})
 
-    def answer(self, wire: Wire, raw: bytes, name: str) -> None:
-        """Choose the reply to a request and say it, or what is wrong with the request."""
-        speech = messages_wire if wire == "messages" else responses_wire
-        try:
-            body = json.loads(raw)
-            asked = WIRES[wire].read(body)
-            chosen = choose(self.upstream.scenes, asked)
-        except (Refused, Unscripted, ValueError) as wrong:
-            body = json.loads(raw) if raw[:1] == b"{" else None
-            self.note(400, body=body, problem=str(wrong))
-            self.send_json(400, speech.error(400, str(wrong), name))
-            return
+    def answer(self, asked: Asked, chosen: Chosen, body: Json, name: str) -> None:
+        """Say the chosen reply, or let its fault happen."""
+        wire = asked.wire
         told: Json = {
             "body": body,
             "wire": wire,
@@ -201,32 +200,36 @@ class Conversation(BaseHTTPRequestHandler):
             "step": chosen.step,
         }
         fault = chosen.reply.fault if self.upstream.fault_due(chosen) else None
-        if fault and fault.status:
-            message = fault.message or f"scripted fault {fault.status}"
+        if fault and not fault.cut_after_events:
             self.note(fault.status, **told)
-            wrong_form = speech.error(fault.status, message, name)
+            wrong_form = WIRES[wire].error(fault.status, fault.message, name)
             self.send_json(fault.status, wrong_form, dict(fault.headers))
             return
         usage = self.upstream.bill(asked, chosen.reply)
         told["reply"] = WIRES[wire].whole(asked, chosen.reply, usage, name)
         told["said"] = WIRES[wire].said(told["reply"])
+        headers = {"request-id": f"req_{name}", **dict(chosen.reply.headers)}
         if not asked.stream:
             self.note(200, **told)
-            self.send_json(200, told["reply"])
+            self.send_json(200, told["reply"], headers)
             return
         events = list(WIRES[wire].stream(asked, chosen.reply, usage, name))
         if fault:
             events = events[: fault.cut_after_events]
+            last = WIRES[wire].error_event(fault.status, fault.message, name)
+            events.append(last if fault.status else b"")
         self.upstream.answering.append(chosen.scene.cue)
-        stayed = self.send_events(events[:-1], chosen.reply.pause_s)
+        stayed = self.send_events(events[:-1], chosen.reply.pause_s, headers)
         self.upstream.answering.remove(chosen.scene.cue)
         # Noted before the last event: a client may be gone as soon as it has that.
         self.note(200, complete=stayed and not fault, **told)
-        self.end_stream(b"" if fault else events[-1])
+        self.end_stream(events[-1])
 
-    def send_events(self, events: list[bytes], pause_s: float) -> bool:
+    def send_events(self, events: list[bytes], pause_s: float, headers: dict[str, str]) -> bool:
         """Stream events in chunks; tell whether the client stayed."""
         self.send_response(200)
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.send_header("Content-Type", "text/event-stream; charset=utf-8")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
@@ -275,6 +278,18 @@ class Conversation(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing on the terminal: the log has it all."""
+
+
+def read_object(raw: bytes) -> Json:
+    try:
+        body = json.loads(raw)
+    except ValueError as error:
+        problem = f"The request body is not valid JSON: {error}"
+        raise Refused(problem) from error
+    if not isinstance(body, dict):
+        problem = "The request body is not an object"
+        raise Refused(problem)
+    return body
 
 
 def chunk(data: bytes) -> bytes:
