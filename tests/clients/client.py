@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -18,6 +19,13 @@ PREFIX_VARIABLE = "LORE_TEST_CLIENTS"
 
 LONGEST_RUN_S = 180
 """A run takes seconds; a client that waits for something is ended."""
+
+HEARS_INTERRUPTS = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""A shell starts its background jobs deaf to SIGINT, and their children inherit that."""
 
 
 def find_command(name: str) -> Path | None:
@@ -80,7 +88,7 @@ class Client:
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Start the client for a talk over its pipes."""
         running = subprocess.Popen(
-            [str(self.command), *words],
+            [sys.executable, "-c", HEARS_INTERRUPTS, str(self.command), *words],
             cwd=self.project,
             env=self.environment(),
             stdin=subprocess.PIPE,
