@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import threading
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
@@ -23,11 +22,6 @@ _counter = secrets.randbits(_COUNTER_BITS - 1)
 def now() -> datetime:
     """Return the current time, aware and in UTC."""
     return datetime.now(UTC)
-
-
-def cpu_ms() -> float:
-    """Return the CPU time of this process in milliseconds."""
-    return time.process_time() * 1000
 
 
 def to_us(moment: datetime) -> int:

@@ -186,7 +186,7 @@ def test_a_derived_fragment_has_the_lowest_trust_of_its_sources(
 def test_a_fragment_is_found_by_keyword_at_once(database, store):
     store("The zebra escaped")
     with database.read() as db:
-        weights = keywords.FRAGMENT_WEIGHTS
+        weights = (6.0, 2.0, 3.0)
         assert keywords.search(db, "fragment_words", '"zebra"', limit=5, weights=weights)
 
 
@@ -229,7 +229,7 @@ def test_an_update_needs_words_and_a_living_fragment(database, store):
 def test_an_updated_fragment_is_found_by_its_new_words_only(database, store):
     id_ = store("The zebra escaped")
     capture.update(database, id_, "The lion stayed")
-    weights = keywords.FRAGMENT_WEIGHTS
+    weights = (6.0, 2.0, 3.0)
     with database.read() as db:
         assert not keywords.search(db, "fragment_words", '"zebra"', limit=5, weights=weights)
         assert keywords.search(db, "fragment_words", '"lion"', limit=5, weights=weights)

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore.recall import features
+from lore.recall.texts import plain
 
 
 def test_a_needle_is_the_beginning_that_a_word_shares_with_its_stem():
@@ -13,22 +14,11 @@ def test_a_needle_is_the_beginning_that_a_word_shares_with_its_stem():
     assert features.needle("flies", "fli") == " flies"
 
 
-@given(st.text())
-def test_a_plain_text_has_only_letters_digits_and_blanks(text: str):
-    plain = features.plain(text)
-    assert all(c.isalnum() or c == " " for c in plain)
-    assert plain[0] == plain[-1] == " "
-
-
-def test_letters_of_other_scripts_are_kept():
-    assert "桟橋" in features.plain("桟橋の予約")
-
-
 def test_words_far_apart_cover_less_than_words_close_together():
     needles = [" alpha", " beta"]
     weights = np.array([0.5, 0.5])
-    near = features.plain("x " * 400 + "alpha beta")
-    far = features.plain("alpha " + "x " * 400 + "beta")
+    near = plain("x " * 400 + "alpha beta")
+    far = plain("alpha " + "x " * 400 + "beta")
     own = np.ones((2, 2), bool)
     close = features._closest([near, far], own, needles, weights)
     assert close.tolist() == [1.0, 0.5]

@@ -15,7 +15,7 @@ from lore.embed.none import NoEmbedder
 from lore.memory import Memory
 from lore.records import Distillation, NewMessage, Part, Role
 from lore.settings import Settings
-from lore.store import fragments, messages, sessions
+from lore.store import fragments, messages, sessions, sqlite
 from lore.store.db import Database, open_database
 from lore.store.sqlite import Connection
 
@@ -28,6 +28,13 @@ def at_noon() -> datetime:
 
 def minutes(count: float) -> datetime:
     return NOON + timedelta(minutes=count)
+
+
+def empty_log(database: Database) -> None:
+    """Fold the log into the database file, as other processes see it."""
+    db = sqlite.open_connection(database.path, busy_timeout_s=5, read_only=False)
+    sqlite.empty_log(db)
+    db.close()
 
 
 def new_message(

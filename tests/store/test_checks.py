@@ -56,7 +56,7 @@ def test_an_index_that_disagrees_is_found_and_rebuilt(db: Connection, sql: str) 
     fill(db)
     db.rows(sql)
     (finding,) = checks.keyword_agreement(db)
-    assert finding.fixable
+    assert finding.what
     rebuilding.rebuild_keywords(db)
     assert checks.keyword_agreement(db) == []
 
@@ -69,4 +69,4 @@ def test_an_index_with_too_few_vectors_is_found(db: Connection) -> None:
         e=n,
     )
     assert checks.vector_agreement(db, n, 1) == []
-    assert checks.vector_agreement(db, n, 0)[0].fixable
+    assert checks.vector_agreement(db, n, 0)

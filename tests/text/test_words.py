@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from lore.store.sqlite import TOKENIZER
+from lore.store.sqlite.word_tables import TOKENIZER
 from lore.text import words
 
 # What is not linear takes hours; what is, a fraction of a second.

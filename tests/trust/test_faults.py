@@ -15,7 +15,7 @@ import pytest
 
 from lore.errors import StoreError, StoreFull
 from lore.store import checks, sqlite
-from tests.store.samples import add_messages, new_session, open_at, open_memory
+from tests.store.samples import add_messages, empty_log, new_session, open_at, open_memory
 from tests.trust.test_power import write
 from tests.trust.unreliable import Disk, UnreliableVFS, load, save
 
@@ -34,7 +34,7 @@ def test_an_error_of_the_disk_at_any_operation_is_clear_and_damages_nothing(
     home = tmp_path / "home"
     database = open_at(home)
     database.write(lambda db: add_messages(db, new_session(db), *(f"hello {i}" for i in range(30))))
-    database.checkpoint()
+    empty_log(database)
     database.close()
     before = load(home)
     disk = Disk()

@@ -22,7 +22,14 @@ from lore.store import (
 )
 from lore.store.db import Connection
 from lore.store.vector_scan import encode, unit_rows
-from tests.store.samples import NOON, HashEmbedder, new_distillation, new_message, open_memory
+from tests.store.samples import (
+    NOON,
+    HashEmbedder,
+    empty_log,
+    new_distillation,
+    new_message,
+    open_memory,
+)
 
 SECRET = "Quixotl zymurgist vexillology jabberwock"
 CANARIES = ("quixotl", "zymurg", "vexillolog", "jabberwock")
@@ -128,7 +135,7 @@ def assert_sound(memory: Memory) -> None:
 
 def test_what_is_forgotten_was_really_there_before(memory: Memory, home: Path) -> None:
     everywhere(memory)
-    memory.database.checkpoint()
+    empty_log(memory.database)
     assert traces(home, b"jabberwock")
     said = f"Always remember: {SECRET}."
     assert {where.split(":")[0] for where in traces(home, *vector_bytes(said))} == {
@@ -220,7 +227,7 @@ def test_a_forgotten_message_is_not_captured_once_more(memory: Memory, home: Pat
     assert memory.capture("talk", again) == [former]
     memory.forget(session="talk")
     assert memory.capture("talk", again) == [former]
-    memory.database.checkpoint()
+    empty_log(memory.database)
     assert traces(home, *words(*CANARIES)) == []
 
 
@@ -235,7 +242,7 @@ def test_an_export_from_before_does_not_bring_the_forgotten_back(
     memory.forget(match="jabberwock")
     with (tmp_path / "export.jsonl").open("rb") as lines:
         memory.import_lines(lines)
-    memory.database.checkpoint()
+    empty_log(memory.database)
     assert traces(home, *words(*CANARIES)) == []
     assert_sound(memory)
 

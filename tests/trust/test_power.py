@@ -13,7 +13,14 @@ from lore.errors import LoreError
 from lore.store import checks, sqlite, writing
 from lore.store.sqlite import Connection
 from lore.store.writing import Write
-from tests.store.samples import add_fragment, add_messages, at_noon, new_session, open_at
+from tests.store.samples import (
+    add_fragment,
+    add_messages,
+    at_noon,
+    empty_log,
+    new_session,
+    open_at,
+)
 from tests.trust.unreliable import (
     Disk,
     Files,
@@ -34,7 +41,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Files]:
     database = open_at(home)
     texts = [f"hello {i}" for i in range(30)]
     database.write(lambda db: add_messages(db, new_session(db), *texts))
-    database.checkpoint()
+    empty_log(database)
     database.close()
     return home, load(home)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
+from bisect import bisect_right
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +16,8 @@ from lore.recall import fusion
 from lore.recall.moments import Span
 from lore.recall.pool import Pool
 from lore.recall.question import Question, exact
+from lore.recall.texts import plain
 from lore.text import traits
-
-OWN_CHARS, BESIDE_CHARS = 40_000, 300
-"""So much of a candidate, and of the messages beside it, is compared with the question."""
 
 CLOSE_CHARS = 320
 """Words of the question within so many characters belong together."""
@@ -42,12 +41,6 @@ _BEST_OTHERS = 3
 
 Floats = NDArray[np.float64]
 
-_BLANKS = bytes(code if chr(code).isalnum() and code < 128 else 32 for code in range(256))
-_DENSE = 0.8
-"""Below this share of ASCII a text is of another script, and its letters are kept."""
-
-_NOT_ALNUM = re.compile(r"[^\w]+|_")
-
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -62,15 +55,6 @@ class Surroundings:
     before_traits: NDArray[np.int64]
     same_speaker_before: NDArray[np.bool_]
     speakers_named: frozenset[str]
-
-
-def plain(text: str) -> str:
-    """Return a text in lower case with blanks for all that is no letter or digit."""
-    lowered = text.lower()
-    narrow = lowered.encode("ascii", "replace")
-    if len(narrow) < _DENSE * len(lowered.encode()):
-        return f" {_NOT_ALNUM.sub(' ', lowered)} "
-    return f" {narrow.translate(_BLANKS).decode()} "
 
 
 @lru_cache(maxsize=20_000)
@@ -193,8 +177,9 @@ def _closest(
     """How much of the question stands close together, in the best stretch of a text."""
     best: Floats = own @ weights
     worth = weights.tolist()
+    several = own.sum(axis=1) > 1
     for row, text in enumerate(texts):
-        if len(text) > CLOSE_CHARS and best[row]:
+        if len(text) > CLOSE_CHARS and several[row]:
             present = [(needles[which], worth[which]) for which in np.flatnonzero(own[row])]
             best[row] = _best_stretch(text, present)
     return best
@@ -227,9 +212,17 @@ def _best_stretch(text: str, present: list[tuple[str, float]]) -> float:
 
 
 def _contains(texts: list[str], needles: list[str]) -> NDArray[np.bool_]:
-    if not texts or not needles:
-        return np.zeros((len(texts), len(needles)), np.bool_)
-    return np.array([[needle in text for needle in needles] for text in texts], np.bool_)
+    """Tell which texts have which needles, looking through all of them in one go."""
+    found = np.zeros((len(texts), len(needles)), np.bool_)
+    together = "\n".join(texts)
+    ends = list(accumulate(len(text) + 1 for text in texts))
+    for column, needle_ in enumerate(needles):
+        place = together.find(needle_)
+        while place >= 0:
+            row = bisect_right(ends, place)
+            found[row, column] = True
+            place = together.find(needle_, ends[row])
+    return found
 
 
 def _follows(text: str, begin: str, second: str) -> bool:
@@ -249,21 +242,29 @@ def _pairs(question: Question, texts: list[str], stems: dict[str, str]) -> Float
     """Which share of the question's neighbouring words are neighbours in a text too."""
     if not question.pairs:
         return np.zeros(len(texts))
+    words = dict.fromkeys(word for pair in question.pairs for word in pair)
+    starts = {word: needle(word, stems.get(word, word)).strip() for word in words}
+    present = _contains(texts, [f" {start}" for start in starts.values()])
+    columns = dict(zip(starts, present.T, strict=True))
     total = np.zeros(len(texts))
     for a, b in question.pairs:
-        begin = f" {needle(a, stems.get(a, a)).strip()}"
-        second = needle(b, stems.get(b, b)).strip()
-        total += [begin in text and _follows(text, begin, second) for text in texts]
+        for row in np.flatnonzero(columns[a] & columns[b]):
+            total[row] += _follows(texts[row], f" {starts[a]}", starts[b])
     return total / len(question.pairs)
 
 
 def _exact(question: Question, texts: list[str]) -> Floats:
     """Which share of what the question names letter by letter stands in a text."""
-    wanted = [f" {' '.join(plain(name).split())} " for name in exact(question)]
+    spelled = [plain(name).split() for name in exact(question)]
+    wanted = [f" {' '.join(parts)} " for parts in spelled if parts]
     if not wanted:
         return np.zeros(len(texts))
-    tight = [f" {' '.join(text.split())} " for text in texts]
-    return np.array([sum(name in text for name in wanted) / len(wanted) for text in tight])
+    shares = np.zeros(len(texts))
+    likely = _contains(texts, [f" {name.split()[0]} " for name in wanted]).any(axis=1)
+    for row in np.flatnonzero(likely):
+        tight = f" {' '.join(texts[row].split())} "
+        shares[row] = sum(name in tight for name in wanted) / len(wanted)
+    return shares
 
 
 def _speaker(speakers: list[str], around: Surroundings) -> dict[str, Floats]:

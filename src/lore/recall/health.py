@@ -8,7 +8,7 @@ import stat
 from lore.recall.sources import Sources
 from lore.records import Check
 from lore.settings import Settings
-from lore.store import checks, rebuilding, sqlite, upkeep, vectors
+from lore.store import checks, files, rebuilding, upkeep, vectors
 from lore.store.checks import Finding
 
 _LITTLE_SPACE = 200_000_000
@@ -20,7 +20,7 @@ def check_home(config: Settings) -> list[Check]:
 
 
 def _check_versions() -> Check:
-    return Check("versions", "ok", sqlite.describe_library())
+    return Check("versions", "ok", upkeep.describe_library())
 
 
 def _check_folder(config: Settings) -> Check:
@@ -40,7 +40,7 @@ def _check_folder(config: Settings) -> Check:
             f"Others may read {names}.",
             f"chmod go= {home} {config.database}",
         )
-    shared = sqlite.shared_file_system(config.database)
+    shared = files.shared_file_system(config.database)
     if shared:
         detail = f"{home} is on {shared}, a shared file system: slower, with a rollback journal."
         return Check("home", "degraded", detail, "LORE_HOME names a folder on a local disk.")
@@ -104,7 +104,7 @@ def _check_vectors(sources: Sources, *, fix: bool) -> Check:
         return Check("vectors", "ok", f"none yet, {_items(waiting)} to embed")
     with sources.database.read() as db:
         vectors.feed(db, index, embedder_n, sources.embedder.dimension)
-        findings = [Finding(line, fixable=True) for line in index.check()]
+        findings = [Finding(line) for line in index.check()]
         findings += checks.vector_agreement(db, embedder_n, len(index))
         if findings and fix:
             index.clear()

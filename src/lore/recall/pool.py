@@ -33,7 +33,7 @@ RANKED = 100
 SURE = 20
 """The first of each arm are always among those."""
 
-POSTINGS, POSTINGS_PER_ROOT = 2_500, 20
+POSTINGS, POSTINGS_PER_ROOT = 1_000, 10
 """Rows that a keyword query may touch: at least the first, or the second times √size. The
 commonest words are left out beyond that: they cost most of the time and tell least."""
 
@@ -118,7 +118,9 @@ def gather(
     missing = columns["cosine"] == 0
     columns["cosine"][missing] = sources.cosines(query, together[missing])
     base = _base(columns)
-    chosen = _closer_look(base, rank_columns, np.isin(together, list(beside)))
+    brought = np.zeros(len(together), np.bool_)
+    brought[np.searchsorted(together, sorted(beside))] = True
+    chosen = _closer_look(base, rank_columns, brought)
     rows = pooling.rows_of(
         db,
         together[chosen],

@@ -114,16 +114,16 @@ def _hits(
         n = int(rows.ns[place])
         if n not in found:
             continue
-        hit = _hit(shelf, found[n], n, int(rows.sessions[place]), question)
-        signals = signals_of(ranked, int(place)) if explain else ()
-        made.append(
-            replace(
-                hit,
-                score=float(ranked.scores[place]),
-                why=_why(question, ranked, int(place)),
-                signals=signals,
-            )
+        hit = _hit(
+            shelf,
+            found[n],
+            n,
+            int(rows.sessions[place]),
+            question,
+            score=float(ranked.scores[place]),
+            why=_why(question, ranked, int(place)),
         )
+        made.append(replace(hit, signals=signals_of(ranked, int(place))) if explain else hit)
     return made
 
 
@@ -154,20 +154,23 @@ def _hit(
     n: int,
     session_n: int,
     question: Question,
+    *,
+    score: float,
+    why: str,
 ) -> Hit:
     title, trail, project_id = shelf.place_of(session_n)
     terms = list(question.terms)
     if isinstance(record, Message):
         text = tokens.clip_around(parts.readable(record.parts), EXCERPT_TOKENS, terms)
         return Hit(
-            record.id, "message", text, title, 0.0, "", record.created_at, tokens.count(text),
+            record.id, "message", text, title, score, why, record.created_at, tokens.count(text),
             trail, role=record.speaker or record.role, session_id=record.session_id,
             project_id=project_id, origin=record.origin,
         )  # fmt: skip
     if isinstance(record, Distillation):
         text = tokens.clip_around(record.text, EXCERPT_TOKENS, terms)
         return Hit(
-            record.id, "distillation", text, title, 0.0, "", record.created_at,
+            record.id, "distillation", text, title, score, why, record.created_at,
             tokens.count(text), trail, role="log", session_id=record.session_id,
             project_id=project_id, origin="assistant",
         )  # fmt: skip
@@ -175,7 +178,7 @@ def _hit(
     crumbs = [shelf.project_name(record.project_id), *(f.summary for f in above.values())]
     text = tokens.clip_around(record.content, EXCERPT_TOKENS, terms)
     return Hit(
-        record.id, "fragment", text, record.summary, 0.0, "", record.created_at,
+        record.id, "fragment", text, record.summary, score, why, record.created_at,
         tokens.count(text), " › ".join(crumb for crumb in crumbs if crumb),
         kind=record.kind, depth=record.depth, session_id=record.session_id or "",
         project_id=record.project_id or "", origin=record.origin,

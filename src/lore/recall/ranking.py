@@ -11,10 +11,10 @@ from lore.recall import features, fusion
 from lore.recall.features import Floats, Surroundings
 from lore.recall.pool import Bounds, Pool, gather
 from lore.recall.question import Question, as_told
-from lore.recall.sources import Numbers, Sources
-from lore.store import messages, pooling
+from lore.recall.sources import BESIDE_CHARS, Numbers, Sources
+from lore.store import items, messages, pooling
 from lore.store.db import Connection
-from lore.store.sqlite import stem
+from lore.store.keywords import stem
 from lore.text import words
 
 RECIPES = ("learned", "weighted", "rrf")
@@ -107,16 +107,16 @@ def surroundings(
     rows = pool.rows
     near = np.concatenate([rows.before, rows.before_that, rows.after])
     cosines = sources.cosines(query, near).reshape(3, -1)
-    own = pooling.texts_of(db, rows.ns, features.OWN_CHARS)
-    missing = np.setdiff1d(np.concatenate([rows.before, rows.after]), np.append(rows.ns, 0))
-    beside = pooling.texts_of(db, missing, features.BESIDE_CHARS)
-    plain = {n: features.plain(text) for n, text in own.items()}
-    short = {n: text[: features.BESIDE_CHARS + 2] for n, text in plain.items()}
-    short |= {n: features.plain(text) for n, text in beside.items()}
-    known = pooling.traits_of(db, np.unique(rows.before[rows.before > 0]))
+    own = sources.texts.of(db, rows.ns, rows.ns[rows.types == items.type_number("fragment")])
+    short = {n: text[: BESIDE_CHARS + 2] for n, text in own.items()}
+    missing = np.array(
+        sorted({*rows.before.tolist(), *rows.after.tolist()} - {0, *rows.ns.tolist()}), np.int64
+    )
+    short |= sources.beginnings.of(db, missing, missing[:0])
+    known = pooling.traits_of(db, rows.before[rows.before > 0])
     before = [known.get(n, (0, "")) for n in rows.before.tolist()]
     return Surroundings(
-        own=[plain[n] for n in rows.ns.tolist()],
+        own=[own[n] for n in rows.ns.tolist()],
         before=[short.get(n, "") for n in rows.before.tolist()],
         after=[short.get(n, "") for n in rows.after.tolist()],
         before_cosine=cosines[0],

@@ -12,11 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lore.embed import Embedder
+from lore.recall.texts import Texts
 from lore.settings import Settings
 from lore.store import items, keywords, retrievals, upkeep, vectors
 from lore.store.db import Connection, Database
 from lore.store.retrievals import Retrieval
 from lore.store.vector_index import VectorIndex, Where
+
+OWN_CHARS, BESIDE_CHARS = 40_000, 300
+"""So much of a candidate, and of the messages beside it, is compared with the question."""
 
 _REMEMBERED_QUERIES = 128
 _REMEMBERED_USES = 20_000
@@ -44,6 +48,8 @@ class Sources:
         self._uses: dict[str, tuple[int, int]] = {}
         self._queries: OrderedDict[str, Scores] = OrderedDict()
         self._lock = threading.RLock()
+        self.texts = Texts(OWN_CHARS)
+        self.beginnings = Texts(BESIDE_CHARS)
 
     @property
     def index_folder(self) -> Path:
@@ -148,7 +154,7 @@ class Sources:
         """Write down what was asked and given, without waiting for it."""
         if not self.database.read_only:
             entry = Retrieval(self.database.now(), verb, query, tuple(hits), took_ms)
-            self.database.submit(lambda db: retrievals.log(db, entry))
+            self.database.submit(lambda db: retrievals.log(db, entry), patient=True)
 
     def close(self) -> None:
         """Close the index, and the embedder unless the caller brought it."""

@@ -6,25 +6,24 @@ from dataclasses import dataclass
 
 from lore.errors import StoreDamaged
 from lore.store import keywords, sqlite
-from lore.store.sqlite import Connection
+from lore.store.sqlite import Connection, word_tables
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong, and whether `--fix` can mend it."""
+    """One thing that is wrong."""
 
     what: str
-    fixable: bool
 
 
 def integrity(db: Connection) -> list[Finding]:
     """Look for damage in the file and for rows that belong to nothing."""
-    found = [Finding(line, fixable=False) for line in sqlite.damage(db.path)]
+    found = [Finding(line) for line in sqlite.damage(db.path)]
     try:
         counts = [(what, db.value(f"SELECT count(*) FROM {query}")) for what, query in _ORPHANS]
     except StoreDamaged as error:
-        return found or [Finding(str(error), fixable=False)]
-    return found + [Finding(f"{count} {what}", fixable=False) for what, count in counts if count]
+        return found or [Finding(str(error))]
+    return found + [Finding(f"{count} {what}") for what, count in counts if count]
 
 
 _ORPHANS = (
@@ -54,24 +53,24 @@ def keyword_agreement(db: Connection) -> list[Finding]:
         found += _disagreements(db)
     except StoreDamaged as error:
         found.append(str(error))
-    return [Finding(line, fixable=True) for line in found]
+    return [Finding(line) for line in found]
 
 
 def _disagreements(db: Connection) -> list[str]:
     missing = sum(
         db.value(
             f"SELECT count(*) FROM {table} t WHERE {condition} t.n NOT IN ("
-            + " UNION ALL ".join(f"SELECT id FROM {index}_docsize" for index in indexes)
+            + " UNION ALL ".join(word_tables.row_numbers(index) for index in indexes)
             + ")"
         )
         for table, condition, indexes in _INDEXED
     )
-    stray = db.value(
-        "SELECT count(*) FROM (SELECT id FROM message_words_docsize UNION ALL"
-        " SELECT id FROM long_words_docsize UNION ALL SELECT id FROM fragment_words_docsize)"
-        " WHERE id NOT IN (SELECT n FROM items)"
-    ) + db.value(
-        "SELECT count(*) FROM session_words_docsize WHERE id NOT IN (SELECT n FROM sessions)"
+    stray = sum(
+        db.value(
+            f"SELECT count(*) FROM ({word_tables.row_numbers(index)}) w"
+            f" WHERE w.n NOT IN (SELECT n FROM {table})"
+        )
+        for index, table in _INDEXES.items()
     )
     lines = (
         (missing, "missing from the keyword index"),
@@ -79,6 +78,13 @@ def _disagreements(db: Connection) -> list[str]:
     )
     return [f"{count} items {what}" for count, what in lines if count]
 
+
+_INDEXES = {
+    "message_words": "items",
+    "long_words": "items",
+    "fragment_words": "items",
+    "session_words": "sessions",
+}
 
 _INDEXED = (
     ("messages", "t.traits & 1 = 0 AND", ("message_words", "long_words")),
@@ -97,6 +103,4 @@ def vector_agreement(db: Connection, embedder_n: int, indexed: int) -> list[Find
     stored = int(db.value("SELECT count(*) FROM vectors WHERE embedder_n = :n", n=embedder_n))
     if stored == indexed:
         return []
-    return [
-        Finding(f"the vector index holds {indexed} vectors, the database {stored}", fixable=True)
-    ]
+    return [Finding(f"the vector index holds {indexed} vectors, the database {stored}")]

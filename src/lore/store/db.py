@@ -6,12 +6,13 @@ import logging
 import os
 import queue
 import threading
+import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from lore import clock
 from lore.errors import StoreDamaged, StoreError, StoreFull, StoreReadOnly
-from lore.store import copying, migrations, sqlite, writing
+from lore.store import files, migrations, sqlite, writing
 from lore.store.sqlite import Connection
 from lore.store.writing import Write
 
@@ -26,6 +27,9 @@ T = TypeVar("T")
 
 _GROUP = 256
 """Writes that share one commit at most."""
+
+_PATIENCE_S = 1.0
+"""A patient write waits so long for company: a commit costs more than what it says."""
 
 _CLOSE_S = 30.0
 
@@ -87,7 +91,7 @@ class Database:
     def _give_back(self, connection: Connection) -> None:
         """Keep a connection for the next reader, unless there are enough or it failed."""
         with suppress(StoreError):
-            if connection.raw.in_transaction:
+            if connection.in_transaction:
                 connection.rows("COMMIT")
             with self._lock:
                 if not self._closed and len(self._idle) < _IDLE_READERS:
@@ -112,14 +116,19 @@ class Database:
         result: T = self.submit(work, key=key).result()
         return result
 
-    def submit(self, work: Callable[[Connection], T], *, key: str = "") -> Future[T]:
-        """Queue a write and return at once; the future is done when it is durable."""
+    def submit(
+        self, work: Callable[[Connection], T], *, key: str = "", patient: bool = False
+    ) -> Future[T]:
+        """Queue a write and return at once; the future is done when it is durable.
+
+        A patient write waits a moment for others to share its commit with.
+        """
         if self.full:
-            raise sqlite.full(self.path)
+            raise files.full(self.path)
         if self.read_only:
             msg = f"{self.path} is open for reading only."
             raise StoreReadOnly(msg, hint="'lore doctor' says why.")
-        write = Write(work, key)
+        write = Write(work, key, patient)
         with self._lock:
             self._require_open()
             if self._writer is threading.current_thread():
@@ -133,11 +142,6 @@ class Database:
             self._queue.put(write)
         return write.future
 
-    def checkpoint(self) -> None:
-        """Fold the log into the database file."""
-        with self._own_connection() as connection:
-            sqlite.empty_log(connection)
-
     def erase_traces(self) -> None:
         """Leave no trace of deleted rows in the file and its log; writes the file anew."""
         with self._own_connection() as connection:
@@ -146,7 +150,7 @@ class Database:
     def copy_to(self, target: Path) -> None:
         """Write a consistent copy to a file while others go on reading and writing."""
         with self._own_connection() as connection:
-            copying.copy_database(connection, target)
+            sqlite.copy_database(connection, target)
 
     def close(self) -> None:
         """Finish what is queued and close every connection; those in use close after it."""
@@ -198,13 +202,15 @@ class Database:
         """Wait for a write and take those that queued up behind it; True at the end."""
         group: list[Write] = []
         following = self._queue.get()
+        until = time.monotonic() + _PATIENCE_S
         while following is not None:
             if following.future.set_running_or_notify_cancel():
                 group.append(following)
             if len(group) >= _GROUP:
                 return group, False
+            wait_s = until - time.monotonic() if all(write.patient for write in group) else 0
             try:
-                following = self._queue.get_nowait()
+                following = self._queue.get(block=wait_s > 0, timeout=max(wait_s, 0))
             except queue.Empty:
                 return group, False
         return group, True
@@ -225,7 +231,7 @@ def open_database(
     and saved. A file that is not Lore's, or of a newer Lore, is not touched.
     """
     if not read_only:
-        sqlite.make_folder(path.parent)
+        files.make_folder(path.parent)
         read_only = _cannot_write(path)
     database = Database(
         path, busy_timeout_s=busy_timeout_s, read_only=read_only, full=full, now=now
@@ -270,7 +276,7 @@ def _check_schema(path: Path, busy_timeout_s: float) -> None:
 
 
 def _warn_if_shared(path: Path) -> None:
-    shared = sqlite.shared_file_system(path)
+    shared = files.shared_file_system(path)
     if shared:
         log.warning("shared file system, slower journal", extra={"file_system": shared})
 

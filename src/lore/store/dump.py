@@ -7,10 +7,22 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+import orjson
+
 from lore import clock
 from lore.errors import InvalidInput
-from lore.records import Distillation, Part
-from lore.store import changes, distillations, forgetting, fragments, keywords
+from lore.records import Distillation, Part, Spend
+from lore.store import (
+    changes,
+    distillations,
+    forgetting,
+    fragments,
+    keywords,
+    session_states,
+    spend,
+    staged_turns,
+    watermarks,
+)
 from lore.store.packing import unpack_json, unpack_parts
 from lore.store.sqlite import Connection
 from lore.text.entities import Mention
@@ -335,54 +347,48 @@ def add_edge(db: Connection, line: Line, _now: datetime) -> bool:
 
 def add_watermark(db: Connection, line: Line, _now: datetime) -> bool:
     """Bring a watermark in, unless the source is known here."""
-    return bool(
-        db.run(
-            "INSERT INTO watermarks (source, session_n, position, fingerprint, updated_at)"
-            " VALUES (:source, :session_n, :position, :fingerprint, :updated_at)"
-            " ON CONFLICT DO NOTHING",
-            session_n=_number(db, "sessions", line["session_id"]),
-            **_fields(line, "source", "position", "fingerprint", "updated_at"),
-        )
+    if watermarks.find(db, line["source"]):
+        return False
+    watermarks.put(
+        db,
+        line["source"],
+        position=line["position"],
+        now=clock.from_us(line["updated_at"]),
+        fingerprint=line["fingerprint"],
+        session_n=_number(db, "sessions", line["session_id"]),
     )
+    return True
 
 
 def add_staged_turn(db: Connection, line: Line, _now: datetime) -> bool:
     """Bring a staged turn in, unless it is here or its session was forgotten."""
-    return _add_of_session(db, "staged_turns", line, "key", "body", "created_at")
+    n, key = _number(db, "sessions", line["session_id"]), line["key"]
+    if n is None or any(turn.key == key for turn in staged_turns.of_session(db, n)):
+        return False
+    staged_turns.put(db, n, key, line["body"], now=clock.from_us(line["created_at"]))
+    return True
 
 
 def add_session_state(db: Connection, line: Line, _now: datetime) -> bool:
     """Bring a value of a session in, unless it has one or was forgotten."""
-    return _add_of_session(db, "session_states", line, "name", "value", "updated_at")
-
-
-def _add_of_session(db: Connection, table: str, line: Line, *names: str) -> bool:
-    n = _number(db, "sessions", line["session_id"])
-    if n is None:
+    n, name = _number(db, "sessions", line["session_id"]), line["name"]
+    if n is None or session_states.find(db, n, name) is not None:
         return False
-    values = ", ".join(f":{name}" for name in names)
-    return bool(
-        db.run(
-            f"INSERT INTO {table} (session_n, {', '.join(names)}) VALUES (:n, {values})"
-            " ON CONFLICT DO NOTHING",
-            n=n,
-            **_fields(line, *names),
-        )
-    )
+    at = clock.from_us(line["updated_at"])
+    session_states.put(db, n, name, orjson.loads(line["value"]), now=at)
+    return True
 
 
 def add_spend(db: Connection, line: Line, _now: datetime) -> bool:
     """Bring an entry of the spend ledger in, unless it is here."""
-    return bool(
-        db.run(
-            "INSERT INTO spend (key, at, session_n, project_n, purpose, model, usage, usd)"
-            " VALUES (:key, :at, :session_n, :project_n, :purpose, :model, :usage, :usd)"
-            " ON CONFLICT DO NOTHING",
-            session_n=_number(db, "sessions", line["session_id"]),
-            project_n=_number(db, "projects", line["project_id"]),
-            **_fields(line, "key", "at", "purpose", "model", "usage", "usd"),
-        )
+    entry = Spend(
+        at=clock.from_us(line["at"]),
+        usage=orjson.loads(line["usage"]),
+        **_fields(line, "key", "purpose", "model", "usd"),
     )
+    session_n = _number(db, "sessions", line["session_id"])
+    project_n = _number(db, "projects", line["project_id"])
+    return spend.add(db, entry, session_n=session_n, project_n=project_n)
 
 
 def add_tombstone(db: Connection, line: Line, now: datetime) -> bool:

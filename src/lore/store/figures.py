@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from lore.records import Stats
-from lore.store import items, jobs, sessions, vectors
+from lore.store import items, jobs, sessions, sqlite, vectors
 from lore.store.sqlite import Connection
 
 
 def stats(db: Connection, *, embedder: str, notice: str) -> Stats:
     """Count what the memory holds."""
     counts = items.count_by_type(db)
-    page_count, page_size = db.value("PRAGMA page_count"), db.value("PRAGMA page_size")
     per_project: dict[int, int] = dict(
         db.rows("SELECT project_n, count(*) FROM items WHERE project_n IS NOT NULL GROUP BY 1")
     )
     return Stats(
         path=str(db.path),
-        bytes=page_count * page_size,
+        bytes=sqlite.count_bytes(db),
         messages=counts["message"],
         distillations=counts["distillation"],
         fragments=counts["fragment"],
@@ -28,7 +27,7 @@ def stats(db: Connection, *, embedder: str, notice: str) -> Stats:
         waiting=vectors.count_waiting(db),
         tokens=int(db.value("SELECT coalesce(sum(tokens), 0) FROM items")),
         embedder=embedder,
-        journal=str(db.value("PRAGMA journal_mode")),
+        journal=sqlite.journal_of(db),
         projects=tuple(
             (project.path, per_project.get(n, 0)) for n, project in sessions.projects(db).items()
         ),

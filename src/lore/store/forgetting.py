@@ -241,7 +241,7 @@ def _delete_places(db: Connection, doomed: Doomed) -> list[str]:
     """Delete sessions and projects and return their ids."""
     ids = []
     for n in doomed.session_ns:
-        db.run("DELETE FROM session_words WHERE rowid = :n", n=n)
+        keywords.remove_session(db, n)
     for table, ns in (("sessions", doomed.session_ns), ("projects", doomed.project_ns)):
         for n in reversed(ns):
             row = db.find(f"DELETE FROM {table} WHERE n = :n RETURNING id", n=n)
@@ -270,26 +270,38 @@ def _clean_logs(db: Connection, ids: set[str]) -> None:
 
 def _clean_text(db: Connection, needle: str) -> None:
     """Drop a text wherever it stands beside the items themselves."""
-    for table, key, columns in _BESIDE:
-        for n, *texts in db.rows(f"SELECT {key}, {columns} FROM {table}"):
-            if any(needle in levelled(text) for text in texts):
-                db.run(f"DELETE FROM {table} WHERE {key} = :n", n=n)
-    for n, note in db.rows("SELECT rowid, note FROM edges WHERE note <> ''"):
-        if needle in levelled(note):
-            db.run("UPDATE edges SET note = '' WHERE rowid = :n", n=n)
+    for table, key, column in _BESIDE:
+        for place in _places(db, table, key, column, needle):
+            db.run(f"DELETE FROM {table} WHERE {_equal(key)}", **place)
+    for place in _places(db, "edges", _EDGE, "note", needle):
+        db.run(f"UPDATE edges SET note = '' WHERE {_equal(_EDGE)}", **place)
     for n, title, files in db.rows("SELECT n, title, files FROM sessions"):
         if needle in levelled(f"{title}\n{files}"):
             _clean_session(db, n, title, files, needle)
 
 
+_EDGE = ("source_n", "target_n", "kind")
+
 _BESIDE = (
-    ("retrievals", "n", "query"),
-    ("jobs", "n", "subject"),
-    ("staged_turns", "n", "body"),
-    ("session_states", "rowid", "value"),
-    ("watermarks", "rowid", "source"),
+    ("retrievals", ("n",), "query"),
+    ("jobs", ("n",), "subject"),
+    ("staged_turns", ("n",), "body"),
+    ("session_states", ("session_n", "name"), "value"),
+    ("watermarks", ("source",), "source"),
 )
-"""Tables whose rows go when they hold a text that is to be forgotten."""
+"""Tables whose rows go when they hold a text that is to be forgotten, with their keys."""
+
+
+def _places(
+    db: Connection, table: str, key: Sequence[str], column: str, needle: str
+) -> list[dict[str, Any]]:
+    """Return the keys of the rows that hold a text."""
+    rows = db.rows(f"SELECT {column}, {', '.join(key)} FROM {table} WHERE {column} <> ''")
+    return [dict(zip(key, place, strict=True)) for text, *place in rows if needle in levelled(text)]
+
+
+def _equal(key: Sequence[str]) -> str:
+    return " AND ".join(f"{name} = :{name}" for name in key)
 
 
 def _clean_session(db: Connection, n: int, title: str, files: str, needle: str) -> None:

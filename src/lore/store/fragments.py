@@ -261,16 +261,16 @@ def reinforce(db: Connection, n: int, *, now: datetime) -> None:
     if row is None:
         return
     db.run(
-        "UPDATE fragments SET relevance = max(relevance, :relevance) WHERE n = :n",
+        "UPDATE fragments SET relevance = :relevance WHERE n = :n AND relevance < :relevance",
         relevance=relevance(row[0], row[1], 0.0),
         n=n,
     )
     db.run(
-        "UPDATE fragments SET relevance = min(1.0, relevance + 0.1 * (SELECT max(e.weight)"
-        " FROM edges e WHERE (e.source_n = :n AND e.target_n = fragments.n)"
-        " OR (e.target_n = :n AND e.source_n = fragments.n))) WHERE fragments.n IN"
-        " (SELECT target_n FROM edges WHERE source_n = :n"
-        " UNION SELECT source_n FROM edges WHERE target_n = :n)",
+        "UPDATE fragments SET relevance = CASE WHEN relevance + 0.1 * near.weight > 1.0 THEN 1.0"
+        " ELSE relevance + 0.1 * near.weight END FROM (SELECT ends.n, max(ends.weight) AS weight"
+        " FROM (SELECT target_n AS n, weight FROM edges WHERE source_n = :n"
+        " UNION ALL SELECT source_n, weight FROM edges WHERE target_n = :n) AS ends"
+        " GROUP BY ends.n) AS near WHERE fragments.n = near.n",
         n=n,
     )
 

@@ -23,7 +23,7 @@ def start(db: Connection, kind: str, subject: str, *, total: int, now: datetime)
         " VALUES (:kind, :subject, 'pending', 0, '', 0, :total, :at)"
         " ON CONFLICT (kind, subject) DO UPDATE SET total = excluded.total,"
         " updated_at = excluded.updated_at,"
-        " progress = CASE state WHEN 'done' THEN 0 ELSE progress END, state = 'pending'",
+        " progress = CASE jobs.state WHEN 'done' THEN 0 ELSE jobs.progress END, state = 'pending'",
         kind=kind,
         subject=subject,
         total=total,

@@ -1,4 +1,4 @@
-"""The keyword index: FTS5 tables without content of their own, derived from the items."""
+"""The keyword index: which words of an item are searchable, in tables of the engine's own."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ from functools import cache
 from typing import NamedTuple
 
 from lore import clock
-from lore.errors import StoreError
 from lore.records import ItemType
 from lore.store.packing import unpack_parts
-from lore.store.sqlite import TOKENIZER, Connection, among, numbers, stem
+from lore.store.sqlite import Connection, among, listed, numbers, word_tables
 from lore.text import parts, words
 
 _TABLES = {
-    "message_words": "text, previous, next, meta",
-    "long_words": "text, previous, meta",
-    "fragment_words": "summary, content, kind",
-    "session_words": "title, files",
+    "message_words": ("text", "previous", "next", "meta"),
+    "long_words": ("text", "previous", "meta"),
+    "fragment_words": ("summary", "content", "kind"),
+    "session_words": ("title", "files"),
 }
 
 MESSAGE_WEIGHTS = (1.0, 0.5, 0.25, 0.5)
 LONG_WEIGHTS = (1.0, 0.5, 0.5)
-FRAGMENT_WEIGHTS = (6.0, 2.0, 3.0)
 
 HEAD_CHARS = 1_000
 """So much of a message stands beside its neighbours; a longer one is also in `long_words`,
@@ -33,14 +31,14 @@ NEIGHBOUR_CHARS = 300
 """So much of the message before and after belongs to a message's row."""
 
 
+stem = word_tables.stem
+"""Return a word as the index keeps it."""
+
+
 def create(db: Connection) -> None:
     """Make the empty index."""
     for table, columns in _TABLES.items():
-        db.rows(
-            f"CREATE VIRTUAL TABLE {table} USING fts5({columns}, content='',"
-            f" contentless_delete=1, tokenize='{TOKENIZER}')"
-        )
-        db.rows(f"CREATE VIRTUAL TABLE {table}_vocabulary USING fts5vocab({table}, 'row')")
+        word_tables.create(db, table, columns)
 
 
 def index_messages(db: Connection, ns: Sequence[int]) -> None:
@@ -71,15 +69,8 @@ def index_messages(db: Connection, ns: Sequence[int]) -> None:
             short.append(row)
         if role in _UNSPOKEN or len(text) > HEAD_CHARS:
             long.append({**row, "text": text})
-    db.run_many(
-        "INSERT INTO message_words (rowid, text, previous, next, meta)"
-        " VALUES (:n, :text, :previous, :next, :meta)",
-        short,
-    )
-    db.run_many(
-        "INSERT INTO long_words (rowid, text, previous, meta) VALUES (:n, :text, :previous, :meta)",
-        long,
-    )
+    word_tables.add(db, "message_words", _TABLES["message_words"], short)
+    word_tables.add(db, "long_words", _TABLES["long_words"], long)
 
 
 _UNSPOKEN = ("tool", "system")
@@ -99,44 +90,40 @@ def _meta(created_at: datetime, speaker: str, title: str) -> str:
 
 def add_distillation(db: Connection, n: int, text: str) -> None:
     """Index a distillation."""
-    db.run("DELETE FROM long_words WHERE rowid = :n", n=n)
-    db.run(
-        "INSERT INTO long_words (rowid, text) VALUES (:n, :text)",
-        n=n,
-        text=words.searchable_form(text),
-    )
+    word_tables.remove(db, "long_words", [n])
+    word_tables.add(db, "long_words", ("text",), [{"n": n, "text": words.searchable_form(text)}])
 
 
 def add_fragment(db: Connection, n: int, summary: str, content: str, kind: str) -> None:
     """Index a fragment, in place of what was indexed for it before."""
-    db.run("DELETE FROM fragment_words WHERE rowid = :n", n=n)
-    db.run(
-        "INSERT INTO fragment_words (rowid, summary, content, kind)"
-        " VALUES (:n, :summary, :content, :kind)",
-        n=n,
-        summary=words.searchable_form(summary),
-        content=words.searchable_form(content),
-        kind=kind.replace("_", " "),
-    )
+    row = {
+        "n": n,
+        "summary": words.searchable_form(summary),
+        "content": words.searchable_form(content),
+        "kind": kind.replace("_", " "),
+    }
+    word_tables.remove(db, "fragment_words", [n])
+    word_tables.add(db, "fragment_words", _TABLES["fragment_words"], [row])
 
 
 def index_session(db: Connection, n: int) -> None:
     """Index the title and the files of a session."""
-    db.run("DELETE FROM session_words WHERE rowid = :n", n=n)
+    remove_session(db, n)
     row = db.find("SELECT title, files FROM sessions WHERE n = :n", n=n)
     if row and any(row):
-        db.run(
-            "INSERT INTO session_words (rowid, title, files) VALUES (:n, :title, :files)",
-            n=n,
-            title=words.searchable_form(row[0]),
-            files=words.searchable_form(row[1]),
-        )
+        title, files = (words.searchable_form(text) for text in row)
+        new = {"n": n, "title": title, "files": files}
+        word_tables.add(db, "session_words", _TABLES["session_words"], [new])
+
+
+def remove_session(db: Connection, n: int) -> None:
+    """Take the title and the files of a session out of the index."""
+    word_tables.remove(db, "session_words", [n])
 
 
 def count_rows(db: Connection, table: str, word: str) -> int:
     """Return how many rows of a table have a word, in any of its inflections."""
-    found = db.value(f"SELECT doc FROM {table}_vocabulary WHERE term = :term", term=stem(word))
-    return int(found or 0)
+    return word_tables.count_rows(db, table, word)
 
 
 def remove(
@@ -148,7 +135,7 @@ def remove(
     """Take items out of the index."""
     tables = ("fragment_words",) if type == "fragment" else ("message_words", "long_words")
     for table in tables:
-        db.run(f"DELETE FROM {table} WHERE {among('rowid', 'ns')}", ns=numbers(ns))
+        word_tables.remove(db, table, ns)
 
 
 class Within(NamedTuple):
@@ -172,33 +159,31 @@ def search(
     project_n, session_n, ns = within or Within()
     if not query or (ns is not None and not len(ns)):
         return []
-    bounds = f"AND {among('+rowid', 'ns')}" if ns is not None else ""
     if session_n is not None:
-        bounds = "AND +rowid IN (SELECT n FROM items WHERE session_n = :session_n)"
+        only = "SELECT n FROM items WHERE session_n = :session_n"
     elif project_n is not None:
-        bounds = (
-            "AND +rowid IN (SELECT n FROM items WHERE project_n IS NULL OR project_n = :project_n)"
-        )
-    # The plus sign keeps FTS5 from running the whole match anew for each of the rows.
-    weight_list = ", ".join(f"{weight:g}" for weight in weights)
-    rows = db.rows(
-        f"SELECT rowid, bm25({table}, {weight_list}) FROM {table}"
-        f" WHERE {table} MATCH :query {bounds} ORDER BY 2 LIMIT :limit",
-        query=query,
+        only = "SELECT n FROM items WHERE project_n IS NULL OR project_n = :project_n"
+    else:
+        only = "" if ns is None else listed("ns")
+    return word_tables.best(
+        db,
+        table,
+        query,
         limit=limit,
+        weights=weights,
+        only=only,
         session_n=session_n,
         project_n=project_n,
         **({} if ns is None else {"ns": numbers(ns)}),
     )
-    return [(n, -score) for n, score in rows]
 
 
 def count_at_most(db: Connection, table: str, word: str, most: int) -> int:
     """Return how many rows have a word, counting no further than `most`."""
     return int(
         db.value(
-            f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH :match LIMIT :most)",
-            match=f'"{word}"',
+            f"SELECT count(*) FROM ({word_tables.holding(table, 'word')} LIMIT :most) AS counted",
+            word=word_tables.phrase(word),
             most=most,
         )
     )
@@ -206,27 +191,23 @@ def count_at_most(db: Connection, table: str, word: str, most: int) -> int:
 
 def count(db: Connection) -> int:
     """Return how many items the index holds."""
-    return sum(int(db.value(f"SELECT count(*) FROM {table}_docsize")) for table in _TABLES)
+    queries = (f"SELECT count(*) FROM ({word_tables.row_numbers(t)}) AS held" for t in _TABLES)
+    return sum(int(db.value(query)) for query in queries)
 
 
 def optimize(db: Connection) -> None:
     """Merge the index so that nothing of removed items is left in it."""
     for table in _TABLES:
-        db.run(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+        word_tables.merge(db, table)
 
 
 def clear(db: Connection) -> None:
     """Empty the index."""
     for table in _TABLES:
-        db.run(f"INSERT INTO {table} ({table}) VALUES ('delete-all')")
+        word_tables.clear(db, table)
 
 
 def damage(db: Connection) -> list[str]:
     """Return what the index's own check finds wrong."""
-    found = []
-    for table in _TABLES:
-        try:
-            db.run(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
-        except StoreError as error:
-            found.append(f"{table}: {error}")
-    return found
+    found = ((table, word_tables.find_damage(db, table)) for table in _TABLES)
+    return [f"{table}: {what}" for table, what in found if what]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lore.store.sqlite import Connection, among, numbers, texts
+from lore.store.sqlite import Connection, among, numbers, texts, word_tables
 from lore.text import entities
 from lore.text.entities import Mention
 
@@ -29,7 +29,7 @@ def add(db: Connection, item_n: int, found: Sequence[Mention]) -> None:
     for mention in found:
         entity_n = db.value(
             "INSERT INTO entities (name, uses) VALUES (:name, 1)"
-            " ON CONFLICT (name) DO UPDATE SET uses = uses + 1 RETURNING n",
+            " ON CONFLICT (name) DO UPDATE SET uses = entities.uses + 1 RETURNING n",
             name=mention.name,
         )
         db.run(
@@ -62,10 +62,10 @@ def link_titles(db: Connection, item_n: int, content: str, found: Sequence[Menti
 
 def _link_older(db: Connection, item_n: int, title: str) -> None:
     rows = db.rows(
-        "SELECT rowid FROM fragment_words WHERE fragment_words MATCH :match AND rowid < :n"
-        " AND rowid NOT IN (SELECT m.item_n FROM mentions m JOIN entities e"
+        f"SELECT w.n FROM ({word_tables.holding('fragment_words', 'phrase')}) w WHERE w.n < :n"
+        " AND w.n NOT IN (SELECT m.item_n FROM mentions m JOIN entities e"
         " ON e.n = m.entity_n WHERE e.name = :title) LIMIT :most",
-        match=f'{{content}} : "{title}"',
+        phrase=word_tables.phrase(title, column="content"),
         title=title,
         n=item_n,
         most=_MOST_LINKED,

@@ -13,7 +13,7 @@ from lore.records import Message, NewMessage
 from lore.store import changes, items, keywords, standing
 from lore.store.items import NewItem
 from lore.store.packing import moment, pack_parts, unpack_json, unpack_parts
-from lore.store.sqlite import Connection, Row, among, numbers
+from lore.store.sqlite import Connection, Row, among, numbers, texts
 
 _COLUMNS = (
     "i.id, s.id, m.ordinal, m.role, m.parts, i.tokens, i.created_at, m.origin, m.speaker,"
@@ -48,6 +48,8 @@ def add(
     A message that was forgotten is not stored again: its former id is returned. The first one
     takes the place `ordinal`, if the session has not come so far yet.
     """
+    if not prepared:
+        return []
     project_n, agent, external_id, following = db.rows(
         "SELECT project_n, agent, external_id, (SELECT coalesce(max(ordinal) + 1, 0)"
         " FROM messages WHERE session_n = :n) FROM sessions WHERE n = :n",
@@ -71,7 +73,7 @@ def add(
         _index(db, project_n, added)
         changes.log(db, "add", [n for n, _ in added], now)
         db.run(
-            "UPDATE sessions SET last_message_at = max(last_message_at, :at) WHERE n = :n",
+            "UPDATE sessions SET last_message_at = :at WHERE n = :n AND last_message_at < :at",
             at=max(clock.to_us(message.new.created_at) for _, message in added),
             n=session_n,
         )
@@ -81,9 +83,9 @@ def add(
 def _known(db: Connection, session_n: int, keys: Sequence[str]) -> dict[str, str]:
     rows = db.rows(
         "SELECT m.key, i.id FROM messages m JOIN items i ON i.n = m.n"
-        " WHERE m.session_n = :session_n AND m.key IN (SELECT value FROM json_each(:keys))",
+        f" WHERE m.session_n = :session_n AND {among('m.key', 'keys')}",
         session_n=session_n,
-        keys=orjson.dumps(keys).decode(),
+        keys=texts(keys),
     )
     return dict(rows)
 

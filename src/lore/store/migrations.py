@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from lore import clock
 from lore.errors import SchemaTooNew, StoreDamaged
 from lore.store import keywords, sqlite
-from lore.store.sqlite import Connection
+from lore.store.files import make_folder
+from lore.store.sqlite import GROWING, NUMBERED, Connection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +42,7 @@ def migrate(
         done = check(db, steps)
     missing = [step for step in steps if step.__name__ not in done]
     if missing and done and backups is not None:
-        sqlite.make_folder(backups)
+        make_folder(backups)
         stamp = database.now().strftime("%Y%m%dT%H%M%S")
         database.copy_to(backups / f"before-{missing[0].__name__}-{stamp}.db")
     for step in missing:
@@ -51,8 +52,8 @@ def migrate(
 
 def check(db: Connection, steps: Sequence[Migration] = MIGRATIONS) -> set[str]:
     """Return the names of the applied steps; refuse a schema newer than this program."""
-    if not db.value("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'"):
-        if db.value("SELECT count(*) FROM sqlite_schema"):
+    if not sqlite.has_table(db, "migrations"):
+        if not sqlite.is_blank(db):
             msg = f"{db.path} is a database of another program."
             raise StoreDamaged(msg, hint="LORE_DB_PATH names another file.")
         return set()
@@ -81,11 +82,11 @@ def _apply(db: Connection, step: Migration, now: clock.Clock) -> None:
     )
 
 
-_INITIAL = """
+_INITIAL = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 
 CREATE TABLE projects (
-    n INTEGER PRIMARY KEY,
+    n {NUMBERED},
     id TEXT NOT NULL UNIQUE,
     path TEXT NOT NULL UNIQUE,
     remote TEXT NOT NULL,
@@ -93,7 +94,7 @@ CREATE TABLE projects (
     created_at INTEGER NOT NULL);
 
 CREATE TABLE sessions (
-    n INTEGER PRIMARY KEY,
+    n {NUMBERED},
     id TEXT NOT NULL UNIQUE,
     external_id TEXT NOT NULL,
     project_n INTEGER REFERENCES projects (n),
@@ -110,7 +111,7 @@ CREATE INDEX sessions_project ON sessions (project_n);
 CREATE INDEX sessions_parent ON sessions (parent_n);
 
 CREATE TABLE items (
-    n INTEGER PRIMARY KEY AUTOINCREMENT,
+    n {GROWING},
     id TEXT NOT NULL UNIQUE,
     type INTEGER NOT NULL,
     project_n INTEGER REFERENCES projects (n),
@@ -194,7 +195,7 @@ CREATE TABLE edges (
     PRIMARY KEY (source_n, target_n, kind));
 CREATE INDEX edges_target ON edges (target_n, kind);
 
-CREATE TABLE entities (n INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, uses INTEGER NOT NULL);
+CREATE TABLE entities (n {NUMBERED}, name TEXT NOT NULL UNIQUE, uses INTEGER NOT NULL);
 CREATE TABLE mentions (
     item_n INTEGER NOT NULL REFERENCES items (n) ON DELETE CASCADE,
     entity_n INTEGER NOT NULL REFERENCES entities (n),
@@ -205,7 +206,7 @@ CREATE INDEX mentions_entity ON mentions (entity_n, item_n, is_title);
 CREATE TABLE speakers (name TEXT PRIMARY KEY);
 
 CREATE TABLE standing (
-    n INTEGER PRIMARY KEY,
+    n {NUMBERED},
     item_n INTEGER NOT NULL REFERENCES items (n) ON DELETE CASCADE,
     project_n INTEGER REFERENCES projects (n),
     text TEXT NOT NULL,
@@ -216,17 +217,17 @@ CREATE INDEX standing_item ON standing (item_n);
 CREATE INDEX standing_digest ON standing (digest, created_at);
 
 CREATE TABLE embedders (
-    n INTEGER PRIMARY KEY,
+    n {NUMBERED},
     identity TEXT NOT NULL UNIQUE,
     dimension INTEGER NOT NULL);
 CREATE TABLE vectors (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    seq {GROWING},
     n INTEGER NOT NULL UNIQUE REFERENCES items (n) ON DELETE CASCADE,
     embedder_n INTEGER NOT NULL REFERENCES embedders (n),
     vector BLOB NOT NULL);
 
 CREATE TABLE jobs (
-    n INTEGER PRIMARY KEY,
+    n {NUMBERED},
     kind TEXT NOT NULL,
     subject TEXT NOT NULL,
     state TEXT NOT NULL,
@@ -238,7 +239,7 @@ CREATE TABLE jobs (
     UNIQUE (kind, subject));
 
 CREATE TABLE actions (
-    n INTEGER PRIMARY KEY,
+    n {NUMBERED},
     at INTEGER NOT NULL,
     verb TEXT NOT NULL,
     fragment_n INTEGER NOT NULL REFERENCES fragments (n) ON DELETE CASCADE,
@@ -246,7 +247,7 @@ CREATE TABLE actions (
     undone INTEGER NOT NULL);
 
 CREATE TABLE changes (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    seq {GROWING},
     at INTEGER NOT NULL,
     action TEXT NOT NULL,
     item_n INTEGER NOT NULL);
@@ -273,7 +274,7 @@ CREATE TABLE watermarks (
 CREATE INDEX watermarks_session ON watermarks (session_n);
 
 CREATE TABLE staged_turns (
-    n INTEGER PRIMARY KEY,
+    n {NUMBERED},
     session_n INTEGER NOT NULL REFERENCES sessions (n) ON DELETE CASCADE,
     key TEXT NOT NULL,
     body TEXT NOT NULL,
@@ -288,7 +289,7 @@ CREATE TABLE session_states (
     PRIMARY KEY (session_n, name));
 
 CREATE TABLE spend (
-    n INTEGER PRIMARY KEY,
+    n {NUMBERED},
     key TEXT NOT NULL UNIQUE,
     at INTEGER NOT NULL,
     session_n INTEGER REFERENCES sessions (n) ON DELETE SET NULL,
@@ -302,7 +303,7 @@ CREATE INDEX spend_session ON spend (session_n);
 CREATE INDEX spend_project ON spend (project_n);
 
 CREATE TABLE retrievals (
-    n INTEGER PRIMARY KEY,
+    n {NUMBERED},
     at INTEGER NOT NULL,
     verb TEXT NOT NULL,
     query TEXT NOT NULL,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,7 +113,7 @@ def traits_of(db: Connection, ns: Numbers) -> dict[int, tuple[int, str]]:
     return {n: (traits, speaker) for n, traits, speaker in rows}
 
 
-def texts_of(db: Connection, ns: Numbers, most_chars: int) -> dict[int, str]:
+def texts_of(db: Connection, ns: Sequence[int], most_chars: int) -> dict[int, str]:
     """Return the searchable beginning of items."""
     if not len(ns):
         return {}

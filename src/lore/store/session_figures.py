@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lore.store.sqlite import Connection, among, numbers
+from lore.store.sqlite import Connection, among, numbers, word_tables
 from lore.text.traits import FROM_USER
 
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75
@@ -45,9 +45,9 @@ def term_scores(
         counts: defaultdict[int, int] = defaultdict(int)
         for table in ("message_words", "long_words"):
             for session_n, count in db.rows(
-                f"SELECT i.session_n, count(*) FROM {table} w JOIN items i ON i.n = w.rowid"
-                f" WHERE {table} MATCH :match GROUP BY 1",
-                match=f'{{text}} : "{term}"',
+                "SELECT i.session_n, count(*) FROM items i"
+                f" JOIN ({word_tables.holding(table, 'term')}) w ON w.n = i.n GROUP BY 1",
+                term=word_tables.phrase(term, column="text"),
             ):
                 if session_n in sizes:
                     counts[session_n] += count

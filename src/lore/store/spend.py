@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import orjson
 
 from lore import clock
@@ -29,26 +27,6 @@ def add(
             model=entry.model,
             usage=orjson.dumps(entry.usage).decode(),
             usd=entry.usd,
-        )
-    )
-
-
-def total_usd(
-    db: Connection,
-    *,
-    since: datetime | None = None,
-    session_n: int | None = None,
-    project_n: int | None = None,
-) -> float:
-    """Return what was spent, of all or of one session or project, from a moment on."""
-    return float(
-        db.value(
-            "SELECT coalesce(sum(usd), 0) FROM spend WHERE at >= :since"
-            " AND (:session_n IS NULL OR session_n = :session_n)"
-            " AND (:project_n IS NULL OR project_n = :project_n)",
-            since=clock.to_us(since) if since else 0,
-            session_n=session_n,
-            project_n=project_n,
         )
     )
 

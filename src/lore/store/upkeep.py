@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lore import clock
 from lore.errors import InvalidInput, NotFound, SchemaTooNew, StoreDamaged
-from lore.store import changes, checks, copying, forgetting, fragments, migrations, sqlite
+from lore.store import changes, checks, files, forgetting, fragments, migrations, sqlite
 from lore.store.db import Connection, Database, open_database
 from lore.store.forgetting import Doomed
 
@@ -50,7 +50,7 @@ def restore(path: Path, source: Path, backups: Path) -> Path | None:
         msg = f"There is no file {source}."
         raise NotFound(msg)
     _refuse_unsound(source)
-    sqlite.make_folder(path.parent)
+    files.make_folder(path.parent)
     forgotten = _tombstones(path, backups)
     fresh = path.with_name(f"{path.name}.restored-{os.getpid()}")
     kept: Path | None = None
@@ -61,13 +61,13 @@ def restore(path: Path, source: Path, backups: Path) -> Path | None:
             copy.write(_new_epoch)
             copy.erase_traces()
         if path.exists():
-            sqlite.make_folder(backups)
+            files.make_folder(backups)
             kept = backups / f"before-restore-{uuid.uuid4().hex[:8]}.db"
         _swap(fresh, path, kept)
         if kept is not None:
             _forget_late(path, kept, forgotten)
     finally:
-        for leftover in (fresh, *_companions(fresh)):
+        for leftover in (fresh, *sqlite.companions(fresh)):
             leftover.unlink(missing_ok=True)
     return kept
 
@@ -117,31 +117,27 @@ def _new_epoch(db: Connection) -> None:
 
 def _copy(source: Path, target: Path) -> None:
     with closing(sqlite.open_connection(source, busy_timeout_s=_PATIENCE_S, read_only=True)) as db:
-        copying.copy_database(db, target)
+        sqlite.copy_database(db, target)
 
 
 def _swap(fresh: Path, path: Path, kept: Path | None) -> None:
-    """Keep the former content, and replace it in one transaction of SQLite's own.
+    """Keep the former content, and replace it in one transaction of the engine's own.
 
     Other processes may have the file open, so it is not renamed over: its pages are. Only a
-    file that SQLite cannot open any more is replaced by name.
+    file that cannot be opened any more is replaced by name.
     """
     if kept is not None:
         try:
-            copying.exchange(fresh, path, kept)
+            sqlite.exchange(fresh, path, kept)
         except StoreDamaged:
-            sqlite.make_private(kept)
+            files.make_private(kept)
             shutil.copyfile(path, kept)
         else:
             return
-    for companion in _companions(path):
+    for companion in sqlite.companions(path):
         companion.unlink(missing_ok=True)
     fresh.replace(path)
-    sqlite.sync_folder(path.parent)
-
-
-def _companions(path: Path) -> list[Path]:
-    return [path.with_name(path.name + suffix) for suffix in ("-wal", "-shm", "-journal")]
+    files.sync_folder(path.parent)
 
 
 def forget(database: Database, doomed: Doomed, text: str, backups: Path) -> list[str]:
@@ -150,7 +146,7 @@ def forget(database: Database, doomed: Doomed, text: str, backups: Path) -> list
     database.erase_traces()
     with database.read() as db:
         known = changes.tombstones(db)
-    for leftover in (*copying.unfinished(database.path.parent), *copying.unfinished(backups)):
+    for leftover in (*sqlite.unfinished(database.path.parent), *sqlite.unfinished(backups)):
         leftover.unlink(missing_ok=True)
     for copy in sorted(backups.glob("*.db")):
         if copy.is_file() and not copy.is_symlink():
@@ -215,6 +211,11 @@ def do_chores(db: Connection, now: datetime) -> None:
         " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
         at=str(at),
     )
+
+
+def describe_library() -> str:
+    """Return the versions of the library that keeps the database."""
+    return sqlite.describe_library()
 
 
 def keyword_findings(database: Database) -> list[checks.Finding]:

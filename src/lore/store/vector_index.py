@@ -200,17 +200,14 @@ class VectorIndex:
 
     def cosines(self, query: Float32s, ns: Int64s) -> NDArray[np.float64]:
         """Return the int8 cosine of each item with the query; 0 for one that has no vector."""
-        unit = unit_rows(query)
-        wanted = np.sort(ns)
+        wanted, places = np.unique(ns, return_inverse=True)
         with self._state:
             snapshot = self._snapshot()
             slots = snapshot.slots_of(wanted)
         numbers = snapshot.views.n[np.divmod(slots, BLOCK_ROWS)]
-        order = np.argsort(numbers)
-        known = np.append(numbers[order], np.iinfo(np.int64).max)
-        scores = np.append(snapshot.scores(unit, slots)[order], 0.0)
-        places = np.searchsorted(known, ns)
-        return np.where(known[places] == ns, scores[places], 0.0)
+        scores = np.zeros(len(wanted))
+        scores[np.searchsorted(wanted, numbers)] = snapshot.scores(unit_rows(query), slots)
+        return scores[places]
 
     def check(self) -> list[str]:
         """Return the damage found by reading every row against its checksum."""
@@ -348,7 +345,7 @@ class VectorIndex:
         rows again, does not overwrite.
         """
         storage, count = self._storage, header.count + len(rows)
-        replaced = _snapshot_of(storage, header, self._lookup).slots_of(rows.n)
+        replaced = _snapshot_of(storage, header, self._lookup).slots_of(np.unique(rows.n))
         files.write_rows(storage, header.count, rows)
         if header.centred:
             files.fill_planes(storage, header.count, count, files.read_mean(storage))
@@ -383,7 +380,8 @@ class VectorIndex:
 
     def _erase(self, storage: files.Storage, header: Header, ns: Int64s, through_seq: int) -> None:
         lookup = self._lookup if storage is self._storage else SlotLookup()
-        files.erase_slots(storage, _snapshot_of(storage, header, lookup).slots_of(ns))
+        slots = _snapshot_of(storage, header, lookup).slots_of(np.unique(ns))
+        files.erase_slots(storage, slots)
         files.erase_leftovers(storage, header.count)
         if isinstance(storage, FileStorage):
             self._draft_path.unlink(missing_ok=True)

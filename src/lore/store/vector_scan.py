@@ -183,7 +183,7 @@ class SlotLookup:
         return self._rows
 
     def find(self, ns: Int64s, tail: Int64s) -> Int64s:
-        """Return every slot that may hold one of `ns`; the caller checks number and life.
+        """Return every slot that may hold one of the sorted `ns`; the caller checks its life.
 
         `tail` holds the item numbers of the slots from `self.rows` on. Of equal numbers in
         the sorted part all slots are returned, since only one of them is alive.
@@ -192,5 +192,8 @@ class SlotLookup:
         last = np.searchsorted(self._numbers, ns, side="right")
         spans = last - first
         offsets = np.repeat(first - np.concatenate(([0], np.cumsum(spans)[:-1])), spans)
-        held = self._slots[offsets + np.arange(len(offsets))]
-        return np.concatenate((held, self._rows + np.flatnonzero(np.isin(tail, ns))))
+        held: Int64s = self._slots[offsets + np.arange(len(offsets))]
+        if not len(tail) or not len(ns):
+            return held
+        nearest = ns[np.searchsorted(ns[:-1], tail)]
+        return np.concatenate((held, self._rows + np.flatnonzero(nearest == tail)))

@@ -68,18 +68,22 @@ class Snapshot:
         return mask
 
     def slots_of(self, ns: Int64s) -> Int64s:
-        """Return the living slots of the items `ns`; the caller's lock guards the lookup."""
+        """Return the living slots of the sorted `ns`; the caller's lock guards the lookup."""
         start = self.lookup.rows
         block, row = divmod(start, BLOCK_ROWS)
         tail = self.views.n[block:].reshape(-1)[row : row + max(0, self.count - start)]
         if len(tail) > LOOKUP_TAIL_ROWS:
             self.lookup.extend(tail)
             tail = tail[:0]
-        slots = self.lookup.find(ns, tail)
+        if not len(ns):
+            return np.empty(0, np.int64)
+        slots: Int64s = self.lookup.find(ns, tail)
         slots = slots[slots < self.count]
         at = np.divmod(slots, BLOCK_ROWS)
         living: Bools = self.views.alive[at] != 0
-        return slots[living & np.isin(self.views.n[at], ns)]
+        numbers: Int64s = self.views.n[at]
+        named: Bools = ns[np.searchsorted(ns[:-1], numbers)] == numbers
+        return slots[living & named]
 
     def allowed(self, where: Where | None, named: Int64s | None) -> Bools:
         """Return which rows the filter lets through; `named` are the slots of `where.ns`."""

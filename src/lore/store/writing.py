@@ -26,6 +26,7 @@ class Write:
 
     work: Callable[[Connection], Any]
     key: str = ""
+    patient: bool = False
     future: Future[Any] = field(default_factory=Future)
     result: Any = None
     error: BaseException | None = None
@@ -44,13 +45,13 @@ def run_group(db: Connection, group: Sequence[Write], now: clock.Clock) -> None:
     Raises if the transaction as a whole cannot be made durable: then none has happened, or,
     after a failure of the disk while committing, it is not known, and keys settle it.
     """
-    db.rows("BEGIN IMMEDIATE")
+    db.begin_write()
     try:
         for write in group:
             _run_one(db, write, now)
         db.rows("COMMIT")
     finally:
-        if db.raw.in_transaction:
+        if db.in_transaction:
             with suppress(StoreError):
                 db.rows("ROLLBACK")
 
@@ -82,14 +83,14 @@ def _run_one(db: Connection, write: Write, now: clock.Clock) -> None:
                 result=orjson.dumps(write.result).decode(),
                 at=clock.to_us(now()),
             )
-        db.rows("RELEASE one")
+        db.rows("RELEASE SAVEPOINT one")
     except Exception as error:
         write.error = error
-        if not db.raw.in_transaction:
-            # SQLite has undone the whole transaction: the disk is full or failed.
+        if not db.in_transaction:
+            # The whole transaction was undone: the disk is full or failed.
             raise error if isinstance(error, StoreError) else StoreError(str(error)) from error
-        db.rows("ROLLBACK TO one")
-        db.rows("RELEASE one")
+        db.rows("ROLLBACK TO SAVEPOINT one")
+        db.rows("RELEASE SAVEPOINT one")
 
 
 def digest_of(key: str) -> str:

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from lore.errors import StoreError
-from lore.store import copying
-from lore.store.sqlite import Connection
+from lore.store.sqlite import Connection, copying
 
 
 def test_a_copy_that_cannot_be_written_leaves_nothing(tmp_path: Path, db: Connection) -> None:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import apsw
 
 from lore.errors import StoreError
-from lore.store.sqlite import Connection, make_private, sync_folder, translated
+from lore.store.files import make_private, sync_folder
+from lore.store.sqlite.connection import Connection
+from lore.store.sqlite.failures import translated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,0 +1,57 @@
+"""What is SQLite's alone; the rest of the store takes it from here and would serve another."""
+
+from lore.store.sqlite import word_tables
+from lore.store.sqlite.connection import (
+    Connection,
+    Row,
+    check_library,
+    describe_library,
+    open_connection,
+)
+from lore.store.sqlite.copying import copy_database, exchange, unfinished
+from lore.store.sqlite.dialect import (
+    GROWING,
+    NUMBERED,
+    among,
+    has_table,
+    is_blank,
+    listed,
+    numbers,
+    texts,
+)
+from lore.store.sqlite.failures import translated
+from lore.store.sqlite.upkeep import (
+    companions,
+    count_bytes,
+    damage,
+    empty_log,
+    erase_traces,
+    journal_of,
+)
+
+__all__ = [
+    "GROWING",
+    "NUMBERED",
+    "Connection",
+    "Row",
+    "among",
+    "check_library",
+    "companions",
+    "copy_database",
+    "count_bytes",
+    "damage",
+    "describe_library",
+    "empty_log",
+    "erase_traces",
+    "exchange",
+    "has_table",
+    "is_blank",
+    "journal_of",
+    "listed",
+    "numbers",
+    "open_connection",
+    "texts",
+    "translated",
+    "unfinished",
+    "word_tables",
+]

@@ -1,0 +1,54 @@
+"""Expressions and types that SQLite spells in its own way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from lore.store.sqlite.connection import Connection
+
+NUMBERED = "INTEGER PRIMARY KEY"
+"""The type of a column that numbers its rows by itself."""
+
+GROWING = "INTEGER PRIMARY KEY AUTOINCREMENT"
+"""The type of a column that numbers its rows and never gives a number twice."""
+
+_NO_ROW = (-1,)
+"""Rows are numbered from 1, and SQLite does not bind an empty array."""
+
+
+def listed(name: str) -> str:
+    """Return the query for the values bound to `name`."""
+    return f"SELECT value FROM carray(:{name})"
+
+
+def among(column: str, name: str) -> str:
+    """Return the condition that a column is one of the values bound to `name`."""
+    return f"{column} IN ({listed(name)})"
+
+
+def numbers(values: Sequence[int] | NDArray[np.int64]) -> Any:
+    """Return a list of numbers in the form that `among` binds; an empty one fits no row."""
+    return apsw.carray(np.ascontiguousarray(values if len(values) else _NO_ROW, dtype=np.int64))
+
+
+def texts(values: Sequence[str]) -> Any:
+    """Return a list of texts in the form that `among` binds; it must not be empty."""
+    return apsw.carray(tuple(values))
+
+
+def has_table(db: Connection, name: str) -> bool:
+    """Tell whether the database has a table of this name."""
+    return db.find("SELECT 1 FROM sqlite_schema WHERE name = :name", name=name) is not None
+
+
+def is_blank(db: Connection) -> bool:
+    """Tell whether the database has no tables at all."""
+    return db.find("SELECT 1 FROM sqlite_schema LIMIT 1") is None
