@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from lore import clock, settings
-from lore.capture import embedding, exchange, fragments, messages
+from lore.capture import embedding, episodes, exchange, fragments, messages, revoking
+from lore.capture.episodes import Kept
 from lore.capture.messages import Conversation
+from lore.capture.revoking import Suspect
 from lore.embed import Embedder, open_embedder
 from lore.errors import InvalidInput, LoreError, NotFound, StoreError
 from lore.recall import answering, health, reading, searching, session_search
@@ -25,6 +27,7 @@ from lore.records import (
     Check,
     Draft,
     EdgeKind,
+    Episode,
     Fragment,
     FragmentKind,
     FragmentVersion,
@@ -35,6 +38,7 @@ from lore.records import (
     Outline,
     Provenance,
     Reading,
+    Revocation,
     Scope,
     Session,
     SessionHit,
@@ -74,19 +78,14 @@ class Memory:
         create: bool = True,
     ) -> Self:
         """Open the memory in a home folder, made if it is not there."""
-        config = (
-            config
-            or settings.load(home=Path(home) if home else None, project_dir=Path.cwd()).settings
-        )
+        given = Path(home) if home else None
+        config = config or settings.load(home=given, project_dir=Path.cwd()).settings
         path = config.database
         if not create and not path.exists():
             msg = f"There is no memory at {path} yet."
             raise NotFound(msg, hint="'lore remember' or 'lore import' makes one.")
         database = open_database(
-            path,
-            busy_timeout_s=config.store_busy_timeout_s,
-            backups=config.backups,
-            now=now,
+            path, busy_timeout_s=config.store_busy_timeout_s, backups=config.backups, now=now
         )
         try:
             opened, notice = (embedder, "") if embedder else _open_embedder(config)
@@ -162,10 +161,13 @@ class Memory:
         *,
         summary: str = "",
         reason: str = "",
+        origin: Origin = "user",
         key: str = "",
     ) -> int:
         """Give a fragment new words and return its new version; the old ones are kept."""
-        return fragments.update(self.database, id, content, summary=summary, reason=reason, key=key)
+        return fragments.update(
+            self.database, id, content, summary=summary, reason=reason, origin=origin, key=key
+        )
 
     def delete(self, id: str, *, key: str = "") -> str:
         """Hide a fragment until `undo` brings it back; return its whole id."""
@@ -178,15 +180,9 @@ class Memory:
         return fragments.undo(self.database, id, key=key)
 
     def link(
-        self,
-        source: str,
-        target: str,
-        kind: EdgeKind,
-        *,
-        weight: float = 1.0,
-        note: str = "",
-        key: str = "",
-    ) -> None:
+        self, source: str, target: str, kind: EdgeKind, *,
+        weight: float = 1.0, note: str = "", key: str = "",
+    ) -> None:  # fmt: skip
         """Draw an edge between two fragments."""
         fragments.link(self.database, source, target, kind, weight=weight, note=note, key=key)
 
@@ -255,16 +251,7 @@ class Memory:
     ) -> list[Hit]:
         """Search the fragments; `deep` follows the graph to what they are related to."""
         request = SearchRequest(
-            query,
-            parent_id,
-            depth,
-            limit,
-            deep,
-            kind,
-            origin,
-            since,
-            project,
-            self.database.now(),
+            query, parent_id, depth, limit, deep, kind, origin, since, project, self.database.now()
         )
         started = time.perf_counter()
         self._catch_up()
@@ -343,11 +330,7 @@ class Memory:
             n = items.resolve(db, id, type="fragment").n
             return fragment_store.get(db, n), fragment_store.versions(db, n)
 
-    def diff(
-        self,
-        id: str,
-        version: int | None = None,
-    ) -> tuple[FragmentVersion, Fragment]:
+    def diff(self, id: str, version: int | None = None) -> tuple[FragmentVersion, Fragment]:
         """Return a former version of a fragment, by default the last one, and the present."""
         current, former = self.log(id)
         chosen = [v for v in former if version is None or v.version == version]
@@ -390,12 +373,9 @@ class Memory:
         """Give vectors to the items that wait for one; return how many that were."""
         if not self.sources.embedder.dimension:
             return 0
+        index = self.sources.vector_index()
         return embedding.embed_waiting(
-            self.database,
-            self.sources.embedder,
-            self.sources.vector_index(),
-            within_s=within_s,
-            progress=progress,
+            self.database, self.sources.embedder, index, within_s=within_s, progress=progress
         )
 
     def backup(self, target: Path | None = None) -> Path:
@@ -415,13 +395,36 @@ class Memory:
         """Bring in an export and count what was added and what was skipped."""
         return exchange.import_lines(self.database, lines, progress=progress)
 
-    def count_forgettable(
+    def episode(self, session: str) -> Episode | None:
+        """Tell a session as an episode, kept as a fragment; None if there is nothing to tell."""
+        if not self.database.read_only:
+            episodes.record(self.database, session)
+        return episodes.derive(self.database, session)
+
+    def episodes(self, *, project: str = "", limit: int = 20) -> list[Kept]:
+        """Return the latest episodes that were kept, newest first."""
+        with self.database.read() as db:
+            return episodes.newest(db, project=project, limit=limit)
+
+    def revoke(
         self,
         *,
-        id: str = "",
         session: str = "",
+        origin: str = "",
+        file: str = "",
         project: str = "",
-        match: str = "",
+        dry_run: bool = False,
+    ) -> Revocation:
+        """Hide what was derived from a session, an origin or a file; the messages stay."""
+        suspect = Suspect(session, origin, file, project)
+        if dry_run:
+            return revoking.preview(self.database, suspect)
+        gone = revoking.revoke(self.database, suspect)
+        self.sources.drop_hidden([title.id for title in gone.fragments])
+        return gone
+
+    def count_forgettable(
+        self, *, id: str = "", session: str = "", project: str = "", match: str = ""
     ) -> int:
         """Count what `forget` would delete."""
         with self.database.read() as db:
@@ -430,12 +433,7 @@ class Memory:
         return len(found.item_ns) + len(found.session_ns) + len(found.project_ns)
 
     def forget(
-        self,
-        *,
-        id: str = "",
-        session: str = "",
-        project: str = "",
-        match: str = "",
+        self, *, id: str = "", session: str = "", project: str = "", match: str = ""
     ) -> list[str]:
         """Delete on a person's request, without a trace; return the ids that are gone."""
         with self.database.read() as db:

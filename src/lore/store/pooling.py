@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lore.records import UNASKED_TRUST
+from lore.store import trusting
 from lore.store.fragments import VISIBLE_FRAGMENT
 from lore.store.items import type_number
 from lore.store.packing import unpack_text
 from lore.store.sqlite import Connection, among, numbers
 
 Numbers = NDArray[np.int64]
-
-_TRUSTED_ORIGINS = ("user", "assistant")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,10 @@ def rows_of(
     """Return items that may be shown: nothing deleted, superseded, faded or out of bounds."""
     found = db.rows(_ROWS, **_bound(ns, project_n, session_n)) if len(ns) else []
     if trusted_only:
-        found = [row for row in found if row[14] in _TRUSTED_ORIGINS and row[15] >= UNASKED_TRUST]
+        trusted = trusting.TRUSTED_ORIGINS
+        found = [row for row in found if row[14] in trusted and row[15] >= UNASKED_TRUST]
+        low = trusting.doubtful(db, [row[0] for row in found])
+        found = [row for row in found if row[0] not in low]
     found.sort()
     columns = list(zip(*found, strict=True)) if found else [()] * 17
     whole = [np.array(column, np.int64) for column in columns[:11]]
