@@ -51,7 +51,8 @@ def session(database):
     return more
 
 
-def kept(database, id_: str) -> Fragment:
+def kept(database, id_: str | None) -> Fragment:
+    assert id_ is not None
     with database.read() as db:
         return fragments.get(db, items.resolve(db, id_).n)
 
@@ -94,6 +95,7 @@ def test_an_episode_that_quotes_a_tool_has_the_trust_of_a_tool(database, session
 
 def test_what_a_person_deleted_is_not_told_again(database, session):
     id_ = episodes.record(database, "s")
+    assert id_ is not None
     capture.delete(database, id_)
     session(FAIL, FAILED)
     assert episodes.record(database, "s") is None

@@ -42,12 +42,12 @@ def store(database):
     return store
 
 
-def gone(database, *ids: str) -> list[bool]:
+def gone(database, *ids: str | None) -> list[bool]:
     with database.read() as db:
-        return [fragments.is_deleted(db, items.resolve(db, id_).n) for id_ in ids]
+        return [fragments.is_deleted(db, items.resolve(db, id_ or "").n) for id_ in ids]
 
 
-def distil(database, first: str, last: str, session: str = "s") -> str:
+def distil(database, first: str, last: str, session: str = "s"):
     def work(db):
         n = sessions.get_number(db, session)
         made = Distillation("d" * 32, "", 0, "condensed", first, last, 3, 9, False, NOON)
@@ -110,7 +110,7 @@ def test_a_revocation_keeps_to_its_project(database, say, store):
 
 
 def test_what_a_tool_read_from_a_file_goes(database, say, store):
-    def read(path: str, id_: str) -> str:
+    def read(path: str, id_: str):
         call = Part("tool_call", json.dumps({"file_path": path}), "Read", id_)
         say(call, role="assistant")
         return say(Part("tool_result", f"text of {path}", "", id_), role="tool")

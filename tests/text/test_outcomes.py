@@ -1,27 +1,31 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from lore.text.outcomes import Ending, judge
 
-WORKED = {"changed": True, "worked_since": True, "answered": True}
+
+def worked(**rest: Any) -> Ending:
+    return Ending(changed=True, worked_since=True, answered=True, **rest)
 
 
 @pytest.mark.parametrize(
     ("end", "outcome"),
     [
         (Ending(), "unknown"),
-        (Ending(interrupted=True, **WORKED), "partial"),
+        (worked(interrupted=True), "partial"),
         (Ending(person="it is still broken", assistant="Hm.", changed=True), "failure"),
-        (Ending(person="same error", assistant="Fixed, all tests pass.", **WORKED), "success"),
-        (Ending(checked=False, check="test", assistant="Hm", **WORKED), "failure"),
-        (Ending(checked=False, check="test", assistant="Done.", **WORKED), "partial"),
-        (Ending(checked=False, check="lint", assistant="Done.", landed=True, **WORKED), "success"),
-        (Ending(checked=True, check="test", assistant="There.", **WORKED), "success"),
-        (Ending(assistant="I was unable to fix the parser.", **WORKED), "failure"),
-        (Ending(person="thanks, works great", assistant="Fine.", **WORKED), "success"),
-        (Ending(assistant="Done. Added the flag.", **WORKED), "success"),
-        (Ending(assistant="Let me look at the parser next.", **WORKED), "partial"),
+        (worked(person="same error", assistant="Fixed, all tests pass."), "success"),
+        (worked(checked=False, check="test", assistant="Hm"), "failure"),
+        (worked(checked=False, check="test", assistant="Done."), "partial"),
+        (worked(checked=False, check="lint", assistant="Done.", landed=True), "success"),
+        (worked(checked=True, check="test", assistant="There."), "success"),
+        (worked(assistant="I was unable to fix the parser."), "failure"),
+        (worked(person="thanks, works great", assistant="Fine."), "success"),
+        (worked(assistant="Done. Added the flag."), "success"),
+        (worked(assistant="Let me look at the parser next."), "partial"),
         (Ending(person="why?", assistant="Because of the cache.", answered=True), "success"),
         (
             Ending(person="do it", assistant="Which approach do you prefer?", answered=True),
