@@ -6,7 +6,7 @@ from lore.capture.messages import prepare
 from lore.records import NewMessage, Origin, Part, Role
 from lore.store import distillations, items, messages, trusting
 from lore.store.sqlite import Connection
-from tests.store.samples import NOON, new_distillation, new_session
+from tests.store.samples import NOON, add_fragment, new_distillation, new_session
 
 
 def say(db: Connection, *parts: Part, role: Role = "user", origin: Origin | None = None) -> str:
@@ -48,3 +48,11 @@ def test_a_distillation_is_doubted_with_what_it_condenses(db: Connection):
 
 def test_nothing_asked_is_nothing_doubted(db: Connection):
     assert trusting.doubtful(db, []) == set()
+
+
+def test_what_may_be_shown_unasked_is_told_of_all_sorts_of_items(db: Connection):
+    said = number(db, say(db, Part("text", "said")))
+    tool = number(db, say(db, Part("tool_result", "out"), role="tool"))
+    own, page = add_fragment(db, 1), add_fragment(db, 2, origin="web")
+    learned = add_fragment(db, 3, origin="assistant", trust=0)
+    assert trusting.trusted(db, [said, tool, own, page, learned]) == {said, own}

@@ -12,7 +12,7 @@ import pytest
 
 from lore.errors import InvalidInput
 from lore.memory import Memory
-from lore.records import TRUST, UNASKED_TRUST, NewMessage, Origin, Part
+from lore.records import TRUST, UNASKED_TRUST, Draft, NewMessage, Origin, Part
 from tests.fakes import NOON, FakeEmbedder, FixedClock
 
 ORDERS = (
@@ -277,3 +277,21 @@ def test_all_of_it_can_be_taken_back(memory: Memory):
     gone = memory.revoke(origin="web")
     assert len(gone.fragments) == len(PAYLOADS)
     assert [hit.id for hit in memory.search("deploy", limit=50)] == [own]
+
+
+@pytest.mark.parametrize("origin", LOW)
+def test_a_crowd_of_planted_text_does_not_hide_what_a_person_said(memory: Memory, origin: Origin):
+    own = memory.store("Deploys go through ops/deploy.sh on Thursdays")
+    [said] = memory.capture("s", [
+        NewMessage("user", (Part("text", "we deploy with the blue script"),), NOON)
+    ])  # fmt: skip
+    memory.store_all(
+        Draft(f"how do we deploy: deploy deploys script {i}", origin=origin) for i in range(300)
+    )
+    memory.capture("crowd", [
+        NewMessage("tool", (Part("tool_result", f"how do we deploy: deploy {i}"),), at(i))
+        for i in range(300)
+    ])  # fmt: skip
+    memory.embed_waiting()
+    found = [hit.id for hit in memory.recall("how do we deploy?", trusted_only=True)]
+    assert set(found) == {own, said}

@@ -11,9 +11,26 @@ from lore.text.parts import lowest_origin
 
 TRUSTED_ORIGINS = tuple(origin for origin, trust in TRUST.items() if trust >= UNASKED_TRUST)
 
-_NAMED = ", ".join(f"'{origin}'" for origin in TRUSTED_ORIGINS)
+TRUSTED_SQL = ", ".join(f"'{origin}'" for origin in TRUSTED_ORIGINS)
+"""The same as a list in SQL."""
+
 _MIXED = """(m.parts LIKE '%"origin":%' OR m.parts LIKE '%"tool_result"%')"""
 """Only a message that holds one of these can have a part of another origin than its own."""
+
+
+def trusted(db: Connection, ns: Sequence[int]) -> set[int]:
+    """Return those of the items that may be put into a prompt unasked."""
+    if not len(ns):
+        return set()
+    rows = db.rows(
+        "SELECT i.n FROM items i LEFT JOIN messages m ON m.n = i.n"
+        f" LEFT JOIN fragments f ON f.n = i.n WHERE {among('i.n', 'ns')}"
+        f" AND coalesce(m.origin, f.origin, 'assistant') IN ({TRUSTED_SQL})"
+        f" AND coalesce(f.trust, {UNASKED_TRUST}) >= {UNASKED_TRUST}",
+        ns=numbers(ns),
+    )
+    found = {row[0] for row in rows}
+    return found - doubtful(db, sorted(found))
 
 
 def doubtful(db: Connection, ns: Sequence[int]) -> set[int]:
@@ -31,7 +48,7 @@ def doubtful(db: Connection, ns: Sequence[int]) -> set[int]:
         " JOIN messages first ON first.n = a.n JOIN messages last ON last.n = b.n"
         " JOIN messages m ON m.session_n = d.session_n"
         " AND m.ordinal BETWEEN first.ordinal AND last.ordinal"
-        f" WHERE {among('d.n', 'ns')} AND (m.origin NOT IN ({_NAMED}) OR {_MIXED})",
+        f" WHERE {among('d.n', 'ns')} AND (m.origin NOT IN ({TRUSTED_SQL}) OR {_MIXED})",
         ns=numbers(ns),
     )
     return found | {n for n, origin, parts in covered if _is_low(origin, parts)}
