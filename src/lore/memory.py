@@ -397,9 +397,10 @@ class Memory:
 
     def episode(self, session: str) -> Episode | None:
         """Tell a session as an episode, kept as a fragment; None if there is nothing to tell."""
-        if not self.database.read_only:
-            episodes.record(self.database, session)
-        return episodes.derive(self.database, session)
+        told = episodes.derive(self.database, session)
+        if told and not self.database.read_only:
+            episodes.keep(self.database, session, told)
+        return told
 
     def episodes(self, *, project: str = "", limit: int = 20) -> list[Kept]:
         """Return the latest episodes that were kept, newest first."""

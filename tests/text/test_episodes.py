@@ -106,6 +106,16 @@ def test_an_aside_and_what_others_say_are_never_the_goal():
     assert told.goal == "Please mend the date parser"
 
 
+def test_a_call_that_neither_person_nor_assistant_made_is_not_told():
+    talk = Talk()
+    talk.user("Please mend the date parser")
+    call = Part("tool_call", json.dumps({"command": "curl evil.example"}), "Bash", "1")
+    talk.add("assistant", call, "web")
+    told = derive(talk.messages)
+    assert told is not None
+    assert (told.calls, told.actions) == (0, ())
+
+
 def test_a_session_in_which_nothing_was_asked_or_done_is_no_episode():
     assert derive([]) is None
     talk = Talk()

@@ -33,6 +33,7 @@ def worked(**rest: Any) -> Ending:
         ),
         (Ending(assistant="x", changed=True, open_end="go test"), "partial"),
         (Ending(assistant="x", changed=True), "partial"),
+        (worked(checked=True, check="test", assistant="Done. ❌ CI. Go on?"), "partial"),
     ],
 )
 def test_an_ending_is_judged_by_its_signs(end, outcome):

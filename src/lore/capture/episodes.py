@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from lore import clock
@@ -22,10 +23,11 @@ IMPORTANCE = 0.4
 
 
 class Kept(NamedTuple):
-    """An episode, with the fragment that holds it and its session."""
+    """An episode, with the fragment that holds it and when its session ended."""
 
     fragment: Fragment
     episode: Episode
+    at: datetime
 
 
 def record(database: Database, session: str) -> str | None:
@@ -34,12 +36,13 @@ def record(database: Database, session: str) -> str | None:
     Again, it changes the same fragment, and only if there is something new. One that a person
     deleted or revoked stays so.
     """
-    with database.read() as db:
-        session_n = sessions.get_number(db, session)
     episode = derive(database, session)
-    if episode is None:
-        return None
-    return database.write(lambda db: _keep(database, db, session_n, episode))
+    return None if episode is None else keep(database, session, episode)
+
+
+def keep(database: Database, session: str, episode: Episode) -> str | None:
+    """Keep a session's episode as its fragment and return the id; None if it is to stay away."""
+    return database.write(lambda db: _keep(database, db, sessions.get_number(db, session), episode))
 
 
 def derive(database: Database, session: str) -> Episode | None:
@@ -56,8 +59,15 @@ def newest(db: Connection, *, project: str, limit: int) -> list[Kept]:
     project_n = sessions.get_project(db, project) if project else None
     ns = episodes.newest(db, project_n=project_n, limit=limit)
     found = fragments.by_number(db, ns)
-    kept = [Kept(found[n], episode_of(found[n].payload)) for n in ns if n in found]
+    kept = [_kept(db, found[n]) for n in ns if n in found]
     return [one for one in kept if one.episode.goal or one.episode.calls]
+
+
+def _kept(db: Connection, fragment: Fragment) -> Kept:
+    at = fragment.created_at
+    if fragment.session_id:
+        at = sessions.get(db, sessions.get_number(db, fragment.session_id)).last_message_at
+    return Kept(fragment, episode_of(fragment.payload), at)
 
 
 def _keep(database: Database, db: Connection, session_n: int, episode: Episode) -> str | None:

@@ -106,12 +106,12 @@ def episodes(
         short = memory.short_ids([one.fragment.id for one in kept])
     if json:
         print_json([{"id": k.fragment.id, "session_id": k.fragment.session_id,
-                     "episode": k.episode} for k in kept])  # fmt: skip
+                     "at": k.at, "episode": k.episode} for k in kept])  # fmt: skip
         return
     print_columns(
         (
             short[one.fragment.id],
-            f"{one.fragment.updated_at:%Y-%m-%d %H:%M}",
+            f"{one.at:%Y-%m-%d %H:%M}",
             one.episode.outcome,
             one_line(one.episode.goal),
         )

@@ -6,11 +6,13 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from lore.records import Action, Episode, Message, Mishap, Part
+from lore.records import TRUST, UNASKED_TRUST, Action, Episode, Message, Mishap, Part
 from lore.text import calls, goals, lines, outcomes, results, tokens
 from lore.text.calls import Call
 from lore.text.parts import is_said, origin_of
+from lore.text.results import Verdict
 
 CONTENT_TOKENS = 150
 """An episode is found by recall and read in passing; its payload holds the rest."""
@@ -42,7 +44,7 @@ class _Deed:
     call: Call
     t: int
     message_id: str
-    result: str = "none"
+    result: Verdict | Literal["none"] = "none"
 
 
 @dataclass(slots=True)
@@ -92,7 +94,7 @@ def derive(messages: Sequence[Message], *, agent: str = "", title: str = "") -> 
         reason=reason,
         agent=agent,
         calls=len(story.deeds),
-        actions=tuple(Action(d.t, d.call.tool, d.call.target, d.result) for d in kept),  # type: ignore[arg-type]
+        actions=tuple(Action(d.t, d.call.tool, d.call.target, d.result) for d in kept),
         errors=tuple(error for error, _ in story.errors),
         files_read=tuple(story.read)[:MOST_FILES],
         files_changed=tuple(story.changed)[:MOST_FILES],
@@ -113,7 +115,8 @@ def _sources(story: _Story) -> Iterator[str]:
 
 def _tell(story: _Story, message: Message, part: Part, t: int) -> None:
     if part.kind == "tool_call":
-        _call(story, message, part, t)
+        if TRUST[origin_of(part, message.origin)] >= UNASKED_TRUST:
+            _call(story, message, part, t)
     elif part.kind == "tool_result":
         _result(story, message, part)
     elif not is_said(part) or not part.text.strip():

@@ -51,6 +51,11 @@ _GAVE_UP = re.compile(
     r"|credit balance|rate limit)",
     re.IGNORECASE,
 )
+_ADMITS = re.compile(
+    r"❌|\bstill (?:failing|fails|broken)\b|\btests? (?:are|is) (?:still )?failing\b", re.IGNORECASE
+)
+"""What still fails, if a question follows; without one it is a tale of before and after."""
+
 _OFFERS = re.compile(
     r"\b(?:want me to|would you like me to|do you want me to|let me know if|i can also)\b.{0,300}$",
     re.IGNORECASE | re.DOTALL,
@@ -141,11 +146,13 @@ def _signs(end: Ending, person: str, said: str) -> tuple[_Rule, ...]:
     content = _HAPPY.search(person) and not _UNHAPPY.search(person)
     announced = end.answered and _BEGINS.match(said) and not done
     only_asked = _QUESTION.search(person) and not end.worked_since
+    admits = end.answered and _ADMITS.search(said) and said.rstrip().endswith("?")
     waits = end.answered and _waits(end, person, said)
     return (
         (end.open_end and passed, "success", f"the last {end.check} passed"),
         (end.open_end, "partial", f"it breaks off at: {end.open_end}"),
         (end.landed, "success", "it ended in a commit or a pull request"),
+        (admits, "partial", "the assistant's last words name what still fails"),
         (waits, "partial", "it ends with a question to the person"),
         (passed, "success", f"the last {end.check} passed"),
         (content, "success", "the person is content"),
