@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from lore import clock, settings
-from lore.capture import embedding, exchange, fragments, messages, undoing
+from lore.capture import embedding, episodes, exchange, fragments, messages, revoking, undoing
+from lore.capture.episodes import Kept
 from lore.capture.messages import Conversation
+from lore.capture.revoking import Suspect
 from lore.checking import Count, Seconds, Whole, checked, checked_class
 from lore.embed import Embedder, open_embedder
 from lore.errors import InvalidInput, LoreError, NotFound, StoreError
@@ -27,6 +29,7 @@ from lore.records import (
     Check,
     Draft,
     EdgeKind,
+    Episode,
     Fragment,
     FragmentKind,
     FragmentVersion,
@@ -38,6 +41,7 @@ from lore.records import (
     Outline,
     Provenance,
     Reading,
+    Revocation,
     Scope,
     Session,
     SessionHit,
@@ -84,10 +88,7 @@ class Memory:
             msg = f"There is no memory at {path} yet."
             raise NotFound(msg, hint="'lore remember' or 'lore import' makes one.")
         database = open_database(
-            path,
-            busy_timeout_s=config.store_busy_timeout_s,
-            backups=config.backups,
-            now=now,
+            path, busy_timeout_s=config.store_busy_timeout_s, backups=config.backups, now=now
         )
         try:
             opened, notice = (embedder, "") if embedder else _open_embedder(config)
@@ -161,10 +162,19 @@ class Memory:
         return messages.capture(self.database, conversation, new)
 
     def update(
-        self, id: str, content: str, *, summary: str = "", reason: str = "", key: str = ""
+        self,
+        id: str,
+        content: str,
+        *,
+        summary: str = "",
+        reason: str = "",
+        origin: Origin = "user",
+        key: str = "",
     ) -> int:
         """Give a fragment new words and return its new version; the old ones are kept."""
-        return fragments.update(self.database, id, content, summary=summary, reason=reason, key=key)
+        return fragments.update(
+            self.database, id, content, summary=summary, reason=reason, origin=origin, key=key
+        )
 
     def delete(self, id: str, *, key: str = "") -> str:
         """Hide a fragment until `undo` brings it back; return its whole id."""
@@ -186,15 +196,9 @@ class Memory:
             return undoing.find_next(db, id, redo=redo)
 
     def link(
-        self,
-        source: str,
-        target: str,
-        kind: EdgeKind,
-        *,
-        weight: float = 1.0,
-        note: str = "",
-        key: str = "",
-    ) -> None:
+        self, source: str, target: str, kind: EdgeKind, *,
+        weight: float = 1.0, note: str = "", key: str = "",
+    ) -> None:  # fmt: skip
         """Draw an edge between two fragments."""
         fragments.link(self.database, source, target, kind, weight=weight, note=note, key=key)
 
@@ -382,12 +386,9 @@ class Memory:
         """Give vectors to the items that wait for one; return how many that were."""
         if not self.sources.embedder.dimension:
             return 0
+        index = self.sources.vector_index()
         return embedding.embed_waiting(
-            self.database,
-            self.sources.embedder,
-            self.sources.vector_index(),
-            within_s=within_s,
-            progress=progress,
+            self.database, self.sources.embedder, index, within_s=within_s, progress=progress
         )
 
     def backup(self, target: Path | str | None = None) -> Path:
@@ -407,6 +408,35 @@ class Memory:
     ) -> dict[str, int]:
         """Bring in an export and count what was added and what was skipped."""
         return exchange.import_lines(self.database, lines, progress=progress)
+
+    def episode(self, session: str) -> Episode | None:
+        """Tell a session as an episode, kept as a fragment; None if there is nothing to tell."""
+        told = episodes.derive(self.database, session)
+        if told and not self.database.read_only:
+            episodes.keep(self.database, session, told)
+        return told
+
+    def episodes(self, *, project: str = "", limit: int = 20) -> list[Kept]:
+        """Return the latest episodes that were kept, newest first."""
+        with self.database.read() as db:
+            return episodes.newest(db, project=project, limit=limit)
+
+    def revoke(
+        self,
+        *,
+        session: str = "",
+        origin: str = "",
+        file: str = "",
+        project: str = "",
+        dry_run: bool = False,
+    ) -> Revocation:
+        """Hide what was derived from a session, an origin or a file; the messages stay."""
+        suspect = Suspect(session, origin, file, project)
+        if dry_run:
+            return revoking.preview(self.database, suspect)
+        gone = revoking.revoke(self.database, suspect)
+        self.sources.drop_hidden([title.id for title in gone.fragments])
+        return gone
 
     def count_forgettable(
         self, *, id: str = "", session: str = "", project: str = "", match: str = ""

@@ -10,7 +10,20 @@ import pytest
 
 from lore.capture.adapters import payloads, tools
 from lore.recall import moments, question
-from lore.text import entities, instructions, lines, marks, tokens, traits, words
+from lore.text import (
+    calls,
+    entities,
+    episodes,
+    goals,
+    instructions,
+    lines,
+    marks,
+    outcomes,
+    results,
+    tokens,
+    traits,
+    words,
+)
 
 NOW = datetime(2026, 5, 13, 12, tzinfo=UTC)
 # What is not linear takes hours; what is, a fraction of a second.
@@ -29,7 +42,8 @@ PIECES = (
 def patterns() -> list[tuple[str, re.Pattern[str]]]:
     found = []
     for module in (
-        entities, instructions, lines, marks, traits, words, moments, question, payloads, tools,
+        calls, entities, episodes, goals, instructions, lines, marks, outcomes, results, traits,
+        words, moments, question, payloads, tools,
     ):  # fmt: skip
         for name, value in vars(module).items():
             held = value if isinstance(value, tuple) else (value,)
@@ -60,6 +74,10 @@ def test_reading_a_long_text_takes_linear_time(piece):
     entities.extract(text[:100_000], title=text[:100_000])
     instructions.standing(text)
     lines.summary(text)
+    calls.read_call("Bash", text)
+    calls.read_call("apply_patch", text)
+    goals.request_of(text)
+    results.message_of(text)
     tokens.clip(text, 100)
     tokens.clip_around(text, 100, ["a", "in", "the", "last"])
     traits.traits_of(text, "user")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from functools import partial
 from itertools import islice
+from typing import Any
 
 import orjson
 
 from lore import clock
+from lore.capture import trust
 from lore.errors import InvalidInput, NotFound
 from lore.records import (
     EDGE_KINDS,
@@ -20,7 +23,7 @@ from lore.records import (
     Fragment,
     Origin,
 )
-from lore.store import actions, edges, fragments, items, messages, sessions
+from lore.store import actions, edges, fragments, items, sessions
 from lore.store.db import Connection, Database
 from lore.text import entities, lines, words
 
@@ -84,7 +87,7 @@ def _storing(database: Database, draft: Draft) -> Callable[[Connection], str]:
             importance=draft.importance,
             confidence=draft.confidence,
             origin=draft.origin,
-            trust=_trust(db, draft.origin, [source.n for source in sources]),
+            trust=TRUST[trust.lowest(db, draft.origin, [source.n for source in sources])],
             project_n=sessions.ensure_project(db, project, now=now) if project else None,
             session_n=sessions.get_number(db, draft.session) if draft.session else None,
             source_messages=tuple(source.id for source in sources),
@@ -98,12 +101,6 @@ def _storing(database: Database, draft: Draft) -> Callable[[Connection], str]:
         return new.id
 
     return work
-
-
-def _trust(db: Connection, origin: Origin, source_ns: list[int]) -> int:
-    """Return the lowest trust of a fragment's origin and of the messages it comes from."""
-    said = messages.by_number(db, source_ns).values()
-    return min([TRUST[origin], *(TRUST[message.origin] for message in said)])
 
 
 def _checked(draft: Draft) -> str:
@@ -141,9 +138,13 @@ def update(
     *,
     summary: str = "",
     reason: str = "",
+    origin: Origin = "user",
     key: str = "",
 ) -> int:
-    """Give a fragment new words and return its new version; the old ones stay readable."""
+    """Give a fragment new words and return its new version; the old ones stay readable.
+
+    `origin` says whose words they are: less trust does not change what more trust said.
+    """
     text = _checked(Draft(content))
     title = lines.one_line(words.clean(summary), SUMMARY_CHARS)
     now = database.now()
@@ -151,6 +152,7 @@ def update(
     def work(db: Connection) -> int:
         n = _living(db, id_)
         old = fragments.get(db, n)
+        trust.check_may_change(origin, old)
         actions.record(db, "update", n, {"content": old.content, "summary": old.summary}, now=now)
         return fragments.update(
             db,
@@ -171,11 +173,16 @@ def delete(database: Database, id_: str, *, key: str = "") -> str:
 
     def work(db: Connection) -> str:
         n = _living(db, id_)
-        fragments.set_deleted(db, n, now, now=now)
-        actions.record(db, "delete", n, {}, now=now)
+        hide(db, n, {}, now=now)
         return fragments.get(db, n).id
 
     return database.write(work, key=scoped("delete", key))
+
+
+def hide(db: Connection, n: int, before: dict[str, Any], *, now: datetime) -> None:
+    """Hide a fragment in a way that can be undone; `before` is what has to come back with it."""
+    fragments.set_deleted(db, n, now, now=now)
+    actions.record(db, "delete", n, before, now=now)
 
 
 def link(

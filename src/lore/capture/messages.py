@@ -9,7 +9,7 @@ from datetime import datetime
 
 from lore import clock
 from lore.errors import InvalidInput
-from lore.records import ORIGINS, PART_KINDS, ROLES, NewMessage, Origin, Part, Role
+from lore.records import ORIGINS, PART_KINDS, ROLES, Message, NewMessage, Origin, Part, Role
 from lore.store import messages, session_states, sessions
 from lore.store.db import Connection, Database
 from lore.store.messages import PreparedMessage
@@ -144,8 +144,7 @@ def prepare(message: NewMessage, *, id: str = "") -> PreparedMessage:
         model=words.clean(message.model),
     )
     said = parts.said(cleaned)
-    by_person = message.role == "user" and not message.speaker
-    standing = instructions.standing(said) if by_person else ()
+    standing = standing_in(message)
     return PreparedMessage(
         new=message,
         id=id or clock.new_id(message.created_at),
@@ -155,6 +154,15 @@ def prepare(message: NewMessage, *, id: str = "") -> PreparedMessage:
         traits=traits_of(parts.searchable(cleaned), message.role, standing=bool(standing)),
         standing=standing,
     )
+
+
+def standing_in(message: NewMessage | Message) -> tuple[str, ...]:
+    """Return the standing instructions of the person, without what others say in a message."""
+    if message.role != "user" or message.speaker:
+        return ()
+    origin = message.origin or _ORIGINS[message.role]
+    own = [part for part in message.parts if parts.origin_of(part, origin) == "user"]
+    return instructions.standing(parts.said(own))
 
 
 def _check(message: NewMessage) -> None:

@@ -6,12 +6,15 @@ does something new after an undo can no longer redo.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from lore import clock
 from lore.capture.fragments import move, scoped
+from lore.capture.messages import standing_in
 from lore.errors import InvalidInput, NotFound
-from lore.store import actions, dump, edges, fragments, items, upkeep
+from lore.store import actions, dump, edges, fragments, items, messages, standing, upkeep
 from lore.store.actions import Action
 from lore.store.db import Connection, Database
 from lore.text import entities
@@ -28,10 +31,13 @@ def undo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]
             fragments.set_deleted(db, n, None, now=now)
             return "delete", fragments.get(db, n).id
         action = _there(action, "undo")
-        after = _state(db, action)
-        _reverse(db, action, now)
-        actions.mark_undone(db, action.n, {**action.before, "after": after})
-        return action.verb, fragments.get(db, action.fragment_n).id
+        for one in _whole(db, action, n):
+            after = _state(db, one)
+            _reverse(db, one, now)
+            actions.mark_undone(db, one.n, {**one.before, "after": after})
+            if n is None:
+                _say_again(db, one.before.get("standing", ()))
+        return _name(action, n), fragments.get(db, action.fragment_n).id
 
     verb, undone = database.write(work, key=scoped("undo", key))
     return verb, undone
@@ -42,10 +48,14 @@ def redo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]
     now = database.now()
 
     def work(db: Connection) -> tuple[str, str]:
-        action = _there(actions.find_undone(db, fragment_n=_number(db, id_)), "redo")
-        _repeat(db, action, now)
-        actions.mark_done(db, action.n)
-        return action.verb, fragments.get(db, action.fragment_n).id
+        n = _number(db, id_)
+        action = _there(actions.find_undone(db, fragment_n=n), "redo")
+        for one in _whole(db, action, n, undone=True):
+            _repeat(db, one, now)
+            actions.mark_done(db, one.n)
+            if n is None:
+                standing.remove(db, one.before.get("standing", ()))
+        return _name(action, n), fragments.get(db, action.fragment_n).id
 
     verb, redone = database.write(work, key=scoped("redo", key))
     return verb, redone
@@ -59,7 +69,18 @@ def find_next(db: Connection, id_: str = "", *, redo: bool = False) -> tuple[str
         if n is not None and not redo and fragments.is_deleted(db, n):
             return "delete", fragments.get(db, n).id
         return None
-    return action.verb, fragments.get(db, action.fragment_n).id
+    return _name(action, n), fragments.get(db, action.fragment_n).id
+
+
+def _whole(db: Connection, action: Action, n: int | None, *, undone: bool = False) -> list[Action]:
+    """Return what was done together with an action, unless it is about one fragment alone."""
+    if n is not None or not action.before.get("together"):
+        return [action]
+    return actions.together_with(db, action, undone=undone)
+
+
+def _name(action: Action, n: int | None) -> str:
+    return "revocation" if n is None and action.before.get("together") else action.verb
 
 
 def _number(db: Connection, id_: str) -> int | None:
@@ -117,6 +138,14 @@ def _repeat(db: Connection, action: Action, now: datetime) -> None:
     elif fragments.by_number(db, [before["newer"]]):
         edges.put(db, before["newer"], n, "supersedes", now=now)
         fragments.set_superseded(db, n, fragments.get(db, before["newer"]).id, now=now)
+
+
+def _say_again(db: Connection, item_ns: Sequence[int]) -> None:
+    """Let the standing instructions of messages hold again; none is kept beside its message."""
+    for n, message in messages.by_number(db, item_ns).items():
+        project_n = items.resolve(db, message.id).project_n
+        for text in standing_in(message):
+            standing.add(db, n, project_n, text, clock.to_us(message.created_at))
 
 
 def _reword(db: Connection, n: int, said: dict[str, str], reason: str, now: datetime) -> None:

@@ -15,6 +15,8 @@ _FINAL = 1
 """An action that stands has 0; one that was undone for good has this; those that can be done
 again count up from here, in the order in which they were undone."""
 
+_STANDS, _UNDONE = "undone = 0", f"undone > {_FINAL}"
+
 Verb = Literal["store", "update", "delete", "link", "supersede"]
 
 
@@ -45,12 +47,12 @@ def record(
 
 def find_last(db: Connection, *, fragment_n: int | None = None) -> Action | None:
     """Return the last action that was not undone, of all or of one fragment."""
-    return _find(db, "undone = 0", "n", fragment_n)
+    return _find(db, _STANDS, "n", fragment_n)
 
 
 def find_undone(db: Connection, *, fragment_n: int | None = None) -> Action | None:
     """Return the action that was undone last and can be done again."""
-    return _find(db, f"undone > {_FINAL}", "undone", fragment_n)
+    return _find(db, _UNDONE, "undone", fragment_n)
 
 
 def _find(db: Connection, condition: str, order: str, fragment_n: int | None) -> Action | None:
@@ -63,6 +65,19 @@ def _find(db: Connection, condition: str, order: str, fragment_n: int | None) ->
         return None
     n, at, verb, fragment, before = row
     return Action(n, moment(at), verb, fragment, unpack_json(before))
+
+
+def together_with(db: Connection, action: Action, *, undone: bool = False) -> list[Action]:
+    """Return the actions of the same moment and verb that stand, or were undone, in order."""
+    rows = db.rows(
+        "SELECT n, at, verb, fragment_n, before FROM actions"
+        f" WHERE {_UNDONE if undone else _STANDS} AND at = :at AND verb = :verb ORDER BY n",
+        at=clock.to_us(action.at),
+        verb=action.verb,
+    )
+    return [
+        Action(n, moment(at), verb, fragment, unpack_json(b)) for n, at, verb, fragment, b in rows
+    ]
 
 
 def mark_undone(db: Connection, n: int, before: dict[str, Any]) -> None:

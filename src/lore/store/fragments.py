@@ -121,7 +121,7 @@ def add(db: Connection, new: NewFragment, *, now: datetime) -> int:
 
 def _keep_standing(db: Connection, n: int) -> None:
     """Let a preference that may be shown unasked stand beside the person's instructions."""
-    standing.remove(db, n)
+    standing.remove(db, [n])
     row = db.find(
         "SELECT i.project_n, f.content, f.summary, i.created_at FROM fragments f"
         " JOIN items i ON i.n = f.n WHERE f.n = :n AND f.kind = 'preference'"

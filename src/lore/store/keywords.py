@@ -8,9 +8,10 @@ from functools import cache
 from typing import NamedTuple
 
 from lore import clock
-from lore.records import ItemType
+from lore.records import UNASKED_TRUST, ItemType
 from lore.store.packing import unpack_parts
 from lore.store.sqlite import Connection, among, listed, numbers, word_tables
+from lore.store.trusting import TRUSTED_SQL
 from lore.text import parts, words
 
 _TABLES = {
@@ -139,11 +140,12 @@ def remove(
 
 
 class Within(NamedTuple):
-    """Where a keyword search may look: one project, one session, or these items."""
+    """Where a keyword search may look: one project, one session, these items, the trusted."""
 
     project_n: int | None = None
     session_n: int | None = None
     ns: Sequence[int] | None = None
+    trusted_only: bool = False
 
 
 def search(
@@ -156,7 +158,7 @@ def search(
     within: Within | None = None,
 ) -> list[tuple[int, float]]:
     """Return the best items of one table for a quoted query, with their BM25, best first."""
-    project_n, session_n, ns = within or Within()
+    project_n, session_n, ns, trusted_only = within or Within()
     if not query or (ns is not None and not len(ns)):
         return []
     if session_n is not None:
@@ -169,6 +171,7 @@ def search(
         db,
         table,
         query,
+        unless=_untrusted(table) if trusted_only else "",
         limit=limit,
         weights=weights,
         only=only,
@@ -176,6 +179,13 @@ def search(
         project_n=project_n,
         **({} if ns is None else {"ns": numbers(ns)}),
     )
+
+
+def _untrusted(table: str) -> str:
+    """Return what finds, for an item `n`, that it may not be shown unasked."""
+    if table == "fragment_words":
+        return f"SELECT 1 FROM fragments WHERE n = {{n}} AND trust < {UNASKED_TRUST}"
+    return f"SELECT 1 FROM messages WHERE n = {{n}} AND origin NOT IN ({TRUSTED_SQL})"
 
 
 def count_at_most(db: Connection, table: str, word: str, most: int) -> int:

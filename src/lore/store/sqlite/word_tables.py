@@ -55,14 +55,18 @@ def best(
     limit: int,
     weights: Sequence[float],
     only: str = "",
+    unless: str = "",
     **params: Any,
 ) -> list[tuple[int, float]]:
     """Return the best rows for a query with their BM25, best first.
 
-    `only` is a query for the rows that may be found, and `params` are its parameters.
+    `only` is a query for the rows that may be found, `unless` one that finds something for a
+    row `{n}` that may not; `params` are their parameters.
     """
     # The plus sign keeps FTS5 from running the whole match anew for each of the rows.
     bounds = f"AND +rowid IN ({only})" if only else ""
+    if unless:
+        bounds += f" AND NOT EXISTS ({unless.format(n=f'{table}.rowid')})"
     weight_list = ", ".join(f"{weight:g}" for weight in weights)
     rows = db.rows(
         f"SELECT rowid, bm25({table}, {weight_list}) FROM {table}"
