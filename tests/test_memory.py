@@ -117,5 +117,6 @@ def test_doctor_looks_at_everything_and_names_what_is_missing(tmp_path: Path):
         pass
     names = [check.name for check in examine(home=tmp_path)]
     assert names == [
-        "versions", "home", "disk", "database", "keywords", "vectors", "embedder", "sessions",
+        "versions", "home", "disk", "files", "database", "keywords", "vectors", "embedder",
+        "sessions",
     ]  # fmt: skip

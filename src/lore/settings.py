@@ -116,7 +116,10 @@ class Settings:
         project=True,
     )
     recall_budget_tokens: int = _setting(
-        1500, "Tokens that one recall may return.", Rule(least=1), project=True
+        1500,
+        "Tokens that one recall may return; the best three hits come even if they cost more.",
+        Rule(least=1),
+        project=True,
     )
     recall_max_hits: int = _setting(
         15, "Most hits that one recall returns.", Rule(least=1, most=1000), project=True

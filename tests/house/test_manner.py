@@ -39,6 +39,11 @@ def test_a_module_has_a_docstring_that_begins_with_one_sentence(module: Module):
     assert re.match(r"^[^\n]+[.!?:]$", told.split("\n")[0]), told.split("\n")[0]
 
 
+def test_a_benchmark_can_be_read_in_one_sitting():
+    for path in (ROOT / "benchmarks").glob("*.py"):
+        assert path.read_text("utf-8").count("\n") <= LONGEST_FILE, path
+
+
 @EVERY
 def test_a_file_can_be_read_in_one_sitting(module: Module):
     assert module.text.count("\n") <= LONGEST_FILE

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lore import settings
-from lore.memory import Memory
+from lore.memory import Memory, restore_backup
 from lore.recall import health
 from tests.fakes import FakeEmbedder
 from tests.recall.talk import say
@@ -68,3 +68,32 @@ def test_a_session_stays_in_its_first_project_and_doctor_says_so(memory: Memory)
     checks = {c.name: c for c in health.check_memory(memory.sources, "", fix=False)}
     assert session.id in checks["sessions"].detail
     assert memory.stats().projects == (("/code/first", 3),)
+
+
+def test_copies_that_forgetting_does_not_reach_are_named(tmp_path: Path):
+    config = settings.load({}, home=tmp_path / "home").settings
+    with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
+        memory.store("one boat")
+        memory.backup()
+    checks = {check.name: check for check in health.check_home(config)}
+    assert checks["files"].state == "ok"
+    (config.home / "old.db").write_bytes(b"")
+    (config.backups / "export.jsonl").write_bytes(b"")
+    checks = {check.name: check for check in health.check_home(config)}
+    assert checks["files"].state == "degraded"
+    assert "backups/export.jsonl, old.db may still hold" in checks["files"].detail
+
+
+def test_every_copy_of_lores_own_making_is_reached_by_forgetting(tmp_path: Path):
+    config = settings.load({}, home=tmp_path / "home").settings
+    with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
+        memory.store("The word is xylophonist")
+        copy = memory.backup()
+    before = config.backups / "before-m002_something-20260513T120000.db"
+    before.write_bytes(copy.read_bytes())
+    restore_backup(copy, home=config.home)
+    with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
+        memory.forget(match="xylophonist")
+    kept = sorted(config.backups.iterdir())
+    assert [path.name.split("-")[0] for path in kept] == ["before", "before", "lore"]
+    assert not any(b"xylophonist" in path.read_bytes() for path in kept)

@@ -15,6 +15,7 @@ from lore.cli.output import (
     coloured,
     counted,
     escaped,
+    given_path,
     notice,
     one_line,
     open_memory,
@@ -73,7 +74,12 @@ def _print_figures(found: Stats) -> None:
 def backup(
     context: typer.Context,
     file: Annotated[
-        Path | None, typer.Argument(help="A new file or a folder; default: in the home.")
+        Path | None,
+        typer.Argument(
+            help="A new file or a folder; default: in the home.",
+            parser=given_path,
+            metavar="[FILE]",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -91,7 +97,7 @@ def backup(
 
 def restore(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A backup.")],
+    file: Annotated[Path, typer.Argument(help="A backup.", parser=given_path, metavar="FILE")],
     json: Json = False,
 ) -> None:
     """Put a backup in the place of the database.
@@ -112,7 +118,10 @@ def restore(
 def export(
     context: typer.Context,
     file: Annotated[
-        Path | None, typer.Argument(help="A new file; default: standard output.")
+        Path | None,
+        typer.Argument(
+            help="A new file; default: standard output.", parser=given_path, metavar="[FILE]"
+        ),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a file that exists.")
@@ -132,6 +141,9 @@ def _export(memory: Memory, file: Path | None, *, overwrite: bool) -> int:
     if file is None:
         stream = _Terminal() if sys.stdout.isatty() else sys.stdout.buffer
         return memory.export(cast("BinaryIO", stream))
+    if not file.parent.is_dir():
+        msg = f"There is no folder {file.parent}."
+        raise NotFound(msg)
     if not file.exists():
         return memory.export(file)
     if file.is_dir():
@@ -155,7 +167,12 @@ class _Terminal:
 
 def import_file(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="An export, or '-' for standard input.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="An export, or '-' for standard input.", parser=given_path, metavar="FILE"
+        ),
+    ],
     json: Json = False,
 ) -> None:
     """Bring in an export.

@@ -29,6 +29,14 @@ def _absolute(project: str) -> str:
     return project
 
 
+def given_path(path: str) -> Path:
+    """Return the path of a file; an empty one would silently mean the present folder."""
+    if not path.strip():
+        msg = "The name of the file is empty."
+        raise InvalidInput(msg)
+    return Path(path)
+
+
 Project = Annotated[
     str,
     typer.Option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import stat
+from pathlib import Path
 
 from lore.recall.sources import Sources
 from lore.records import Check
@@ -13,10 +14,16 @@ from lore.store.checks import Finding
 
 _LITTLE_SPACE = 200_000_000
 
+_COPIES = ("*.db", "*.jsonl")
+"""How copies and exports of a memory are called."""
+
+_NAMED = 3
+"""Names in one line of doctor; the others are counted."""
+
 
 def check_home(config: Settings) -> list[Check]:
     """Look at the folder, its permissions, the disk and the versions."""
-    return [_check_versions(), _check_folder(config), _check_disk(config)]
+    return [_check_versions(), _check_folder(config), _check_disk(config), _check_files(config)]
 
 
 def _check_versions() -> Check:
@@ -56,6 +63,30 @@ def _check_disk(config: Settings) -> Check:
     if free < _LITTLE_SPACE:
         return Check("disk", "degraded", detail, "Free some space: writes will fail soon.")
     return Check("disk", "ok", detail)
+
+
+def _check_files(config: Settings) -> Check:
+    """Name copies that somebody put into the home: forgetting does not reach them."""
+    found = sorted(
+        str(path.relative_to(config.home))
+        for pattern in _COPIES
+        for path in config.home.rglob(pattern)
+        if path != config.database and not _is_cleaned(config, path) and path.is_file()
+    )
+    if not found:
+        return Check("files", "ok", "no copies of the memory but the backups")
+    more = f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
+    return Check(
+        "files",
+        "degraded",
+        f"{', '.join(found[:_NAMED])}{more} may still hold what you forgot.",
+        "Move them out of the home, or delete them.",
+    )
+
+
+def _is_cleaned(config: Settings, path: Path) -> bool:
+    """Tell whether forgetting reaches a file: a database in the folder of backups."""
+    return path.parent == config.backups and path.suffix == ".db" and not path.is_symlink()
 
 
 def check_memory(sources: Sources, notice: str, *, fix: bool) -> list[Check]:
@@ -137,7 +168,7 @@ def _check_sessions(sources: Sources) -> Check:
         moved = session_states.sessions_with(db, "other_project")
     if not moved:
         return Check("sessions", "ok", "each in the one project that was named for it")
-    named = ", ".join(moved[:3]) + (" …" if len(moved) > 3 else "")
+    named = ", ".join(moved[:_NAMED]) + (" …" if len(moved) > _NAMED else "")
     return Check("sessions", "ok", f"captured for a second project, kept in the first: {named}")
 
 

@@ -147,6 +147,9 @@ def describe(db: Connection, n: int, *, title: str = "", files: Sequence[str] = 
 def get_number(db: Connection, id_prefix_or_external: str) -> int:
     """Return the number of the session with this id, prefix of an id, or agent's own id."""
     wanted = id_prefix_or_external.strip()
+    if not wanted:
+        msg = "The name of the session is empty."
+        raise InvalidInput(msg)
     rows = db.rows(
         "SELECT n FROM sessions WHERE external_id = :wanted"
         " UNION SELECT n FROM sessions WHERE length(:wanted) >= 8 AND id >= :wanted"
