@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 from lore import clock, settings
 from lore.capture import embedding, exchange, fragments, messages
 from lore.capture.messages import Conversation
+from lore.capture.redaction import open_redactor
 from lore.embed import Embedder, open_embedder
 from lore.errors import InvalidInput, LoreError, NotFound, StoreError
 from lore.recall import answering, health, reading, searching, session_search
@@ -46,6 +47,7 @@ from lore.store import figures, forgetting, items, sessions, upkeep
 from lore.store import fragments as fragment_store
 from lore.store import messages as message_store
 from lore.store.db import Database, open_database
+from lore.text.secrets import Redactor
 
 if TYPE_CHECKING:
     from lore.recall.reading import Direction
@@ -61,6 +63,7 @@ class Memory:
     settings: Settings
     database: Database
     sources: Sources
+    redactor: Redactor
     notice: str = ""
 
     @classmethod
@@ -74,21 +77,17 @@ class Memory:
         create: bool = True,
     ) -> Self:
         """Open the memory in a home folder, made if it is not there."""
-        config = (
-            config
-            or settings.load(home=Path(home) if home else None, project_dir=Path.cwd()).settings
-        )
+        chosen = Path(home) if home else None
+        config = config or settings.load(home=chosen, project_dir=Path.cwd()).settings
         path = config.database
         if not create and not path.exists():
             msg = f"There is no memory at {path} yet."
             raise NotFound(msg, hint="'lore remember' or 'lore import' makes one.")
         database = open_database(
-            path,
-            busy_timeout_s=config.store_busy_timeout_s,
-            backups=config.backups,
-            now=now,
+            path, busy_timeout_s=config.store_busy_timeout_s, backups=config.backups, now=now
         )
         try:
+            redactor = open_redactor(config)
             opened, notice = (embedder, "") if embedder else _open_embedder(config)
             embedding.adopt_embedder(database, opened)
             _do_chores(database)
@@ -96,7 +95,7 @@ class Memory:
         except BaseException:
             database.close()
             raise
-        return cls(config, database, sources, _joined(notice, _why_read_only(database)))
+        return cls(config, database, sources, redactor, _joined(notice, _why_read_only(database)))
 
     def close(self) -> None:
         """Finish what is queued and close everything."""
@@ -133,11 +132,11 @@ class Memory:
             content, summary, kind, parent_id, depth, importance, confidence, origin, project,
             session, tuple(source_messages), payload or {},
         )  # fmt: skip
-        return fragments.store(self.database, draft, key=key)
+        return fragments.store(self.database, draft, key=key, redactor=self.redactor)
 
     def store_all(self, drafts: Iterable[Draft]) -> list[str]:
         """Store many fragments at once and return their ids in order."""
-        return fragments.store_all(self.database, drafts)
+        return fragments.store_all(self.database, drafts, redactor=self.redactor)
 
     def capture(
         self,
@@ -153,7 +152,7 @@ class Memory:
     ) -> list[str]:
         """Store messages of a session, each once, and return their ids in order."""
         conversation = Conversation(session, agent, project, title, branch, parent, tuple(files))
-        return messages.capture(self.database, conversation, new)
+        return messages.capture(self.database, conversation, new, redactor=self.redactor)
 
     def update(
         self,
@@ -165,7 +164,10 @@ class Memory:
         key: str = "",
     ) -> int:
         """Give a fragment new words and return its new version; the old ones are kept."""
-        return fragments.update(self.database, id, content, summary=summary, reason=reason, key=key)
+        return fragments.update(
+            self.database, id, content,
+            summary=summary, reason=reason, key=key, redactor=self.redactor,
+        )  # fmt: skip
 
     def delete(self, id: str, *, key: str = "") -> str:
         """Hide a fragment until `undo` brings it back; return its whole id."""
@@ -188,7 +190,10 @@ class Memory:
         key: str = "",
     ) -> None:
         """Draw an edge between two fragments."""
-        fragments.link(self.database, source, target, kind, weight=weight, note=note, key=key)
+        fragments.link(
+            self.database, source, target, kind,
+            weight=weight, note=note, key=key, redactor=self.redactor,
+        )  # fmt: skip
 
     def supersede(self, old: str, new: str, *, key: str = "") -> None:
         """Let a newer fragment replace an older one; both are kept."""
@@ -217,6 +222,7 @@ class Memory:
         person or the assistant said.
         """
         started = time.perf_counter()
+        query = self.redactor.redact(query)
         request = Request(
             query=query,
             scope=scope,
@@ -254,17 +260,9 @@ class Memory:
         log: bool = True,
     ) -> list[Hit]:
         """Search the fragments; `deep` follows the graph to what they are related to."""
+        query = self.redactor.redact(query)
         request = SearchRequest(
-            query,
-            parent_id,
-            depth,
-            limit,
-            deep,
-            kind,
-            origin,
-            since,
-            project,
-            self.database.now(),
+            query, parent_id, depth, limit, deep, kind, origin, since, project, self.database.now()
         )
         started = time.perf_counter()
         self._catch_up()
@@ -287,7 +285,7 @@ class Memory:
         self._catch_up()
         return session_search.find_sessions(
             self.sources,
-            query,
+            self.redactor.redact(query),
             project=project,
             limit=limit,
             now=now or self.database.now(),
@@ -413,7 +411,9 @@ class Memory:
         self, lines: Iterable[bytes], *, progress: Callable[[int], None] | None = None
     ) -> dict[str, int]:
         """Bring in an export and count what was added and what was skipped."""
-        return exchange.import_lines(self.database, lines, progress=progress)
+        return exchange.import_lines(
+            self.database, lines, redactor=self.redactor, progress=progress
+        )
 
     def count_forgettable(
         self,

@@ -32,20 +32,37 @@ FORMS = (
     Form("google-oauth", rf"ya29\.{_URL}{{20,}}(?:\.{_URL}+)*"),
     Form("google-oauth", rf"GOCSPX-{_URL}{{20,}}"),
     Form("google-refresh", rf"1//0{_URL}{{25,}}"),
+    Form("aws-key-pair", r"(?:AKIA|ASIA)[A-Z2-7]{16}[\s,:;\"'|/]{1,4}[A-Za-z0-9+/]{40}\b"),
     Form("aws-access-key", r"(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA)[A-Z2-7]{16}\b"),
     Form("aws-bedrock", r"ABSK[A-Za-z0-9+/]{60,}={0,2}"),
     Form("github", r"gh[pousr]_[A-Za-z0-9]{20,}"),
     Form("github", r"github_pat_[A-Za-z0-9_]{22,}"),
-    Form("gitlab", rf"gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|oas|imt|ffct|wt)-{_URL}{{16,}}(?:\.{_URL}+)*", weak=True),
+    Form(
+        "gitlab",
+        rf"gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|oas|imt|ffct|wt)-{_URL}{{16,}}(?:\.{_URL}+)*",
+    ),
     Form("gitlab", rf"GR1348941{_URL}{{16,}}"),
     Form("slack", r"xox[abceoprsd](?:\.xox[a-z])?-[A-Za-z0-9\-]{10,}", weak=True),
     Form("slack", r"xapp-\d-[A-Za-z0-9\-]{20,}"),
-    Form("slack-webhook", r"[A-Za-z0-9/+_\-]{20,}", r"hooks\.slack\.com/(?:services|workflows|triggers)/"),
-    Form("discord-webhook", rf"\d{{15,}}/{_URL}{{40,}}", r"discord(?:app)?\.com/api/(?:v\d+/)?webhooks/"),
-    Form("teams-webhook", r"[a-f0-9\-@]{32,}/IncomingWebhook/[a-f0-9]{20,}/[a-f0-9\-]{20,}", r"webhook\.office\.com/webhookb2/"),
+    Form(
+        "slack-webhook",
+        r"[A-Za-z0-9/+_\-]{20,}",
+        r"hooks\.slack\.com/(?:services|workflows|triggers)/",
+    ),
+    Form(
+        "discord-webhook",
+        rf"\d{{15,}}/{_URL}{{40,}}",
+        r"discord(?:app)?\.com/api/(?:v\d+/)?webhooks/",
+    ),
+    Form(
+        "teams-webhook",
+        r"[a-f0-9\-@]{32,}/IncomingWebhook/[a-f0-9]{20,}/[a-f0-9\-]{20,}",
+        r"webhook\.office\.com/webhookb2/",
+    ),
     Form("stripe", r"(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{16,}"),
     Form("stripe", r"whsec_[A-Za-z0-9+/=]{24,}"),
     Form("twilio", r"SK[0-9a-f]{32}\b"),
+    Form("twilio", r"[0-9a-f]{32}\b", r"AC[0-9a-f]{32}[\"']?\s?[,:]\s?[\"']?"),
     Form("sendgrid", rf"SG\.{_URL}{{16,}}\.{_URL}{{16,}}"),
     Form("brevo", r"x(?:keysib|smtpsib)-[a-f0-9]{40,}(?:-[A-Za-z0-9]+)?"),
     Form("mailgun", r"key-[0-9a-f]{32}\b"),
@@ -58,7 +75,7 @@ FORMS = (
     Form("hugging-face", r"(?:hf|api_org)_[A-Za-z0-9]{28,}"),
     Form("digitalocean", r"do[oprt]_v1_[a-f0-9]{40,}"),
     Form("discord", rf"[MNO][A-Za-z0-9_\-]{{22,27}}\.{_URL}{{6}}\.{_URL}{{27,}}", weak=True),
-    Form("telegram", rf"\d{{8,10}}:AA{_URL}{{32,}}"),
+    Form("telegram", rf"(?:bot)?\d{{8,10}}:AA{_URL}{{32,}}"),
     Form("shopify", r"shp(?:at|ss|ca|pa|ua|tka)_[A-Fa-f0-9]{24,}"),
     Form("square", rf"(?:sq0[a-z]{{3}}-|EAAA[A-Za-z0-9]){_URL}{{20,}}", weak=True),
     Form("facebook", r"EAA[A-Za-z0-9]{60,}", weak=True),
@@ -99,7 +116,7 @@ FORMS = (
     Form("doppler", r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_\-]{2,35}\.)?[A-Za-z0-9]{30,}"),
     Form("age", r"AGE-SECRET-KEY-1[A-Z0-9]{40,}"),
     Form("grafana", r"gl(?:c_[A-Za-z0-9+/=]{32,}|sa_[A-Za-z0-9]{32}_[a-f0-9]{8})"),
-    Form("planetscale", rf"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.\-]{{32,}}"),
+    Form("planetscale", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.\-]{32,}"),
     Form("postman", r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}"),
     Form("pulumi", r"pul-[a-f0-9]{40}\b"),
     Form("figma", rf"fig[dour]_{_URL}{{36,}}"),
@@ -130,8 +147,24 @@ FORMS = (
     Form("azure-sas", r"[A-Za-z0-9%+/=]{30,}", r"[?&;](?:amp;|u0026)?sig="),
     Form("azure-sas", r"[A-Za-z0-9%+/=]{30,}", r"SharedAccessSignature\s+sr=[^\s\"'&]*&sig="),
     Form("aws-signature", r"[a-f0-9]{64}", r"X-Amz-Signature="),
+    Form("firebase", rf"(?:AAAA{_URL}{{7}}:)?APA91b{_URL}{{100,}}"),
+    Form(
+        "private-key",
+        r"LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUFJJVkFUR|BFQyBQUklWQVRF"
+        r"|BPUEVOU1NIIFBSSVZBVEUg)[A-Za-z0-9+/=]{40,}",
+    ),
+    Form("jwk", rf"{_URL}{{40,}}", r"d\\*[\"']\s*:\s*\\*[\"']", weak=True),
     Form("ssh-key", r"b3BlbnNzaC1rZXktdjEA[A-Za-z0-9+/=\n\\]{40,}"),
-    Form("jwt", rf"ey[IJ][A-Za-z0-9]{_URL}{{7,}}\.(?:ey[A-Za-z0-9]{_URL}{{6,}}|{_URL}{{0,600}})\.{_URL}*(?:\.{_URL}+)*"),
-    Form("key", r"[a-z][a-z0-9]{1,11}_(?:live|prod|sk|pat|secret|token|api|key|apikey|access)_[A-Za-z0-9]{24,}", weak=True),
-)  # fmt: skip
+    Form(
+        "jwt",
+        rf"ey[IJ][A-Za-z0-9]{_URL}{{7,}}\.(?:ey[A-Za-z0-9]{_URL}{{6,}}"
+        rf"|{_URL}{{0,600}})\.{_URL}*(?:\.{_URL}+)*",
+    ),
+    Form(
+        "key",
+        r"(?:[a-oq-z][a-z0-9]{1,11}|p[a-jl-tv-z][a-z0-9]{0,10})_(?:live|prod|sk|pat"
+        r"|secret|token|api|key|apikey|access)_[A-Za-z0-9]{24,}",
+        weak=True,
+    ),
+)
 """The more telling form stands first; each is bounded on the left by the one who searches."""

@@ -8,21 +8,27 @@ from typing import Literal
 
 __all__ = ["NameKind", "classify"]
 
-NameKind = Literal["", "password", "pass", "secret", "key", "auth", "cookie"]
+NameKind = Literal["", "password", "pass", "phrase", "secret", "key", "auth", "cookie"]
 """What a name promises: `pass` and `auth` also mean other things, so their value must convince."""
 
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
-_PASSWORDS = (
-    "password", "passwd", "passphrase", "passwort", "passcode", "pwd", "pword", "passw",
+_KINDS: dict[str, NameKind] = {
+    **dict.fromkeys(("passwort", "passcode", "pwd", "pword", "passw"), "password"),
+    **dict.fromkeys(("passphrase", "mnemonic"), "phrase"),
+    **dict.fromkeys(
+        ("credential", "credentials", "creds", "jwt", "bearer", "psk", "pat"), "secret"
+    ),
+    **dict.fromkeys(("auth", "authorization"), "auth"),
+    **dict.fromkeys(("cookie", "cookies"), "cookie"),
+}
+_SHORT_PASSWORDS = frozenset(("pass", "pw"))
+_PASSWORD_ENDINGS = ("password", "passwd", "pass", "passphrase", "pwd")
+_NO_PASSWORDS = frozenset(("bypass", "compass", "pass", "cwd"))
+_SECRET_ENDINGS = (
+    "secret", "token", "apikey", "secretkey", "accesskey", "privatekey", "authkey", "signingkey",
+    "encryptionkey", "masterkey", "accountkey", "sharedkey", "appkey", "passkey",
 )  # fmt: skip
-_SECRETS = (
-    "secret", "token", "apikey", "secretkey", "accesskey", "privatekey", "authkey", "credential",
-    "credentials", "creds", "jwt", "bearer", "psk", "signingkey", "encryptionkey", "masterkey",
-    "accountkey", "sharedkey", "appkey", "clientsecret", "authtoken", "pat", "passkey",
-)  # fmt: skip
-_WHOLE_ONLY = frozenset(("jwt", "psk", "pat", "pwd", "passw", "creds"))
-_AUTHS = frozenset(("auth", "authorization"))
 _TRAILING = frozenset(
     """prod production dev development staging stage test testing live default value val base64
     b64 old new current env var plain plaintext raw text primary secondary backup main v1 v2 v3
@@ -37,13 +43,13 @@ _NEVER = frozenset(
 _KEY_MEANS_SECRET = frozenset(
     """api access secret private auth encryption encrypt decryption signing sign master account
     app application admin service subscription client webhook deploy ssh storage jwt hmac
-    crypto cipher preshared aes rsa license shared session server integration ingest write read dd datadog
+    crypto cipher preshared aes rsa license shared server integration ingest dd datadog
     openai anthropic stripe twilio sendgrid mailgun azure aws google gcp gemini mistral cohere
     groq xai openrouter perplexity replicate together deepseek fireworks pinecone algolia
-    cloudflare cf newrelic relic new heroku vercel netlify linear notion airtable supabase
-    firebase sentry segment amplitude mixpanel fernet symmetric root host user vendor bot
+    cloudflare cf newrelic relic heroku vercel netlify linear notion airtable supabase
+    firebase sentry segment amplitude mixpanel fernet symmetric bot
     flask django rails nextauth laravel elastic huggingface hf tavily serp maps wandb mapbox
-    function functions cosmos cosmosdb redis db database consumer partner merchant""".split()
+    cosmos cosmosdb consumer partner merchant""".split()
 )
 
 
@@ -56,17 +62,18 @@ def classify(name: str) -> NameKind:
     if not words or not _NEVER.isdisjoint(words):
         return ""
     last, before = words[-1], words[:-1]
-    if last in _PASSWORDS or last.endswith(_PASSWORDS[:4]):
-        return "password"
-    if last in ("pass", "pw") or (last.endswith("pass") and last not in ("bypass", "compass")):
-        return "password" if before or last not in ("pass", "pw") else "pass"
-    if last in _SECRETS or last.endswith(tuple(s for s in _SECRETS if s not in _WHOLE_ONLY)):
-        return "secret"
+    if last in _SHORT_PASSWORDS:
+        return "password" if before else "pass"
     if last in ("key", "keys"):
         return _key(name, before)
-    if last in ("cookie", "cookies"):
-        return "cookie"
-    return "auth" if last in _AUTHS else ""
+    return _KINDS.get(last) or _by_ending(last)
+
+
+def _by_ending(word: str) -> NameKind:
+    """Tell what a name promises that is written in one: PGPASSWORD, authtoken, dbpass."""
+    if word.endswith(_PASSWORD_ENDINGS) and word not in _NO_PASSWORDS:
+        return "password"
+    return "secret" if word.endswith(_SECRET_ENDINGS) else ""
 
 
 def _key(name: str, before: list[str]) -> NameKind:

@@ -28,6 +28,8 @@ _SHORTEST = 40
 
 def find_pem(data: bytes) -> Iterator[tuple[int, int, str]]:
     """Yield the private keys of a text, each from its first line to its last."""
+    if b"PRIVATE KEY" not in data and b"Private-Lines" not in data:
+        return
     at = 0
     while (begin := _BEGIN.search(data, at)) is not None:
         at = begin.end()

@@ -7,13 +7,13 @@ behind a flag of a command. A pattern finds the place, and what follows is judge
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from lore.text import secret_values
 from lore.text.linear import compile_linear
 from lore.text.secret_names import NameKind, classify
-from lore.text.secret_reading import Value, read_address, read_value
+from lore.text.secret_reading import Value, read_address, read_value, skip_quote
 
 __all__ = ["Span", "find_places", "is_secret"]
 
@@ -26,36 +26,35 @@ _LINE_CHARS = 1_000
 _QUOTES = r"(?:\\*[\"'`])"
 _WORDS = (
     r"passw(?:or)?d|passwort|passphrase|passcode|pass|pwd|pw|secret|token|key|credentials?"
-    r"|creds|jwt|psk|auth|cookies?|pat"
+    r"|creds|jwt|psk|auth|cookies?|pat|mnemonic"
 )
 _ASSIGN = (
     rf"{_QUOTES}?[\])]?[*_]{{0,2}}(?:[ \t]*\([^()\n]{{1,24}}\))?[ \t]*"
-    r"(?:=>|:=|\?\?=|={1,3}|:[ \t]*[A-Za-z][\w.\[\]|]*[ \t]+=|:)[*_]{0,2}[ \t]*"
+    r"(?:=>|:=|\?\?=|={1,3}|:[ \t]*[A-Za-z][\w.\[\]|]*[ \t]+=|:|%3[AaDd])[*_]{0,2}[ \t]*"
 )
 _PLACE = compile_linear(
-    (
-        rf"(?i)(?P<header>authorization{_QUOTES}?\]?[ \t]*(?::|=>|=|,)[ \t]*)"
-        r"|(?P<bearer>\bbearer[ \t]+)"
-        r"|(?P<basic>\bbasic[ \t]+)"
-        rf"|(?P<word>(?:{_WORDS})[\w.\-]*)(?:"
-        rf"(?P<assign>{_ASSIGN})"
-        rf"|(?P<comma>{_QUOTES}[ \t]*,[ \t]*){_QUOTES}"
-        rf"|(?P<call>\([ \t]*){_QUOTES}"
-        r"|(?P<tag>>[ \t]*)"
-        rf"|(?P<beside>{_QUOTES}?,?(?:\s|\\+[nrt])*{_QUOTES}?\bvalue{_QUOTES}?[ \t]*[:=][ \t]*)"
-        r"|(?P<said>(?:[ \t]+(?:for|of|on|to)[ \t][^\n.:=]{1,40})?[ \t]+(?:is|was)[ \t:]+)"
-        r"|(?P<cell>[*_`]{0,3}[ \t]*\|[ \t]*)"
-        rf"|(?P<literal>[ \t]+){_QUOTES})"
-        rf"|(?P<flag>(?:(?:^|[\s\"'`,\[])--?[\w\-]*(?:{_WORDS})[\w\-]*"
-        rf"|\b(?:env|setx|setenv|set[ \t]+-\w+|configure[ \t]+set)[ \t]+[\w.]*(?:{_WORDS})[\w.]*"
-        rf"|login[ \t]+\S+\s+password|secure-?string(?:[ \t]+-string)?){_QUOTES}?,?[ \t]+)"
-        r"|(?P<user>[ \t](?:-u|-a|--user|--auth|--proxy-user)(?:[ \t]*|=)"
-        rf"{_QUOTES}?[^\s:\"'`\\]*:)"
-        r"|(?P<short>[ \t]-(?:p|a|w|pw)[ \t]*|\bpass(?:in|out)?[ \t]+pass:|[ \t]-storepass[ \t]+"
-        r"|identified[ \t]+by[ \t]+['\"])"
-        r"|(?P<url>://[^\s:/?#@\"'`<>\\]*:)"
-        r"|(?P<lone>://)[A-Za-z0-9_\-]{20,}@"
-    )
+    rf"(?i)(?P<header>authorization{_QUOTES}?\]?[ \t]*(?::|=>|=|,)[ \t]*)"
+    r"|(?P<bearer>\bbearer[ \t]+)"
+    r"|(?P<basic>\bbasic[ \t]+)"
+    rf"|(?P<word>(?:{_WORDS})[\w.\-]*)(?:"
+    rf"(?P<assign>{_ASSIGN})"
+    rf"|(?P<comma>{_QUOTES}[ \t]*,[ \t]*){_QUOTES}"
+    rf"|(?P<call>\([ \t]*){_QUOTES}"
+    r"|(?P<tag>>[ \t]*)"
+    rf"|(?P<beside>{_QUOTES}?,?(?:\s|\\+[nrt])*{_QUOTES}?\bvalue{_QUOTES}?[ \t]*[:=][ \t]*)"
+    r"|(?P<said>(?:[ \t]+(?:for|of|on|to)[ \t][^\n.:=]{1,40})?[ \t]+(?:is|was)[ \t:]+)"
+    r"|(?P<cell>[*_`]{0,3}[ \t]*\|[ \t]*)"
+    rf"|(?P<literal>[ \t]+){_QUOTES})"
+    rf"|(?P<flag>(?:(?:^|[\s\"'`,\[])--?[\w\-]*(?:{_WORDS})[\w\-]*"
+    rf"|\b(?:env|setx|setenv|set[ \t]+-\w+|configure[ \t]+set)[ \t]+[\w.]*(?:{_WORDS})[\w.]*"
+    rf"|login[ \t]+\S+\s+password|secure-?string(?:[ \t]+-string)?){_QUOTES}?,?[ \t]+)"
+    r"|(?P<user>[ \t](?:-u|-a|--user|--auth|--proxy-user)(?:[ \t]*|=)"
+    rf"{_QUOTES}?[^\s:\"'`\\]*:)"
+    r"|(?P<short>[ \t]-(?:p|a|w|pw)[ \t]*|\bpass(?:in|out)?[ \t]+pass:|[ \t]-storepass[ \t]+"
+    r"|requirepass[ \t]+|:(?:5432|5433|6432):[^:\s]+:[^:\s]+:"
+    r"|identified[ \t]+by[ \t]+['\"])"
+    r"|(?P<url>://[^\s:/?#@\[\"'`<>\\]*:)"
+    r"|(?P<lone>://)[A-Za-z0-9_\-]{20,}@"
 )
 _NAMES = {index: name.decode() for name, index in _PLACE.groupindex.items()}
 _WORD = _PLACE.groupindex[b"word"]
@@ -107,27 +106,39 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def _fits(kind: NameKind, value: str, *, bare: bool) -> bool:
-    if not kind or kind == "cookie":
-        return False
-    if kind == "password":
-        return secret_values.is_password(value, bare=bare)
-    if kind == "pass":
-        return bool(
-            secret_values.is_random(value, least=6)
-            and _DIGIT.search(value)
-            and not _MAPPING.match(value)
-        )
-    if kind == "secret":
-        return secret_values.is_random(value, least=8) or _is_encoded(value)
-    if kind == "key":
-        return secret_values.is_random(value, least=16)
-    return _is_encoded(value) or (
-        secret_values.is_random(value, least=20) and not _UUID.match(value)
-    )
+    """Tell whether a value is what its name promises; in quotes it may be made of words."""
+    if kind in ("password", "phrase"):
+        joint = "-" if kind == "password" else " "
+        in_words = not bare and secret_values.is_word_chain(value, joint)
+        return in_words or secret_values.is_password(value, bare=bare)
+    return kind in _TESTS and _TESTS[kind](value)
+
+
+def _is_short(value: str) -> bool:
+    mixed = secret_values.is_random(value, least=6) and _DIGIT.search(value)
+    return bool(mixed and not _MAPPING.match(value))
+
+
+def _is_secret(value: str) -> bool:
+    return secret_values.is_random(value, least=8) or _is_encoded(value)
+
+
+def _is_key(value: str) -> bool:
+    return secret_values.is_random(value, least=16)
+
+
+def _is_auth(value: str) -> bool:
+    random = secret_values.is_random(value, least=20) and not _UUID.match(value)
+    return random or _is_encoded(value)
 
 
 def _is_encoded(value: str) -> bool:
     return len(value) >= 8 and secret_values.is_basic_auth(value)
+
+
+_TESTS: dict[NameKind, Callable[[str], bool]] = {
+    "pass": _is_short, "secret": _is_secret, "key": _is_key, "auth": _is_auth,
+}  # fmt: skip
 
 
 def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
@@ -151,8 +162,12 @@ def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at, whole_line=whole_line, prose=joint == "said")
     if joint != "assign" and not _DIGIT.search(value.text):
         return
-    if _fits(kind, value.text, bare=not value.quoted):
-        yield value.start, value.end, "password" if kind in ("password", "pass") else "secret"
+    if _fits(kind, value.text, bare=not (value.quoted or whole_line)):
+        yield value.start, value.end, _told(kind)
+
+
+def _told(kind: NameKind) -> str:
+    return "password" if kind in ("password", "pass", "phrase") else "secret"
 
 
 def _whole_name(data: bytes, start: int, word: bytes) -> tuple[str, bytes]:
@@ -182,7 +197,7 @@ def _cookies(data: bytes, at: int) -> Iterator[Span]:
 
 
 def _header(data: bytes, _found: Any, at: int) -> Iterator[Span]:
-    start = at + len(re.match(rb"[bfru]?(?:\\*[\"'`])?", data[at : at + 8]).group())  # type: ignore[union-attr]  # matches the empty text too
+    start = skip_quote(data, at)
     scheme = _SCHEME.match(data, start)
     value = read_value(data, scheme.end() if scheme else start)
     if _fits("secret", value.text, bare=True):
@@ -205,14 +220,14 @@ def _flag(data: bytes, found: Any, at: int) -> Iterator[Span]:
     words = found.group().split()
     name = words[-1].strip(b"\"'`,[-").decode("latin-1")
     secure = "tring" in name
-    kind = "password" if secure else classify(name)
+    kind: NameKind = "password" if secure else classify(name)
     value = read_value(data, at)
     if value.text.startswith("-"):
         return
     if not value.quoted and not _DIGIT.search(value.text):
         return
     if _fits(kind, value.text, bare=not value.quoted):
-        yield value.start, value.end, "password" if kind in ("password", "pass") else "secret"
+        yield value.start, value.end, _told(kind)
 
 
 def _user(data: bytes, found: Any, at: int) -> Iterator[Span]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["Value", "read_address", "read_value"]
+__all__ = ["Value", "read_address", "read_value", "skip_quote"]
 
 LONGEST = 4_096
 """A value is read so far, so that nested ones cost no more than linear time."""
 
-_OPENING = re.compile(rb"(?:[bfru]{0,2}(\\*[\"'`]))?")
+_OPENING = re.compile(rb"[bfru]{0,2}\\*[\"'`]")
 _BARE = re.compile(rb"(?:[^\x00\s\"'`\\<>|,;&]|\\[^nrt\"'`\\u])+")
 _WHOLE_LINE = re.compile(rb"(?:[^\x00\s\"'`\\]|\\[^nrt\"'`\\])+")
 _ADDRESS = re.compile(rb"[^\x00\s\"'`\\<>]+")
@@ -29,11 +29,9 @@ class Value(NamedTuple):
 
 def read_value(data: bytes, at: int, *, whole_line: bool = False, prose: bool = False) -> Value:
     """Return the value that starts at a place."""
-    opening = _OPENING.match(data, at)
-    quote = opening.group(1) if opening else None
-    if quote:
-        start = opening.end()  # type: ignore[union-attr]  # a quote was found by it
-        end = _closing(data, quote, start)
+    start = skip_quote(data, at)
+    if start > at:
+        end = _closing(data, data[at:start].lstrip(b"bfru"), start)
         if end >= 0:
             return _value(data, start, end, quoted=True)
         at = start
@@ -43,6 +41,12 @@ def read_value(data: bytes, at: int, *, whole_line: bool = False, prose: bool = 
     text = found.group()
     kept = text if whole_line else text.rstrip(b")]},:" + (b".!?*" if prose else b""))
     return _value(data, at, at + len(kept), quoted=False)
+
+
+def skip_quote(data: bytes, at: int) -> int:
+    """Return the place behind an opening quote, or the same place if there is none."""
+    opening = _OPENING.match(data, at)
+    return opening.end() if opening else at
 
 
 def _value(data: bytes, start: int, end: int, *, quoted: bool) -> Value:

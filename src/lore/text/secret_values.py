@@ -5,12 +5,20 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from itertools import pairwise
 
-__all__ = ["is_basic_auth", "is_chosen", "is_example", "is_password", "is_random"]
+__all__ = [
+    "is_basic_auth",
+    "is_chosen",
+    "is_example",
+    "is_password",
+    "is_random",
+    "is_word_chain",
+]
 
 _EXAMPLE = re.compile(
     r"""(?:your|y0ur|example|change[_\-]?(?:me|this|it)|replace[_\-]?(?:me|this|with)|placeholder
-      |redacted|dummy|sample|insert[_\-]|goes[_\-]?here|[_\-]here\b|\btodo\b|fill[_\-]?in|fake|foobar
+      |redacted|dummy|sample|insert[_\-]|goes[_\-]?here|[_\-]here\b|\btodo\b|fill[_\-]?in|(?:^|[^a-z])fake(?:$|[^a-z])|foobar
       |not[_\-]?(?:a[_\-]?)?real|censored|removed|omitted|masked|hidden|invalid|undefined
       |lorem|notreal|my[_\-](?:api|secret|token|key|pass|super)|some[_\-](?:api|secret|token|key)
       |deadbeef|abcdefgh|0123456789|1234567890|12345678
@@ -21,9 +29,9 @@ _EXAMPLE = re.compile(
 
 _CROSSES = re.compile(r"x{4}|X{4}|(?:^|[_\-])(?:xxx|XXX)(?:$|[_\-])")
 _OPEN = re.compile(
-    r"^(?:[<{[(]|\$[A-Za-z_{(]|%[A-Za-z_]+%|%[(sdv]|@[{(]|#\{|\\?\$|!\w+\s|&[a-z]|\*[a-z]|//|\|)"
+    r"^(?:[<{]|[\[(].{0,60}[\])]$|\$[A-Za-z_{(]|%[A-Za-z_]+%|%[(sdv]|@[{(]|#\{|\\?\$|!\w+\s|&[a-z]|\*[a-z]|//|\|)"
     r"|\$\{|\{\{|\$\(|<%|#\{|[<>]|\{[a-z_.]*\}|^%s|%s$"
-    r"|^(?:pbkdf2|\$2[abxy]\$|\$argon2|\$[156]\$|\{S?SHA|sha\d+[:$\-]|md5:)"
+    r"|^(?:pbkdf2|\$2[abxy]\$|\$argon2|\$[156]\$|\{S?SHA|(?i:sha)\d+[:$\-]|md5:)"
 )
 """What stands for a value that comes from elsewhere, or is the hash of one."""
 
@@ -59,8 +67,14 @@ _COMMON = frozenset(
 )
 _SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
 _LETTERS = re.compile(r"[^A-Za-z]+")
-_WORDY = re.compile(r"^(?:[A-Za-z]?[a-z]+|[A-Z]+|(?:[A-Z]*[a-z]{2,})+[A-Z]*|v?\d{1,4})$")
+_WORDY = re.compile(r"^(?:[A-Za-z]?[a-z]+|[A-Z]+|(?:[A-Z]*[a-z]{2,})+[A-Z]*|v?\d{1,12})$")
 _NUMBERED = re.compile(r"^[A-Za-z]?[a-z]{1,12}\d{1,3}$|^[A-Z]{2,10}\d{1,2}$")
+_PHRASE = re.compile(r"^[A-Za-z]+(?:[_\-./ ][A-Za-z]+)+[.,;:!?)]*$|^[A-Za-z]+[.,;:!?)]+$")
+_ARGUMENT = re.compile(r"^(?:[a-z_]+(?:[A-Z][a-z]+)*\d?[),;]+|[\d.,:;%)(]+\w?)$")
+_LONGEST_PASSWORD = 256
+_FEWEST_WORDS = 4
+"""Words of a passphrase; three are also the name of a thing."""
+
 _TYPE = re.compile(
     r"^(?:str|string|int|bool|boolean|bytes|any|number|object|unknown|void|never|null|None|Optional"
     r"|Union|List|Dict|SecretStr|Secret|text|varchar|char|uuid|i32|u64|&str|String|Vec|Option)"
@@ -95,22 +109,27 @@ def is_random(value: str, *, least: int = 8) -> bool:
 
 def is_password(value: str, *, bare: bool) -> bool:
     """Tell whether a value could be a password that somebody chose."""
-    if not 4 <= len(value) <= 256 or is_example(value):
+    if not 4 <= len(value) <= _LONGEST_PASSWORD or not is_chosen(value):
         return False
     if _is_code(value) and not _is_mixed(value):
         return False
     word = _LETTERS.sub("", value).lower()
-    if word in _COMMON or value.lower() in _COMMON or any(c.isspace() for c in value):
-        return False
     if not word:
         return len(value) >= 6 and len(set(value)) > 3 and value.isdigit() and not bare
-    if "password" in word or "passwd" in word:
+    if "password" in word or "passwd" in word or _PHRASE.match(value):
         return False
     if value.isalpha():
         return len(value) >= 12 and _is_scrambled(value)
-    if re.fullmatch(r"[A-Za-z]+(?:[_\-./ ][A-Za-z]+)*[.,;:!?)]*", value):
-        return False
-    return not (bare and re.fullmatch(r"[a-z_]+(?:[A-Z][a-z]+)*\d?[),;]+|[\d.,:;%)(]+\w?", value))
+    return not (bare and _ARGUMENT.match(value))
+
+
+def is_word_chain(value: str, joint: str) -> bool:
+    """Tell whether a value is several plain words in a row, as dice choose them."""
+    words = value.split(joint)
+    return len(words) >= _FEWEST_WORDS and all(
+        len(word) >= 3 and word.isalpha() and word.islower() and word not in _COMMON
+        for word in words
+    )
 
 
 def is_chosen(value: str) -> bool:
@@ -150,7 +169,7 @@ def _is_scrambled(word: str) -> bool:
         return True
     if _WORDY.match(word):
         return _is_unspeakable(word)
-    jumps = sum(a.isupper() != b.isupper() for a, b in zip(word, word[1:], strict=False))
+    jumps = sum(a.isupper() != b.isupper() for a, b in pairwise(word))
     if jumps > 0.25 * len(word):
         return True
     return _is_unspeakable(word)
