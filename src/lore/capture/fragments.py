@@ -201,7 +201,7 @@ def delete(database: Database, id_: str, *, key: str = "") -> str:
     return database.write(work, key=_scoped("delete", key))
 
 
-def link(
+def link(  # noqa: PLR0913 - what an edge has, and how it is written
     database: Database,
     source: str,
     target: str,

@@ -77,8 +77,8 @@ FORMS = (
     Form("discord", rf"[MNO][A-Za-z0-9_\-]{{22,27}}\.{_URL}{{6}}\.{_URL}{{27,}}", weak=True),
     Form("telegram", rf"(?:bot)?\d{{8,10}}:AA{_URL}{{32,}}"),
     Form("shopify", r"shp(?:at|ss|ca|pa|ua|tka)_[A-Fa-f0-9]{24,}"),
-    Form("square", rf"(?:sq0[a-z]{{3}}-|EAAA[A-Za-z0-9]){_URL}{{20,}}", weak=True),
-    Form("facebook", r"EAA[A-Za-z0-9]{60,}", weak=True),
+    Form("square", rf"(?:sq0[a-z]{{3}}-{_URL}{{20,}}|EAAA[A-Za-z0-9]{_URL}{{55,62}}\b)", weak=True),
+    Form("facebook", r"EAA[B-Z][A-Za-z0-9]{100,}", weak=True),
     Form("databricks", r"dapi[a-f0-9]{32}(?:-\d)?\b"),
     Form("vault", rf"hv[sbr]\.{_URL}{{20,}}"),
     Form("vault", r"s\.[A-Za-z0-9]{24}\b", weak=True),
@@ -155,11 +155,8 @@ FORMS = (
     ),
     Form("jwk", rf"{_URL}{{40,}}", r"d\\*[\"']\s*:\s*\\*[\"']", weak=True),
     Form("ssh-key", r"b3BlbnNzaC1rZXktdjEA[A-Za-z0-9+/=\n\\]{40,}"),
-    Form(
-        "jwt",
-        rf"ey[IJ][A-Za-z0-9]{_URL}{{7,}}\.(?:ey[A-Za-z0-9]{_URL}{{6,}}"
-        rf"|{_URL}{{0,600}})\.{_URL}*(?:\.{_URL}+)*",
-    ),
+    Form("jwt", rf"ey[IJ][A-Za-z0-9]{_URL}{{7,}}\.ey[A-Za-z0-9]{_URL}{{6,}}(?:\.{_URL}+)*"),
+    Form("jwt", rf"ey[IJ][A-Za-z0-9]{_URL}{{7,}}\.{_URL}*\.{_URL}{{8,}}(?:\.{_URL}+)*"),
     Form(
         "key",
         r"(?:[a-oq-z][a-z0-9]{1,11}|p[a-jl-tv-z][a-z0-9]{0,10})_(?:live|prod|sk|pat"

@@ -19,7 +19,7 @@ _KINDS: dict[str, NameKind] = {
     **dict.fromkeys(
         ("credential", "credentials", "creds", "jwt", "bearer", "psk", "pat"), "secret"
     ),
-    **dict.fromkeys(("auth", "authorization"), "auth"),
+    **dict.fromkeys(("auth", "authorization", "pat"), "auth"),
     **dict.fromkeys(("cookie", "cookies"), "cookie"),
 }
 _SHORT_PASSWORDS = frozenset(("pass", "pw"))

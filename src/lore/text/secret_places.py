@@ -43,9 +43,10 @@ _PLACE = compile_linear(
     r"|(?P<tag>>[ \t]*)"
     rf"|(?P<beside>{_QUOTES}?,?(?:\s|\\+[nrt])*{_QUOTES}?\bvalue{_QUOTES}?[ \t]*[:=][ \t]*)"
     r"|(?P<said>(?:[ \t]+(?:for|of|on|to)[ \t][^\n.:=]{1,40})?[ \t]+(?:is|was)[ \t:]+)"
-    r"|(?P<cell>[*_`]{0,3}[ \t]*\|[ \t]*)"
+    r"|(?P<cell>[*_`]{0,3}[ \t]+\|[ \t]+)"
     rf"|(?P<literal>[ \t]+){_QUOTES})"
-    rf"|(?P<flag>(?:(?:^|[\s\"'`,\[])--?[\w\-]*(?:{_WORDS})[\w\-]*"
+    rf"|(?P<flag>(?:(?:^|[\s\"'`,\[])(?:--[\w\-]*(?:{_WORDS})"
+    r"|-(?:password|passwd|token|secret|api-?key|credential))[\w\-]*"
     rf"|\b(?:env|setx|setenv|set[ \t]+-\w+|configure[ \t]+set)[ \t]+[\w.]*(?:{_WORDS})[\w.]*"
     rf"|login[ \t]+\S+\s+password|secure-?string(?:[ \t]+-string)?){_QUOTES}?,?[ \t]+)"
     r"|(?P<user>[ \t](?:-u|-a|--user|--auth|--proxy-user)(?:[ \t]*|=)"
@@ -73,6 +74,9 @@ _SCHEME = re.compile(
 _COOKIE = re.compile(rb"([^\s=;,\"'\\]+)=([^\s;,\"'\\]+)")
 _COOKIE_WORDS = frozenset((b"path", b"domain", b"expires", b"max-age", b"samesite", b"priority"))
 _UUID = re.compile(r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
+_TERM = re.compile(r"^[a-z]{1,10}(?:-[a-z]+)*-?\d{0,3}$")
+"""One of a list of names: utf8, scram-sha-256."""
+
 _DIGIT = re.compile(r"\d")
 _MAPPING = re.compile(r"^[\d.:\-\[\]]+(?:/\w+)?$")
 _USER_COMMAND = re.compile(rb"\b(?:curl|wget|https?|xh|ab|hey)\b[^\n]*$")
@@ -146,24 +150,27 @@ def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
     start, _ = found.span(_WORD)
     name, before = _whole_name(data, start, found.group(_WORD))
     kind = classify(name)
-    if not kind:
-        return
     joint = _NAMES[found.lastindex]
-    if kind == "key" and joint != "assign":
-        return
-    if joint == "tag" and before != b"<":
+    if not kind or (joint == "tag" and before != b"<"):
         return
     if kind == "cookie":
         yield from _cookies(data, at)
         return
-    if kind == "pass" and data[at - 2 : at] == b": " and data[at : at + 1] not in b"\"'\\":
-        return
     whole_line = joint == "assign" and bool(_ENV_LINE.search(data, max(0, start - 64), at))
     value = read_value(data, at, whole_line=whole_line, prose=joint == "said")
-    if joint != "assign" and not _DIGIT.search(value.text):
+    if _is_loose(joint, kind, value, data[at - 2 : at]):
         return
     if _fits(kind, value.text, bare=not (value.quoted or whole_line)):
         yield value.start, value.end, _told(kind)
+
+
+def _is_loose(joint: str, kind: NameKind, value: Value, before: bytes) -> bool:
+    """Tell whether name and value may just stand side by side: a test result, a list of names."""
+    if joint == "assign":
+        return kind == "pass" and before == b": " and not value.quoted
+    if joint == "comma" and _TERM.match(value.text):
+        return True
+    return kind == "key" or not _DIGIT.search(value.text)
 
 
 def _told(kind: NameKind) -> str:
@@ -200,7 +207,7 @@ def _header(data: bytes, _found: Any, at: int) -> Iterator[Span]:
     start = skip_quote(data, at)
     scheme = _SCHEME.match(data, start)
     value = read_value(data, scheme.end() if scheme else start)
-    if _fits("secret", value.text, bare=True):
+    if not value.quoted and _fits("secret", value.text, bare=True):
         yield value.start, value.end, "authorization"
 
 

@@ -29,11 +29,13 @@ _EXAMPLE = re.compile(
 
 _CROSSES = re.compile(r"x{4}|X{4}|(?:^|[_\-])(?:xxx|XXX)(?:$|[_\-])")
 _OPEN = re.compile(
-    r"^(?:[<{]|[\[(].{0,60}[\])]$|\$[A-Za-z_{(]|%[A-Za-z_]+%|%[(sdv]|@[{(]|#\{|\\?\$|!\w+\s|&[a-z]|\*[a-z]|//|\|)"
+    r"^(?:[<{]|[\[(].{0,60}[\])]$|\$[A-Za-z_{(]|%[A-Za-z_]+%|%[(sdv]|@[{(]|#\{|\\?\$|!\w+\s|[&*][a-z_]+$|//|\|)"
     r"|\$\{|\{\{|\$\(|<%|#\{|[<>]|\{[a-z_.]*\}|^%s|%s$"
     r"|^(?:pbkdf2|\$2[abxy]\$|\$argon2|\$[156]\$|\{S?SHA|(?i:sha)\d+[:$\-]|md5:)"
 )
 """What stands for a value that comes from elsewhere, or is the hash of one."""
+
+_REGEX = re.compile(r"a-zA-Z|A-Za-z|0-9a-f|0-9A-F|a-z0-9|\(\?[:=!<P]|\]\{\d|\]\+|\[\^|\\[wds]\+")
 
 _CODE = re.compile(
     r"^(?:(?:self|this|req|request|os|process|config|settings|env|args|options|opts|ctx|props"
@@ -41,7 +43,8 @@ _CODE = re.compile(
     r"|(?:new|await|async|lambda|return|function|typeof|null|none|nil|true|false|yes|no)\b"
     r"|f?[\"']|[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*[(\[{<]"
     r"|[A-Za-z_][\w]*(?:::|->|\?\.|=>|\|\|)"
-    r"|[A-Za-z_][A-Za-z_0-9]{0,30}(?:\.[A-Za-z_][A-Za-z_]{0,30})+[);,]*$"
+    r"|[A-Za-z_]{1,30}\d{0,5}[A-Za-z_]{0,30}(?:\.[A-Za-z_]{1,30}\d{0,5}[A-Za-z_]{0,30})+"
+    r"(?:[);,]*$|=)"
     r"|[A-Za-z]:[\\/]|\.{1,2}/|~/|/(?:[a-z][a-z.\-_]+/)+|https?:|file:|arn:|s3:|gs:|vault:|op:)",
     re.IGNORECASE,
 )
@@ -70,7 +73,7 @@ _LETTERS = re.compile(r"[^A-Za-z]+")
 _WORDY = re.compile(r"^(?:[A-Za-z]?[a-z]+|[A-Z]+|(?:[A-Z]*[a-z]{2,})+[A-Z]*|v?\d{1,12})$")
 _NUMBERED = re.compile(r"^[A-Za-z]?[a-z]{1,12}\d{1,3}$|^[A-Z]{2,10}\d{1,2}$")
 _PHRASE = re.compile(r"^[A-Za-z]+(?:[_\-./ ][A-Za-z]+)+[.,;:!?)]*$|^[A-Za-z]+[.,;:!?)]+$")
-_ARGUMENT = re.compile(r"^(?:[a-z_]+(?:[A-Z][a-z]+)*\d?[),;]+|[\d.,:;%)(]+\w?)$")
+_ARGUMENT = re.compile(r"^(?:[\[(:].*|[a-z_]+(?:[A-Z][a-z]+)*\d?[),;]+|[\d.,:;%)(]+\w?)$")
 _LONGEST_PASSWORD = 256
 _FEWEST_WORDS = 4
 """Words of a passphrase; three are also the name of a thing."""
@@ -86,7 +89,12 @@ _KEY_HEX = re.compile(r"^[0-9a-f]+$|^[0-9A-F]+$")
 
 def is_example(value: str) -> bool:
     """Tell whether a value is a placeholder, a mask or a reference to another place."""
-    if _OPEN.search(value) or _EXAMPLE.search(value) or _CROSSES.search(value):
+    if (
+        _OPEN.search(value)
+        or _EXAMPLE.search(value)
+        or _CROSSES.search(value)
+        or _REGEX.search(value)
+    ):
         return True
     return len(set(value)) < max(3, min(6, len(value) // 3))
 
