@@ -13,14 +13,14 @@ from typing import Any
 from lore.text import secret_values
 from lore.text.linear import compile_linear
 from lore.text.secret_names import NameKind, classify
-from lore.text.secret_reading import Value, read_address, read_value, skip_quote
+from lore.text.secret_reading import Value, read_address, read_value, skip_quote, whole_end
 
 __all__ = ["Span", "find_places", "is_secret"]
 
 Span = tuple[int, int, str]
 """Where a secret starts and ends, in bytes, and its kind."""
 
-_LINE_CHARS = 1_000
+_LINE_CHARS = 500
 """So far back a command is looked for on the line of its flag."""
 
 _QUOTES = r"(?:\\*[\"'`])"
@@ -99,9 +99,10 @@ def find_places(data: bytes) -> Iterator[Span]:
     while (found := _PLACE.search(data, at)) is not None:
         index = found.lastindex
         _, at = found.span(index)
-        for span in _JUDGES[_NAMES[index]](data, found, at):
-            yield span
-            at = max(at, span[1])
+        for start, judged, kind in _JUDGES[_NAMES[index]](data, found, at):
+            end = whole_end(data, start, judged)
+            yield start, end, kind
+            at = max(at, end)
 
 
 def is_secret(name: str, value: str) -> bool:
@@ -191,8 +192,8 @@ def _whole_name(data: bytes, start: int, word: bytes) -> tuple[str, bytes]:
 
 def _cookies(data: bytes, at: int) -> Iterator[Span]:
     """Judge the values of a Cookie header one by one; their names are kept."""
-    end = data.find(b"\n", at, at + 8_192)
-    end = min(len(data), at + 8_192) if end < 0 else end
+    end = data.find(b"\n", at, at + _LINE_CHARS)
+    end = min(len(data), at + _LINE_CHARS) if end < 0 else end
     for pair in _COOKIE.finditer(data[at:end]):
         value = pair.group(2).decode("utf-8", "replace")
         if pair.group(1).lower() in _COOKIE_WORDS:

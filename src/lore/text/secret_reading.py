@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["Value", "read_address", "read_value", "skip_quote"]
+__all__ = ["Value", "read_address", "read_value", "skip_quote", "whole_end"]
 
-LONGEST = 4_096
-"""A value is read so far, so that nested ones cost no more than linear time."""
+LONGEST = 2_048
+"""So far the end of a value is looked for, so that nested ones cost no more than linear time."""
+
+JUDGED = 256
+"""Bytes of a value by which it is told from an example or code."""
 
 _OPENING = re.compile(rb"[bfru]{0,2}\\*[\"'`]")
 _BARE = re.compile(rb"(?:[^\x00\s\"'`\\<>|,;&]|\\[^nrt\"'`\\u])+")
@@ -35,7 +38,7 @@ def read_value(data: bytes, at: int, *, whole_line: bool = False, prose: bool = 
         if end >= 0:
             return _value(data, start, end, quoted=True)
         at = start
-    found = (_WHOLE_LINE if whole_line else _BARE).match(data, at, at + LONGEST)
+    found = (_WHOLE_LINE if whole_line else _BARE).match(data, at, at + JUDGED)
     if found is None:
         return Value(at, at, "")
     text = found.group()
@@ -50,7 +53,17 @@ def skip_quote(data: bytes, at: int) -> int:
 
 
 def _value(data: bytes, start: int, end: int, *, quoted: bool) -> Value:
-    return Value(start, end, data[start:end].decode("utf-8", "replace"), quoted)
+    return Value(
+        start, end, data[start : min(end, start + JUDGED)].decode("utf-8", "replace"), quoted
+    )
+
+
+def whole_end(data: bytes, start: int, end: int) -> int:
+    """Return the end of a secret that is longer than what was judged of it."""
+    if end - start < JUDGED:
+        return end
+    rest = _WHOLE_LINE.match(data, end)
+    return rest.end() if rest else end
 
 
 def _closing(data: bytes, quote: bytes, start: int) -> int:
