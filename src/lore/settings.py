@@ -94,9 +94,7 @@ class Settings:
     embed_threads: int = _setting(
         1, "Threads of the local model; 0 for all cores.", Rule(least=0, most=1024)
     )
-    embed_idle_unload_s: float = _setting(
-        600.0, "Unload the model after so long unused.", _NOT_NEGATIVE
-    )
+    embed_idle_unload_s: float = _setting(600.0, "Unload a model unused so long.", _NOT_NEGATIVE)
     embed_download: bool = _setting(default=False, doc="Allow fastembed to download a model.")
     embed_base_url: str = _setting("", "Address of an OpenAI-compatible embedding service.")
     embed_api_key: str = _setting("", "Access key of the hosted embedding service.")
@@ -239,7 +237,7 @@ def write_user_setting(home: Path, key: str, raw: str | None) -> Path:
     before = _flatten(_read_toml(path))
     wanted = {other: kept for other, kept in before.items() if other != key}
     if value is not None:
-        wanted[key] = value
+        wanted[key] = list(value) if isinstance(value, tuple) else value
     text = _edited(_text_of(path), key, value)
     try:
         understood = _flatten(tomllib.loads(text)) == wanted

@@ -241,7 +241,7 @@ def _flag(data: bytes, found: Any, at: int) -> Iterator[Span]:
 def _user(data: bytes, found: Any, at: int) -> Iterator[Span]:
     line = data[max(0, found.start() - _LINE_CHARS) : found.start()]
     if _USER_COMMAND.search(line):
-        yield from _chosen(read_value(data, at), "password")
+        yield from _chosen(read_value(data, at, whole_line=True), "password")
 
 
 def _short(data: bytes, found: Any, at: int) -> Iterator[Span]:
@@ -251,7 +251,7 @@ def _short(data: bytes, found: Any, at: int) -> Iterator[Span]:
     if command is None and flag.startswith(b"-") and flag != b"-storepass":
         return
     if command is None or command.search(line):
-        yield from _chosen(read_value(data, at), "password")
+        yield from _chosen(read_value(data, at, whole_line=True), "password")
 
 
 def _address(data: bytes, _found: Any, at: int) -> Iterator[Span]:

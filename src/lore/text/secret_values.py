@@ -58,7 +58,7 @@ _MIXED_CHARS = 24
 
 _COMMON = frozenset(
     """a abc admin administrator any auth bar basic baz bearer bool boolean bytes char client
-    correct credentials current default demo dev disabled email empty enabled enter example
+    credentials current default demo dev disabled email empty enabled enter example
     expired failed false field foo forgot guest hello help hidden hash hashed incorrect
     input int integer invalid key letmein localhost login missing mock my mypass mypassword
     mysecret mysecretpassword mysql name new nil no none null number object off ok old on optional
