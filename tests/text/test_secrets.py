@@ -32,15 +32,18 @@ SECRETS = [
     ("cookie", "a8f5f167f44f4964e6c998dee827110c", "Cookie: session={}; theme=dark"),
 ]
 BENIGN = [
-    "password: str", "token = get_token()", "PASSWORD=${DB_PASSWORD}", 'key = os.environ["API_KEY"]',
-    "api_key=<your-key>", "TOKEN=xxxxxxxxxxxxxxxx", "commit 3f2a9c81b7d64e05a1c2f3b4d5e6f7a8b9c0d1e2",
+    "password: str", "token = get_token()", "PASSWORD=${DB_PASSWORD}",
+    'key = os.environ["API_KEY"]',
+    "api_key=<your-key>", "TOKEN=xxxxxxxxxxxxxxxx",
+    "commit 3f2a9c81b7d64e05a1c2f3b4d5e6f7a8b9c0d1e2",
     '"tool_use_id":"toolu_01AbCdEf23GhIjKl45MnOpQr"', "postgres://user:password@localhost/db",
     "the token is missing", "max_tokens=4096", "--- PASS: TestGetOrCreateSessionID (0.03s)",
     "docker run -p 8080:80 nginx", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ2k3m4n5 me@host",
 ]  # fmt: skip
 PIECES = st.sampled_from([
     "password=", "token: ", "://a:", "@", '"', "\\n", "sk-ant-", TOKEN, "[secret:a:00000000]",
-    "-----BEGIN PRIVATE KEY-----", "Cookie: a=", "é", "\ud800", " ", "\n", "Bearer ", "=", "eyJ", ".",
+    "-----BEGIN PRIVATE KEY-----", "Cookie: a=", "é", "\ud800", " ", "\n", "Bearer ", "=",
+    "eyJ", ".",
 ])  # fmt: skip
 
 

@@ -18,8 +18,9 @@ def canary(name: str) -> str:
     return f"ghp_{name}{BODY}"
 
 
-def open_memory(home: Path, **more: bool) -> Memory:
-    return Memory.open(config=Settings(home=home, embed_provider="none", **more))
+def open_memory(home: Path, *, redact: bool = True) -> Memory:
+    config = Settings(home=home, embed_provider="none", capture_redact=redact)
+    return Memory.open(config=config)
 
 
 def fill(memory: Memory) -> None:
@@ -64,7 +65,7 @@ def test_no_canary_is_found_in_any_byte_of_the_home(tmp_path: Path):
 
 
 def test_an_import_is_redacted_too(tmp_path: Path):
-    with open_memory(tmp_path / "loose", capture_redact=False) as loose:
+    with open_memory(tmp_path / "loose", redact=False) as loose:
         fill(loose)
         stream = io.BytesIO()
         loose.export(stream)
