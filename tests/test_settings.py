@@ -34,7 +34,8 @@ def test_environment_goes_before_project_before_user_before_default(tmp_path: Pa
 
 
 def test_a_project_cannot_set_what_reaches_outside_it(tmp_path: Path):
-    for key in ("embed.base_url", "embed.api_key", "db_path", "embed.download", "home"):
+    redaction = ("capture.redact", "capture.redact_patterns", "capture.redact_allow")
+    for key in (*redaction, "embed.base_url", "embed.api_key", "db_path", "embed.download", "home"):
         (tmp_path / ".lore.json").write_text(f'{{"{key}": "x"}}')
         loaded = load({}, home=tmp_path / "home", project_dir=tmp_path)
         assert loaded.settings == load({}, home=tmp_path / "home").settings
@@ -206,3 +207,15 @@ def test_any_text_comes_back_or_is_refused(tmp_path_factory: pytest.TempPathFact
         assert not (home / "config.toml").exists()
     else:
         assert value_of(home, "embed.model")[0] == text
+
+
+def test_a_list_of_patterns_is_one_text_or_json_or_toml(tmp_path: Path):
+    key, env = "capture.redact_patterns", "LORE_CAPTURE_REDACT_PATTERNS"
+    assert value_of(tmp_path, key, {env: "[a-z]{9}"})[0] == ("[a-z]{9}",)
+    assert value_of(tmp_path, key, {env: '["a", "b"]'})[0] == ("a", "b")
+    write_user_setting(tmp_path, key, '["a b", "c"]')
+    write_user_setting(tmp_path, key, '["a, b", "d"]')
+    assert value_of(tmp_path, key) == (("a, b", "d"), "config.toml")
+    write(tmp_path, "[capture]\nredact_patterns = [1]")
+    with pytest.raises(InvalidInput, match="a list of texts"):
+        load({}, home=tmp_path)

@@ -15,6 +15,7 @@ from lore import clock, settings
 from lore.capture import embedding, episodes, exchange, fragments, messages, revoking, undoing
 from lore.capture.episodes import Kept
 from lore.capture.messages import Conversation
+from lore.capture.redaction import open_redactor
 from lore.capture.revoking import Suspect
 from lore.checking import Count, Seconds, Whole, checked, checked_class
 from lore.embed import Embedder, open_embedder
@@ -53,6 +54,7 @@ from lore.store import figures, forgetting, items, sessions, upkeep
 from lore.store import fragments as fragment_store
 from lore.store import messages as message_store
 from lore.store.db import Database, open_database
+from lore.text.secrets import Redactor
 
 _CATCH_UP_S = 0.5
 """A recall first embeds what waits, for so long at most."""
@@ -66,6 +68,7 @@ class Memory:
     settings: Settings
     database: Database
     sources: Sources
+    redactor: Redactor
     notice: str = ""
 
     @classmethod
@@ -91,6 +94,7 @@ class Memory:
             path, busy_timeout_s=config.store_busy_timeout_s, backups=config.backups, now=now
         )
         try:
+            redactor = open_redactor(config)
             opened, notice = (embedder, "") if embedder else _open_embedder(config)
             embedding.adopt_embedder(database, opened)
             _do_chores(database)
@@ -98,7 +102,8 @@ class Memory:
         except BaseException:
             database.close()
             raise
-        return cls(config, database, sources, _joined(warning, notice, _why_read_only(database)))
+        degraded = _joined(warning, notice, _why_read_only(database))
+        return cls(config, database, sources, redactor, degraded)
 
     def close(self) -> None:
         """Finish what is queued and close everything."""
@@ -135,11 +140,11 @@ class Memory:
             content, summary, kind, parent_id, depth, importance, confidence, origin, project,
             session, tuple(source_messages), payload or {},
         )  # fmt: skip
-        return fragments.store(self.database, draft, key=key)
+        return fragments.store(self.database, draft, key=key, redactor=self.redactor)
 
     def store_all(self, drafts: Iterable[Draft]) -> list[str]:
         """Store many fragments at once and return their ids in order."""
-        return fragments.store_all(self.database, drafts)
+        return fragments.store_all(self.database, drafts, redactor=self.redactor)
 
     def capture(
         self,
@@ -159,7 +164,7 @@ class Memory:
         for which another one was named later.
         """
         conversation = Conversation(session, agent, project, title, branch, parent, tuple(files))
-        return messages.capture(self.database, conversation, new)
+        return messages.capture(self.database, conversation, new, redactor=self.redactor)
 
     def update(
         self,
@@ -173,8 +178,9 @@ class Memory:
     ) -> int:
         """Give a fragment new words and return its new version; the old ones are kept."""
         return fragments.update(
-            self.database, id, content, summary=summary, reason=reason, origin=origin, key=key
-        )
+            self.database, id, content,
+            summary=summary, reason=reason, origin=origin, key=key, redactor=self.redactor,
+        )  # fmt: skip
 
     def delete(self, id: str, *, key: str = "") -> str:
         """Hide a fragment until `undo` brings it back; return its whole id."""
@@ -200,7 +206,10 @@ class Memory:
         weight: float = 1.0, note: str = "", key: str = "",
     ) -> None:  # fmt: skip
         """Draw an edge between two fragments."""
-        fragments.link(self.database, source, target, kind, weight=weight, note=note, key=key)
+        fragments.link(
+            self.database, source, target, kind,
+            weight=weight, note=note, key=key, redactor=self.redactor,
+        )  # fmt: skip
 
     def supersede(self, old: str, new: str, *, key: str = "") -> None:
         """Let a newer fragment replace an older one; both are kept."""
@@ -229,6 +238,7 @@ class Memory:
         person or the assistant said.
         """
         started = time.perf_counter()
+        query = self.redactor.redact(query)
         request = Request(
             query=query,
             scope=scope,
@@ -266,6 +276,7 @@ class Memory:
         log: bool = True,
     ) -> list[Hit]:
         """Search the fragments; `deep` follows the graph to what they are related to."""
+        query = self.redactor.redact(query)
         request = SearchRequest(
             query, parent_id, depth, limit, deep, kind, origin, since, project, self.database.now()
         )
@@ -290,7 +301,7 @@ class Memory:
         self._catch_up()
         return session_search.find_sessions(
             self.sources,
-            query,
+            self.redactor.redact(query),
             project=project,
             limit=limit,
             now=now or self.database.now(),
@@ -407,7 +418,9 @@ class Memory:
         self, lines: Iterable[bytes], *, progress: Callable[[int], None] | None = None
     ) -> dict[str, int]:
         """Bring in an export and count what was added and what was skipped."""
-        return exchange.import_lines(self.database, lines, progress=progress)
+        return exchange.import_lines(
+            self.database, lines, redactor=self.redactor, progress=progress
+        )
 
     def episode(self, session: str) -> Episode | None:
         """Tell a session as an episode, kept as a fragment; None if there is nothing to tell."""

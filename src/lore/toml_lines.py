@@ -8,12 +8,12 @@ import re
 _HEADER = re.compile(r"^\s*\[\s*(?P<name>[^\[\]#]+?)\s*\]\s*(#.*)?$")
 _LINE = re.compile(
     r"""^(?P<lead>\s*(?P<key>[^=#]+?)\s*=\s*)
-    (?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s#]+)(?P<rest>\s*(?:\#.*)?)$""",
+    (?:"(?:[^"\\]|\\.)*"|'[^']*'|\[[^\n\#]*\]|[^\s#]+)(?P<rest>\s*(?:\#.*)?)$""",
     re.VERBOSE,
 )
 
 
-def edited(text: str, key: str, value: str | float | None) -> str:
+def edited(text: str, key: str, value: str | float | tuple[str, ...] | None) -> str:
     """Return the text of a TOML file with one key replaced, added or removed."""
     shown = "" if value is None else json.dumps(value, ensure_ascii=False)
     group, _, leaf = key.partition(".")

@@ -88,7 +88,7 @@ def test_a_restore_brings_the_former_state_back_and_keeps_the_present_one(
     assert contents(kept) == ["old", "new"]
     with open_memory(home) as memory, memory.database.read() as db:
         assert upkeep.epoch(db) != epoch
-    assert sorted(p.name for p in home.iterdir()) == ["backups", "memory.db"]
+    assert sorted(p.name for p in home.iterdir()) == ["backups", "memory.db", "redaction.key"]
 
 
 def test_a_restore_into_an_empty_home_is_a_move(tmp_path: Path, database: Database) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -12,6 +13,7 @@ import orjson
 
 from lore import clock
 from lore.capture import trust
+from lore.capture.redaction import UNKEPT, redact_tree
 from lore.errors import InvalidInput, NotFound
 from lore.records import (
     EDGE_KINDS,
@@ -26,6 +28,7 @@ from lore.records import (
 from lore.store import actions, edges, fragments, items, sessions
 from lore.store.db import Connection, Database
 from lore.text import entities, lines, words
+from lore.text.secrets import Redactor
 
 BATCH = 200
 """Fragments that share one transaction when many are stored."""
@@ -37,9 +40,9 @@ MOST_CHARS = 200_000
 """A fragment is one unit of knowledge; a longer text is a document."""
 
 
-def store(database: Database, draft: Draft, *, key: str = "") -> str:
+def store(database: Database, draft: Draft, *, key: str = "", redactor: Redactor = UNKEPT) -> str:
     """Store a fragment and return its id; the same key again returns the same id."""
-    work = _storing(database, draft)
+    work = _storing(database, draft, redactor)
     return database.write(work, key=scoped("store", key))
 
 
@@ -48,11 +51,13 @@ def scoped(verb: str, key: str) -> str:
     return f"{verb}\0{key}" if key else ""
 
 
-def store_all(database: Database, drafts: Iterable[Draft]) -> list[str]:
+def store_all(
+    database: Database, drafts: Iterable[Draft], *, redactor: Redactor = UNKEPT
+) -> list[str]:
     """Store many fragments in few transactions and return their ids in order."""
     ids: list[str] = []
     stream = iter(drafts)
-    while works := [_storing(database, draft) for draft in islice(stream, BATCH)]:
+    while works := [_storing(database, draft, redactor) for draft in islice(stream, BATCH)]:
         ids += database.write(partial(_run_all, works))
     return ids
 
@@ -61,9 +66,11 @@ def _run_all(works: list[Callable[[Connection], str]], db: Connection) -> list[s
     return [work(db) for work in works]
 
 
-def _storing(database: Database, draft: Draft) -> Callable[[Connection], str]:
+def _storing(database: Database, draft: Draft, redactor: Redactor) -> Callable[[Connection], str]:
     """Check a draft and return the work that stores it."""
-    content = _checked(draft)
+    _checked(draft)
+    draft = _redacted(draft, redactor)
+    content = words.clean(draft.content).strip()
     now = database.now()
     title = lines.one_line(words.clean(draft.summary), SUMMARY_CHARS)
     mentioned = entities.extract(content, title=title)
@@ -103,6 +110,18 @@ def _storing(database: Database, draft: Draft) -> Callable[[Connection], str]:
     return work
 
 
+def _redacted(draft: Draft, redactor: Redactor) -> Draft:
+    return replace(
+        draft,
+        content=redactor.redact(draft.content),
+        summary=redactor.redact(draft.summary),
+        project=redactor.redact(draft.project),
+        session=redactor.redact(draft.session),
+        payload=redact_tree(redactor, draft.payload),
+        metadata=redact_tree(redactor, draft.metadata),
+    )
+
+
 def _checked(draft: Draft) -> str:
     content = words.clean(draft.content).strip()
     if not content:
@@ -131,7 +150,7 @@ def _checked(draft: Draft) -> str:
     return content
 
 
-def update(
+def update(  # noqa: PLR0913 - what a change has, and how it is written
     database: Database,
     id_: str,
     content: str,
@@ -140,13 +159,15 @@ def update(
     reason: str = "",
     origin: Origin = "user",
     key: str = "",
+    redactor: Redactor = UNKEPT,
 ) -> int:
     """Give a fragment new words and return its new version; the old ones stay readable.
 
     `origin` says whose words they are: less trust does not change what more trust said.
     """
-    text = _checked(Draft(content))
-    title = lines.one_line(words.clean(summary), SUMMARY_CHARS)
+    text = redactor.redact(_checked(Draft(content)))
+    title = lines.one_line(redactor.redact(words.clean(summary)), SUMMARY_CHARS)
+    because = redactor.redact(words.clean(reason))
     now = database.now()
 
     def work(db: Connection) -> int:
@@ -161,7 +182,7 @@ def update(
             summary=title or lines.summary(text),
             mentioned=entities.extract(text, title=title),
             now=now,
-            reason=words.clean(reason),
+            reason=because,
         )
 
     return database.write(work, key=scoped("update", key))
@@ -185,7 +206,7 @@ def hide(db: Connection, n: int, before: dict[str, Any], *, now: datetime) -> No
     actions.record(db, "delete", n, before, now=now)
 
 
-def link(
+def link(  # noqa: PLR0913 - what an edge has, and how it is written
     database: Database,
     source: str,
     target: str,
@@ -194,6 +215,7 @@ def link(
     weight: float = 1.0,
     note: str = "",
     key: str = "",
+    redactor: Redactor = UNKEPT,
 ) -> None:
     """Draw an edge between two fragments."""
     if kind not in EDGE_KINDS:
@@ -203,6 +225,7 @@ def link(
         msg = "The weight of an edge lies between 0 and 1."
         raise InvalidInput(msg)
     now = database.now()
+    remark = redactor.redact(words.clean(note))
 
     def work(db: Connection) -> None:
         a, b = _living(db, source), _living(db, target)
@@ -216,7 +239,7 @@ def link(
         if kind == "hierarchical":
             before["parent"] = edges.find_parent(db, b)
             move(db, b, a)
-        edges.put(db, a, b, kind, now=now, weight=weight, note=words.clean(note))
+        edges.put(db, a, b, kind, now=now, weight=weight, note=remark)
         actions.record(db, "link", a, before, now=now)
 
     database.write(work, key=scoped("link", key))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lore import clock
+from lore.capture.redaction import UNKEPT
 from lore.errors import InvalidInput
 from lore.records import ORIGINS, PART_KINDS, ROLES, Message, NewMessage, Origin, Part, Role
 from lore.store import messages, session_states, sessions
 from lore.store.db import Connection, Database
 from lore.store.messages import PreparedMessage
 from lore.text import instructions, parts, tokens, words
+from lore.text.secrets import Redactor
 from lore.text.traits import traits_of
 
 _ORIGINS: dict[Role, Origin] = {
@@ -37,27 +39,37 @@ class Conversation:
     files: tuple[str, ...] = ()
 
 
-def capture(database: Database, conversation: Conversation, new: Sequence[NewMessage]) -> list[str]:
+def capture(
+    database: Database,
+    conversation: Conversation,
+    new: Sequence[NewMessage],
+    *,
+    redactor: Redactor = UNKEPT,
+) -> list[str]:
     """Store messages of a conversation, each once, and return their ids in order."""
     if not conversation.session.strip():
         msg = "A session needs a name."
         raise InvalidInput(msg)
     if not new:
         return []
-    prepared = [prepare(message) for message in _keyed(new)]
-    cleaned = _cleaned(conversation)
-    return database.write(lambda db: _store(database, db, cleaned, prepared))
+    cleaned = [_cleaned(message, redactor) for message in new]
+    prepared = [_derive(message) for message in _keyed(cleaned)]
+    place = _cleaned_place(conversation, redactor)
+    return database.write(lambda db: _store(database, db, place, prepared))
 
 
-def _cleaned(conversation: Conversation) -> Conversation:
+def _cleaned_place(conversation: Conversation, redactor: Redactor) -> Conversation:
+    def clean(text: str) -> str:
+        return redactor.redact(words.clean(text))
+
     return Conversation(
-        session=words.clean(conversation.session),
-        agent=words.clean(conversation.agent),
-        project=words.clean(conversation.project),
-        title=words.clean(conversation.title),
-        branch=words.clean(conversation.branch),
-        parent=words.clean(conversation.parent),
-        files=tuple(words.clean(file) for file in conversation.files),
+        session=clean(conversation.session),
+        agent=clean(conversation.agent),
+        project=clean(conversation.project),
+        title=clean(conversation.title),
+        branch=clean(conversation.branch),
+        parent=clean(conversation.parent),
+        files=tuple(clean(file) for file in conversation.files),
     )
 
 
@@ -123,35 +135,45 @@ def _keyed(new: Sequence[NewMessage]) -> list[NewMessage]:
     return keyed
 
 
-def prepare(message: NewMessage, *, id: str = "") -> PreparedMessage:
-    """Derive all that the store keeps beside a message."""
+def prepare(message: NewMessage, *, id: str = "", redactor: Redactor = UNKEPT) -> PreparedMessage:
+    """Redact a message and derive all that the store keeps beside it."""
+    return _derive(_cleaned(message, redactor), id=id)
+
+
+def _cleaned(message: NewMessage, redactor: Redactor) -> NewMessage:
+    """Return a message as it may be stored: text that can be held, and no secrets in it."""
     _check(message)
-    cleaned = tuple(
-        replace(
-            part,
-            text=words.clean(part.text),
-            name=words.clean(part.name),
-            call_id=words.clean(part.call_id),
-        )
-        for part in message.parts
-    )
-    message = replace(
+    texts = [message.key, message.speaker, message.model]
+    for part in message.parts:
+        texts += (part.text, part.name, part.call_id)
+    clean = words.clean if not redactor.holds_secret(texts) else _cleaning(redactor)
+    return replace(
         message,
-        parts=cleaned,
+        parts=tuple(
+            replace(part, text=clean(part.text), name=clean(part.name), call_id=clean(part.call_id))
+            for part in message.parts
+        ),
         origin=message.origin or _ORIGINS[message.role],
-        key=words.clean(message.key),
-        speaker=words.clean(message.speaker),
-        model=words.clean(message.model),
+        key=clean(message.key),
+        speaker=clean(message.speaker),
+        model=clean(message.model),
     )
-    said = parts.said(cleaned)
+
+
+def _cleaning(redactor: Redactor) -> Callable[[str], str]:
+    return lambda text: redactor.redact(words.clean(text))
+
+
+def _derive(message: NewMessage, *, id: str = "") -> PreparedMessage:
+    said = parts.said(message.parts)
     standing = standing_in(message)
     return PreparedMessage(
         new=message,
         id=id or clock.new_id(message.created_at),
         key=message.key,
-        tokens=tokens.count(parts.readable(cleaned)),
+        tokens=tokens.count(parts.readable(message.parts)),
         embeds=message.role in ("user", "assistant") and bool(said.strip()),
-        traits=traits_of(parts.searchable(cleaned), message.role, standing=bool(standing)),
+        traits=traits_of(parts.searchable(message.parts), message.role, standing=bool(standing)),
         standing=standing,
     )
 

@@ -1,0 +1,127 @@
+"""Secrets: what is found, what is left alone, and what a mark looks like."""
+
+import re
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lore.errors import InvalidInput
+from lore.text.secrets import Redactor
+
+REDACTOR = Redactor(b"k" * 32)
+ALNUM = string.ascii_letters + string.digits
+TOKEN = "Zq7Rw2Lk9Xv4Bn6Tm1Pd8Hs3Jf5Gc0Ya2We4"
+MARK = re.compile(r"\[secret:[a-z0-9-]+:[0-9a-f]{8}\]")
+
+SECRETS = [
+    ("anthropic", f"sk-ant-api03-{TOKEN}", "key {}"),
+    ("github", f"ghp_{TOKEN}", "git clone https://{}@github.com/a/b"),
+    ("github", f"ghp_{TOKEN}", "line\\n{}\\nline"),
+    ("google-api", f"AIza{TOKEN}", "?key={}&q=1"),
+    ("jwt", f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.{TOKEN}", "sent {}."),
+    ("password", "Tr0ub4dor&3", '{{"password": "{}"}}'),
+    ("password", "Tr0ub4dor&3", '{{\\"password\\": \\"{}\\"}}'),
+    ("password", "Tr0ub4dor&3", "export DB_PASSWORD={}"),
+    ("password", "Tr0ub4dor&3", "curl -u bob:{} https://example.com"),
+    ("password", "correct-horse-battery-staple", "DB_PASSWORD={}"),
+    ("url-password", "s3cr3tpw", "postgres://bob:{}@db.internal/app"),
+    ("secret", TOKEN, "MISTRAL_API_KEY={}"),
+    ("authorization", TOKEN, "Authorization: Bearer {}"),
+    ("cookie", "a8f5f167f44f4964e6c998dee827110c", "Cookie: session={}; theme=dark"),
+]
+BENIGN = [
+    "password: str", "token = get_token()", "PASSWORD=${DB_PASSWORD}",
+    'key = os.environ["API_KEY"]',
+    "api_key=<your-key>", "TOKEN=xxxxxxxxxxxxxxxx",
+    "commit 3f2a9c81b7d64e05a1c2f3b4d5e6f7a8b9c0d1e2",
+    '"tool_use_id":"toolu_01AbCdEf23GhIjKl45MnOpQr"', "postgres://user:password@localhost/db",
+    "the token is missing", "max_tokens=4096", "--- PASS: TestGetOrCreateSessionID (0.03s)",
+    "docker run -p 8080:80 nginx", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ2k3m4n5 me@host",
+]  # fmt: skip
+PIECES = st.sampled_from([
+    "password=", "token: ", "://a:", "@", '"', "\\n", "sk-ant-", TOKEN, "[secret:a:00000000]",
+    "-----BEGIN PRIVATE KEY-----", "Cookie: a=", "é", "\ud800", " ", "\n", "Bearer ", "=",
+    "eyJ", ".",
+])  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "secret", "line"), SECRETS)
+def test_a_secret_becomes_a_mark_of_its_kind(kind: str, secret: str, line: str):
+    text = line.format(secret)
+    redacted = REDACTOR.redact(text)
+    assert secret not in redacted
+    assert f"[secret:{kind}:" in redacted
+    (found,) = REDACTOR.find(text)
+    assert text[found[0] : found[1]] == secret
+
+
+@pytest.mark.parametrize("line", BENIGN)
+def test_what_is_no_secret_stays(line: str):
+    assert REDACTOR.redact(line) == line
+
+
+@pytest.mark.parametrize("joint", ["\n", "\\n"])
+@pytest.mark.parametrize("end", ["", "-----END RSA PRIVATE KEY-----"])
+def test_a_private_key_goes_as_a_whole(joint: str, end: str):
+    lines = [TOKEN + TOKEN[:28]] * 5
+    text = joint.join(["-----BEGIN RSA PRIVATE KEY-----", *lines, end])
+    redacted = REDACTOR.redact(f"see\n{text}")
+    assert TOKEN[:20] not in redacted
+    assert redacted.startswith("see\n[secret:private-key:")
+
+
+def test_the_same_secret_has_the_same_mark_with_the_same_key_only():
+    text = f"ghp_{TOKEN}"
+    assert REDACTOR.redact(text) == Redactor(b"k" * 32).redact(text)
+    assert REDACTOR.redact(text) != Redactor(b"l" * 32).redact(text)
+
+
+def test_own_patterns_take_their_group_or_all():
+    own = Redactor(b"k", patterns=[r"ACME-\d+", r"badge (\w+)"])
+    redacted = own.redact("ACME-123 has badge é77 and badge x9")
+    assert len(MARK.findall(redacted)) == 2 + (r"é" not in redacted)
+    assert "ACME" not in redacted
+    assert "badge [secret:custom:" in redacted
+
+
+def test_what_is_allowed_as_a_whole_stays():
+    text = f"ghp_{TOKEN}"
+    assert Redactor(b"k", allow=[r"ghp_Zq7\w+"]).redact(text) == text
+    assert Redactor(b"k", allow=[r"ghp_"]).redact(text) != text
+
+
+def test_a_bad_pattern_is_named():
+    with pytest.raises(InvalidInput, match=r"\(\?=x\)"):
+        Redactor(b"k", patterns=["(?=x)"])
+
+
+def test_a_value_is_judged_with_its_name():
+    assert REDACTOR.redact("Tr0ub4dor&3") == "Tr0ub4dor&3"
+    assert MARK.fullmatch(REDACTOR.redact("Tr0ub4dor&3", name="dbPassword"))
+
+
+def test_a_redactor_that_is_off_changes_nothing():
+    assert Redactor(b"k", active=False).redact(f"ghp_{TOKEN}") == f"ghp_{TOKEN}"
+
+
+def test_a_secret_longer_than_what_is_judged_goes_to_its_end():
+    long = TOKEN * 100
+    assert TOKEN[:20] not in REDACTOR.redact(f"API_TOKEN={long} rest")
+    assert REDACTOR.redact(f"API_TOKEN={long} rest").endswith(" rest")
+
+
+@given(st.lists(PIECES | st.text(st.characters(codec=None), max_size=8), max_size=12).map("".join))
+def test_redacting_never_fails_and_twice_is_once(text: str):
+    once = REDACTOR.redact(text)
+    assert REDACTOR.redact(once) == once
+    for start, end, _ in REDACTOR.find(text):
+        assert 0 <= start < end <= len(text)
+
+
+@given(st.text(ALNUM, min_size=36, max_size=36), st.sampled_from(["é {} ü", "x\n{}", '"{}"']))
+def test_no_generated_key_survives(drawn: str, line: str):
+    secret = f"github_pat_9aZ{drawn}"
+    redacted = REDACTOR.redact(line.format(secret))
+    assert secret not in redacted or not REDACTOR.find(secret)
