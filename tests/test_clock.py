@@ -47,6 +47,13 @@ def test_the_present_is_aware_and_in_utc():
 
 
 @given(moments)
+def test_an_id_lies_between_the_bounds_of_its_time(moment):
+    us = clock.to_us(moment)
+    first, last = clock.id_bounds(us, us + 1)
+    assert first <= clock.new_id(moment) <= last
+
+
+@given(moments)
 def test_an_id_is_a_uuid_of_version_7_that_carries_its_time(moment):
     made = uuid.UUID(clock.new_id(moment))
     assert made.version == 7

@@ -50,5 +50,15 @@ def new_id(moment: datetime) -> str:
     high, low = divmod(count, 1 << 14)
     value = (ms << 80) | (0x7 << 76) | (high << 64) | (0b10 << 62) | (low << 48)
     value |= secrets.randbits(48)
+    return _spelled(value)
+
+
+def id_bounds(start_us: int, end_us: int) -> tuple[str, str]:
+    """Return the lowest and the highest id that `new_id` can give for a stretch of time."""
+    low, high = (max(0, us // 1000) & 0xFFFF_FFFF_FFFF for us in (start_us, end_us))
+    return _spelled(low << 80), _spelled((high << 80) | ((1 << 80) - 1))
+
+
+def _spelled(value: int) -> str:
     digits = f"{value:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

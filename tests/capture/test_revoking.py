@@ -23,6 +23,8 @@ from lore.store import (
 )
 from tests.fakes import NOON
 
+DISTILLED = "dddddddd-dddd-7ddd-8ddd-dddddddddddd"
+
 
 @pytest.fixture
 def say(database):
@@ -50,7 +52,18 @@ def gone(database, *ids: str | None) -> list[bool]:
 def distil(database, first: str, last: str, session: str = "s"):
     def work(db):
         n = sessions.get_number(db, session)
-        made = Distillation("d" * 32, "", 0, "condensed", first, last, 3, 9, False, NOON)
+        made = Distillation(
+            "dddddddd-dddd-7ddd-8ddd-dddddddddddd",
+            "",
+            0,
+            "condensed",
+            first,
+            last,
+            3,
+            9,
+            False,
+            NOON,
+        )
         distillations.add(db, n, made, now=NOON)
         return made.id
 

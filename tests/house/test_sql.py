@@ -28,6 +28,12 @@ ONLY_SQLITE = re.compile(
 )
 """Words and forms that another engine does not know; max and min of two values among them."""
 
+PLAIN_ID = re.compile(
+    r"\bi\.id\s*(?:,|FROM\b|=\s*:)|\bid\s*(?:,[^;]*)? FROM items\b"
+    r"|FROM items\b[^;]*\bid\s*[=<>]+\s*:"
+)
+"""Ids of items as if they were text."""
+
 OUTSIDE_STORE = [m for m in modules() if not m.path.is_relative_to(STORE)]
 BESIDE_SQLITE = [
     m for m in modules() if m.path.is_relative_to(STORE) and not m.path.is_relative_to(SQLITE)
@@ -63,6 +69,16 @@ def test_no_word_of_sqlites_own_stands_beside_its_folder(module: Module):
         if (match := ONLY_SQLITE.search(text))
     ]
     assert not found
+
+
+@pytest.mark.parametrize("module", BESIDE_SQLITE, ids=lambda m: m.name)
+def test_the_id_of_an_item_is_read_and_compared_in_its_own_form(module: Module):
+    found = [
+        f"{module.name}:{line} {match[0]}"
+        for line, text in strings(module)
+        if (match := PLAIN_ID.search(text))
+    ]
+    assert not found, "id_text() reads it, id_of() compares with it"
 
 
 @pytest.mark.parametrize("module", BESIDE_SQLITE, ids=lambda m: m.name)

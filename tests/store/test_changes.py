@@ -20,6 +20,16 @@ def test_changes_are_told_in_order_from_a_number_on(db: Connection) -> None:
     assert len(changes.since(db, 0, limit=1)) == 1
 
 
+def test_items_with_numbers_in_a_row_share_an_entry(db: Connection) -> None:
+    ns = [add_fragment(db, i) for i in (1, 2, 3, 4)]
+    db.run("DELETE FROM changes")
+    changes.log(db, "change", [ns[0], ns[1], ns[3]], NOON)
+    told = changes.since(db, 0)
+    assert [change.id for change in told] == [numbered_id(i) for i in (1, 2, 4)]
+    assert [change.seq - told[0].seq for change in told] == [0, 0, 1]
+    assert len(changes.since(db, 0, limit=1)) == 2
+
+
 def test_burying_twice_is_no_news(db: Connection) -> None:
     changes.bury(db, ["gone"], NOON, sources={"gone": "digest"})
     assert changes.bury(db, ["gone"], NOON) == 0

@@ -11,6 +11,7 @@ from lore.store import (
     edges,
     forgetting,
     fragments,
+    items,
     messages,
     retrievals,
     sessions,
@@ -30,7 +31,7 @@ from tests.store.samples import (
 
 
 def number(db: Connection, id_: str) -> int:
-    return int(db.value("SELECT n FROM items WHERE id = :id", id=id_))
+    return items.resolve(db, id_).n
 
 
 def test_what_was_made_of_a_message_goes_with_it(db: Connection) -> None:
@@ -100,7 +101,7 @@ def test_what_a_forgotten_fragment_superseded_stands_again(db: Connection) -> No
     assert checks.integrity(db) == []
 
 
-def test_neighbours_no_longer_know_the_message_between_them(db: Connection) -> None:
+def test_no_word_of_a_message_stays_and_those_beside_it_keep_theirs(db: Connection) -> None:
     session_n = new_session(db)
     ids = add_messages(db, session_n, "before", "okapi", "after")
     forgetting.forget(db, Doomed((number(db, ids[1]),)), now=NOON)

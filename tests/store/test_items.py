@@ -11,7 +11,7 @@ from lore import clock
 from lore.errors import AmbiguousId, InvalidInput, NotFound, StoreDamaged
 from lore.records import ITEM_TYPES
 from lore.store import items
-from lore.store.sqlite import Connection
+from lore.store.sqlite import Connection, id_of
 from tests.store.samples import NOON, add_fragment, add_messages, new_session, numbered_id
 
 
@@ -48,8 +48,8 @@ def test_a_type_narrows_what_an_id_may_be(db: Connection) -> None:
 
 @given(st.lists(st.integers(0, 2**41), unique=True, min_size=1, max_size=30))
 def test_a_short_id_names_one_item_alone(moments: list[int]) -> None:
-    raw = items_in_memory([clock.new_id(clock.from_us(1000 * ms)) for ms in moments])
-    ids = [row[0] for row in raw.rows("SELECT id FROM items")]
+    ids = [clock.new_id(clock.from_us(1000 * ms)) for ms in moments]
+    raw = items_in_memory(ids)
     for id_, short in items.short_ids(raw, ids).items():
         assert [other for other in ids if other.startswith(short)] == [id_]
         assert not short.endswith("-")
@@ -58,8 +58,10 @@ def test_a_short_id_names_one_item_alone(moments: list[int]) -> None:
 
 def items_in_memory(ids: list[str]) -> Connection:
     connection = Connection(apsw.Connection(":memory:"), Path("memory"), read_only=False)
-    connection.rows("CREATE TABLE items (n INTEGER PRIMARY KEY, id TEXT UNIQUE)")
-    connection.run_many("INSERT INTO items (id) VALUES (:id)", [{"id": id_} for id_ in ids])
+    connection.rows("CREATE TABLE items (n INTEGER PRIMARY KEY, id BLOB UNIQUE)")
+    connection.run_many(
+        f"INSERT INTO items (id) VALUES ({id_of(':id')})", [{"id": id_} for id_ in ids]
+    )
     return connection
 
 
@@ -83,3 +85,19 @@ def test_ids_are_given_by_number(db: Connection) -> None:
     ns = [add_fragment(db, i, created_at=NOON) for i in (1, 2)]
     assert items.ids_of(db, ns) == {ns[0]: numbered_id(1), ns[1]: numbered_id(2)}
     assert items.ids_of(db, []) == {}
+
+
+@pytest.mark.parametrize("id_", ["former", "", "aaaaaaaa", numbered_id(10).upper()])
+def test_what_is_no_uuid_is_no_id(db: Connection, id_: str) -> None:
+    with pytest.raises(InvalidInput):
+        items.add(db, items.NewItem(id_, "fragment", None, None, 0, 0, embeds=True))
+    assert items.find_number(db, id_) is None
+
+
+def test_an_item_is_known_by_its_id(db: Connection) -> None:
+    n = add_fragment(db, 1)
+    assert items.find_number(db, numbered_id(1)) == n
+    assert items.ids_of(db, [n]) == {n: numbered_id(1)}
+    assert items.resolve(db, numbered_id(1)[:11]).id == numbered_id(1)
+    with pytest.raises(NotFound):
+        items.resolve(db, numbered_id(1).replace("-", ""))

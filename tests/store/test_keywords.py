@@ -4,13 +4,13 @@ from functools import partial
 
 import pytest
 
-from lore.store import keywords
+from lore.store import keywords, messages, sessions
 from lore.store.sqlite import Connection
 from tests.store.samples import add_fragment, add_messages, new_session
 
 
 def found(db: Connection, table: str, word: str) -> int:
-    weights = {"message_words": 4, "long_words": 3, "fragment_words": 3}[table]
+    weights = {"message_words": 2, "long_words": 2, "fragment_words": 3}[table]
     return len(keywords.search(db, table, f'"{word}"', limit=99, weights=[1.0] * weights))
 
 
@@ -27,10 +27,10 @@ def test_a_long_message_is_found_by_its_end_too(db: Connection) -> None:
 
 
 def test_a_search_stays_within_its_project_or_session(db: Connection) -> None:
-    sessions = [
+    places = [
         new_session(db, name, project=project) for name, project in (("a", "/a"), ("b", "/b"))
     ]
-    for session_n in sessions:
+    for session_n in places:
         add_messages(db, session_n, "okapi")
     project_n = db.value("SELECT n FROM projects WHERE path = '/b'")
 
@@ -38,11 +38,31 @@ def test_a_search_stays_within_its_project_or_session(db: Connection) -> None:
         query: str = '"okapi"', *, project_n: int | None = None, session_n: int | None = None
     ) -> int:
         bounds = partial(keywords.search, within=keywords.Within(project_n, session_n))
-        return len(bounds(db, "message_words", query, limit=9, weights=(1.0, 1.0, 1.0, 1.0)))
+        return len(bounds(db, "message_words", query, limit=9, weights=(1.0, 1.0)))
 
     assert count() == 2
-    assert count(session_n=sessions[0]) == count(project_n=project_n) == 1
+    assert count(session_n=places[0]) == count(project_n=project_n) == 1
     assert count("") == 0
+
+
+def ranked(db: Connection, query: str) -> list[str]:
+    rows = keywords.search(db, "message_words", query, limit=9, weights=keywords.MESSAGE_WEIGHTS)
+    said = messages.by_number(db, [n for n, _ in rows])
+    return [said[n].parts[0].text for n, _ in rows]
+
+
+def test_a_message_shares_in_what_was_said_before_and_after_it(db: Connection) -> None:
+    texts = ("far away", "what is the animal called", "okapi", "thank you", "good bye")
+    add_messages(db, new_session(db), *texts)
+    assert ranked(db, '"okapi"') == ["okapi", "thank you", "what is the animal called"]
+
+
+def test_a_message_shares_in_the_title_of_its_session(db: Connection) -> None:
+    for name, title in (("a", ""), ("b", "Moving to Postgres"), ("c", "")):
+        session_n = new_session(db, name)
+        sessions.describe(db, session_n, title=title)
+        add_messages(db, session_n, f"the pool has {name} size")
+    assert ranked(db, '"pool" OR "postgres"')[0] == "the pool has b size"
 
 
 def test_what_is_removed_is_not_found_and_the_rest_is(db: Connection) -> None:

@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lore.capture.messages import prepare
-from lore.store import changes, keywords, messages, standing
+from lore.store import changes, messages, standing
 from lore.store.db import Database
 from lore.store.sqlite import Connection
 from tests.store.samples import NOON, add_messages, minutes, new_message, new_session
@@ -50,13 +50,6 @@ def test_a_message_comes_back_as_it_was(db: Connection) -> None:
     n = db.value("SELECT n FROM messages")
     assert messages.get(db, n) == found == messages.by_number(db, [n])[n]
     assert messages.by_number(db, []) == {}
-
-
-def test_the_message_before_learns_what_followed(db: Connection) -> None:
-    session_n = new_session(db)
-    add_messages(db, session_n, "what is the animal called")
-    add_messages(db, session_n, "okapi")
-    assert keywords.count_rows(db, "message_words", "okapi") == 2
 
 
 def test_standing_instructions_and_speakers_are_kept(db: Connection) -> None:

@@ -69,12 +69,11 @@ def test_a_title_and_files_are_found_by_their_words(db: Connection) -> None:
 def test_a_new_title_takes_the_former_one_out_of_the_index(db: Connection) -> None:
     n = new_session(db)
     sessions.describe(db, n, title="Zebra")
-    add_messages(db, n, "hello")
-    assert keywords.count_rows(db, "message_words", "zebra") == 1
+    assert keywords.count_rows(db, "session_words", "zebra") == 1
     sessions.describe(db, n, title="Lion")
     keywords.optimize(db)
-    assert keywords.count_rows(db, "message_words", "zebra") == 0
-    assert keywords.count_rows(db, "message_words", "lion") == 1
+    assert keywords.count_rows(db, "session_words", "zebra") == 0
+    assert keywords.count_rows(db, "session_words", "lion") == 1
 
 
 def test_the_latest_sessions_come_first(db: Connection) -> None:

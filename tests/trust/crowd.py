@@ -90,7 +90,7 @@ def stored(memory: Memory) -> dict[str, int]:
     """Return how often each text is stored."""
     with memory.database.read() as db:
         texts = [row[0] for row in db.rows("SELECT content FROM fragments")]
-        said = db.rows("SELECT json_extract(parts, '$[0].text') FROM messages")
+        said = db.rows("SELECT parts FROM messages")
     texts += [row[0] for row in said]
     counts: dict[str, int] = {}
     for text in texts:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -151,16 +152,17 @@ def forged() -> Iterator[bytes]:
     }).encode()  # fmt: skip
     for place, text in enumerate(PAYLOADS):
         yield json.dumps({
-            "record": "message", "id": f"{place:032x}", "session_id": "5" * 32,
+            "record": "message", "id": str(UUID(int=place)), "session_id": "5" * 32,
             "ordinal": place, "key": f"k{place}", "role": "user", "speaker": "",
             "parts": [{"kind": "text", "text": text, "origin": "web"}], "origin": "user",
             "model": "", "usage": {}, "created_at": us,
         }).encode()  # fmt: skip
         yield json.dumps({
-            "record": "fragment", "id": f"f{place:031x}", "content": text, "summary": "deploy",
+            "record": "fragment", "id": str(UUID(int=place + (1 << 120))), "content": text,
+            "summary": "deploy",
             "depth": 0, "kind": "fact", "payload": {}, "importance": 1.0, "confidence": 1.0,
             "origin": "assistant" if place % 2 else "peer", "trust": 3,
-            "source_messages": [f"{place:032x}"], "metadata": {}, "project_id": None,
+            "source_messages": [str(UUID(int=place))], "metadata": {}, "project_id": None,
             "session_id": None, "created_at": us, "access_count": 9, "last_accessed": us,
             "last_reinforced": us, "relevance": 1.0, "superseded_by": None, "valid_from": None,
             "valid_to": None, "updated_at": us, "version": 1, "deleted_at": None,

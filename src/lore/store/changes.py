@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
 from lore import clock
 from lore.records import Change
 from lore.store.items import type_name
-from lore.store.packing import moment
-from lore.store.sqlite import Connection
+from lore.store.packing import moment, pack_key, unpack_key
+from lore.store.sqlite import Connection, id_text
 
 Action = Literal["add", "change", "delete", "forget"]
 
 
 def log(db: Connection, action: Action, ns: Sequence[int], at: datetime) -> None:
-    """Write down that items were added or changed."""
+    """Write down that items were added or changed; numbers in a row share an entry."""
     us = clock.to_us(at)
     db.run_many(
-        "INSERT INTO changes (at, action, item_n) VALUES (:at, :action, :n)",
-        ({"at": us, "action": action, "n": n} for n in ns),
+        "INSERT INTO changes (at, action, first_n, last_n) VALUES (:at, :action, :first, :last)",
+        ({"at": us, "action": action, "first": run[0], "last": run[-1]} for run in _runs(ns)),
     )
+
+
+def _runs(ns: Sequence[int]) -> Iterator[list[int]]:
+    """Yield numbers in runs without gaps, in their order."""
+    run: list[int] = []
+    for n in ns:
+        if run and n != run[-1] + 1:
+            yield run
+            run = []
+        run.append(n)
+    if run:
+        yield run
 
 
 def bury(
@@ -41,7 +53,8 @@ def bury(
     fresh = [id_ for id_ in dict.fromkeys(ids) if id_ not in buried(db, [id_])]
     for id_ in fresh:
         seq = db.value(
-            "INSERT INTO changes (at, action, item_n) VALUES (:at, 'forget', 0) RETURNING seq",
+            "INSERT INTO changes (at, action, first_n, last_n)"
+            " VALUES (:at, 'forget', 0, 0) RETURNING seq",
             at=us,
         )
         db.run(
@@ -56,7 +69,8 @@ def bury(
 
 def source_of(agent: str, external_id: str, key: str) -> str:
     """Return the digest by which a message is known again after it was forgotten."""
-    return hashlib.sha256(f"{agent}\0{external_id}\0{key}".encode()).hexdigest()[:32]
+    kept = unpack_key(pack_key(key))
+    return hashlib.sha256(f"{agent}\0{external_id}\0{kept}".encode()).hexdigest()[:32]
 
 
 def find_buried_source(db: Connection, source: str) -> str | None:
@@ -78,12 +92,17 @@ def tombstones(db: Connection) -> dict[str, str]:
 
 
 def since(db: Connection, seq: int, *, limit: int = 1_000) -> list[Change]:
-    """Return the changes after a number, oldest first."""
+    """Return what at most `limit` entries after a number tell, oldest first.
+
+    An entry can tell of many items, all with its number.
+    """
     rows = db.rows(
-        "SELECT c.seq, c.at, c.action, coalesce(i.type, 0), coalesce(i.id, t.id)"
-        " FROM changes c LEFT JOIN items i ON i.n = c.item_n"
+        "SELECT c.seq, c.at, c.action, coalesce(i.type, 0),"
+        f" coalesce({id_text('i.id')}, t.id) FROM"
+        " (SELECT * FROM changes WHERE seq > :seq ORDER BY seq LIMIT :limit) AS c"
+        " LEFT JOIN items i ON i.n BETWEEN c.first_n AND c.last_n"
         " LEFT JOIN tombstones t ON t.seq = c.seq"
-        " WHERE c.seq > :seq AND coalesce(i.id, t.id) IS NOT NULL ORDER BY c.seq LIMIT :limit",
+        " WHERE i.id IS NOT NULL OR t.id IS NOT NULL ORDER BY c.seq, i.n",
         seq=seq,
         limit=limit,
     )

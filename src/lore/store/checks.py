@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lore.errors import StoreDamaged
 from lore.store import keywords, sqlite
-from lore.store.sqlite import Connection, word_tables
+from lore.store.sqlite import Connection, id_of, word_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ _ORPHANS = (
     (
         "fragments superseded by one that is not there",
         "fragments f WHERE f.superseded_by IS NOT NULL AND NOT EXISTS"
-        " (SELECT 1 FROM items i WHERE i.id = f.superseded_by)",
+        f" (SELECT 1 FROM items i WHERE i.id = {id_of('f.superseded_by')})",
     ),
 )
 

@@ -10,11 +10,11 @@ from lore.records import Distillation
 from lore.store import changes, items, keywords
 from lore.store.items import NewItem
 from lore.store.packing import moment
-from lore.store.sqlite import Connection, Row, among, numbers
+from lore.store.sqlite import Connection, Row, among, id_text, numbers
 from lore.text import tokens
 
 _COLUMNS = (
-    "i.id, s.id, d.generation, d.text, d.from_message, d.to_message, i.tokens,"
+    f"{id_text('i.id')}, s.id, d.generation, d.text, d.from_message, d.to_message, i.tokens,"
     " d.source_tokens, d.archived, i.created_at"
 )
 _FROM = "FROM distillations d JOIN items i ON i.n = d.n JOIN sessions s ON s.n = d.session_n"
@@ -68,7 +68,6 @@ def remove(db: Connection, ns: Sequence[int], *, now: datetime) -> None:
     """Delete distillations; they can be made anew from the messages."""
     ids = items.ids_of(db, ns)
     keywords.remove(db, ns, type="distillation")
-    db.run(f"DELETE FROM changes WHERE {among('item_n', 'ns')}", ns=numbers(ns))
     db.run(f"DELETE FROM items WHERE {among('n', 'ns')}", ns=numbers(ns))
     changes.bury(db, list(ids.values()), now)
 

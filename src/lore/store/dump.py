@@ -17,14 +17,20 @@ from lore.store import (
     distillations,
     forgetting,
     fragments,
+    items,
     keywords,
     session_states,
     spend,
     staged_turns,
     watermarks,
 )
-from lore.store.packing import unpack_json, unpack_parts
-from lore.store.sqlite import Connection
+from lore.store.packing import (
+    unpack_json,
+    unpack_key,
+    unpack_parts,
+    unpack_role,
+)
+from lore.store.sqlite import Connection, id_text
 from lore.text.entities import Mention
 
 Line = dict[str, Any]
@@ -107,9 +113,10 @@ def _pages(db: Connection, sql: str) -> Iterator[tuple[Any, ...]]:
 def _messages(db: Connection) -> Iterator[Line]:
     for row in _pages(
         db,
-        "SELECT m.n, i.id, s.id, m.ordinal, m.key, m.role, m.speaker, m.parts, m.origin,"
-        " m.model, m.usage, i.created_at FROM messages m JOIN items i ON i.n = m.n"
-        " JOIN sessions s ON s.n = m.session_n WHERE m.n > :after ORDER BY m.n LIMIT :page",
+        f"SELECT m.n, {id_text('i.id')}, s.id, m.ordinal, m.key, m.role, m.speaker,"
+        " m.parts, m.origin, m.model, m.usage, i.created_at FROM messages m"
+        " JOIN items i ON i.n = m.n JOIN sessions s ON s.n = m.session_n"
+        " WHERE m.n > :after ORDER BY m.n LIMIT :page",
     ):
         _, id_, session_id, ordinal, key, role, speaker, parts, origin, model, usage, at = row
         yield {
@@ -117,8 +124,8 @@ def _messages(db: Connection) -> Iterator[Line]:
             "id": id_,
             "session_id": session_id,
             "ordinal": ordinal,
-            "key": key,
-            "role": role,
+            "key": unpack_key(key),
+            "role": unpack_role(role),
             "speaker": speaker,
             "parts": [_part(part) for part in unpack_parts(parts)],
             "origin": origin,
@@ -138,7 +145,7 @@ def _distillations(db: Connection) -> Iterator[Line]:
              "source_tokens", "archived", "created_at")  # fmt: skip
     for row in _pages(
         db,
-        "SELECT d.n, i.id, s.id, d.generation, d.text, d.from_message, d.to_message,"
+        f"SELECT d.n, {id_text('i.id')}, s.id, d.generation, d.text, d.from_message, d.to_message,"
         " d.source_tokens, d.archived, i.created_at FROM distillations d"
         " JOIN items i ON i.n = d.n JOIN sessions s ON s.n = d.session_n"
         " WHERE d.n > :after ORDER BY d.n LIMIT :page",
@@ -153,8 +160,8 @@ def _fragments(db: Connection) -> Iterator[Line]:
     state = ", ".join(f"f.{name}" for name in _FRAGMENT_STATE)
     for row in _pages(
         db,
-        "SELECT f.n, i.id, f.content, f.summary, f.depth, f.kind, f.payload, f.importance,"
-        " f.confidence, f.origin, f.trust, f.source_messages, f.metadata, p.id, s.id,"
+        f"SELECT f.n, {id_text('i.id')}, f.content, f.summary, f.depth, f.kind, f.payload,"
+        " f.importance, f.confidence, f.origin, f.trust, f.source_messages, f.metadata, p.id, s.id,"
         f" i.created_at, {state} FROM fragments f JOIN items i ON i.n = f.n"
         " LEFT JOIN projects p ON p.n = i.project_n LEFT JOIN sessions s ON s.n = i.session_n"
         " WHERE f.n > :after ORDER BY f.n LIMIT :page",
@@ -164,13 +171,14 @@ def _fragments(db: Connection) -> Iterator[Line]:
             line[name] = unpack_json(line[name])
         yield line
     for id_, version, content, summary, at, reason in db.rows(
-        "SELECT i.id, v.version, v.content, v.summary, v.changed_at, v.reason"
+        f"SELECT {id_text('i.id')}, v.version, v.content, v.summary, v.changed_at, v.reason"
         " FROM fragment_versions v JOIN items i ON i.n = v.fragment_n ORDER BY v.fragment_n, 2"
     ):
         yield {"record": "version", "fragment_id": id_, "version": version, "content": content,
                "summary": summary, "changed_at": at, "reason": reason}  # fmt: skip
     for source, target, kind, weight, note, at in db.rows(
-        "SELECT a.id, b.id, e.kind, e.weight, e.note, e.created_at FROM edges e"
+        f"SELECT {id_text('a.id')}, {id_text('b.id')}, e.kind, e.weight, e.note, e.created_at"
+        " FROM edges e"
         " JOIN items a ON a.n = e.source_n JOIN items b ON b.n = e.target_n"
         " ORDER BY e.source_n, e.target_n, e.kind"
     ):
@@ -180,7 +188,7 @@ def _fragments(db: Connection) -> Iterator[Line]:
 
 def has_item(db: Connection, id_: str) -> bool:
     """Tell whether an item is here already."""
-    return db.find("SELECT 1 FROM items WHERE id = :id", id=id_) is not None
+    return items.find_number(db, id_) is not None
 
 
 def numbers_of(db: Connection, ids: Sequence[str]) -> list[int]:
@@ -193,7 +201,10 @@ def _number(db: Connection, table: str, id_: str | None) -> int | None:
     """Return the number of what an import refers to; None if there is none or no more."""
     if id_ is None:
         return None
-    n = db.value(f"SELECT n FROM {table} WHERE id = :id", id=id_)
+    if table == "items":
+        n = items.find_number(db, id_)
+    else:
+        n = db.value(f"SELECT n FROM {table} WHERE id = :id", id=id_)
     if n is None and table in _ALIASED:
         n = db.value(f"SELECT {_ALIASED[table]} FROM aliases WHERE id = :id", id=id_)
     if n is None and not changes.buried(db, [id_]):

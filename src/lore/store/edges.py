@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from lore import clock
 from lore.records import Edge, EdgeKind
 from lore.store.packing import moment
-from lore.store.sqlite import Connection, among, numbers
+from lore.store.sqlite import Connection, among, id_text, numbers
 
 _DEEPEST = 64
 
@@ -73,7 +73,8 @@ def find(db: Connection, source_n: int, target_n: int, kind: EdgeKind) -> list[A
 def of_fragment(db: Connection, n: int) -> list[Edge]:
     """Return the edges at a fragment, in both directions."""
     rows = db.rows(
-        "SELECT a.id, b.id, e.kind, e.weight, e.note, e.created_at FROM edges e"
+        f"SELECT {id_text('a.id')}, {id_text('b.id')}, e.kind, e.weight, e.note, e.created_at"
+        " FROM edges e"
         " JOIN items a ON a.n = e.source_n JOIN items b ON b.n = e.target_n"
         " WHERE e.source_n = :n OR e.target_n = :n ORDER BY e.kind, e.weight DESC",
         n=n,

@@ -36,7 +36,7 @@ def renew(
     """Give an episode what it holds besides its words; its trust never rises."""
     db.run(
         "UPDATE fragments SET payload = :payload, source_messages = :sources, origin = :origin,"
-        " trust = min(trust, :trust) WHERE n = :n",
+        " trust = CASE WHEN trust < :trust THEN trust ELSE :trust END WHERE n = :n",
         payload=orjson.dumps(payload).decode(),
         sources=orjson.dumps(list(source_messages)).decode(),
         origin=origin,

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from lore.records import Names
+from lore.records import Names, Part
 from lore.store import changes, fragments, items, keywords, mentions, quoting, sessions
-from lore.store.packing import unpack_json
-from lore.store.sqlite import Connection, among, numbers
+from lore.store.packing import unpack_json, unpack_key, unpack_parts
+from lore.store.sqlite import Connection, among, id_of, id_text, numbers
 
 _BATCH = 500
 
@@ -129,15 +129,15 @@ def _contents(db: Connection, ns: Sequence[int] | None = None) -> Iterator[tuple
         if not rows:
             return
         for n, parts, payload, metadata, *texts in rows:
-            said = [text for part in unpack_json(parts or "[]") for text in _spoken(part)]
+            said = [text for part in unpack_parts(parts or "[]") for text in _spoken(part)]
             kept = [*_texts(unpack_json(payload or "{}")), *_texts(unpack_json(metadata or "{}"))]
             former = _former(db, n) if parts is None else []
             yield n, "\n".join([*said, *kept, *former, *(text for text in texts if text)])
         last = rows[-1][0]
 
 
-def _spoken(part: dict[str, Any]) -> Iterator[str]:
-    yield from (str(part[name]) for name in ("text", "name", "call_id") if name in part)
+def _spoken(part: Part) -> Iterator[str]:
+    yield from (text for text in (part.text, part.name, part.call_id) if text)
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -187,8 +187,9 @@ def _derived(db: Connection, ns: Sequence[int]) -> Iterator[int]:
         if not ids.isdisjoint(unpack_json(sources)):
             yield n
     rows = db.rows(
-        "SELECT DISTINCT d.n FROM distillations d JOIN items a ON a.id = d.from_message"
-        " JOIN items b ON b.id = d.to_message JOIN messages first ON first.n = a.n"
+        "SELECT DISTINCT d.n FROM distillations d"
+        f" JOIN items a ON a.id = {id_of('d.from_message')}"
+        f" JOIN items b ON b.id = {id_of('d.to_message')} JOIN messages first ON first.n = a.n"
         " JOIN messages last ON last.n = b.n JOIN messages m ON m.session_n = d.session_n"
         f" WHERE m.ordinal BETWEEN first.ordinal AND last.ordinal AND {among('m.n', 'ns')}",
         ns=numbers(ns),
@@ -218,29 +219,27 @@ def forget(db: Connection, doomed: Doomed, *, text: str = "", now: datetime) -> 
 def _sources(db: Connection, ns: Sequence[int]) -> dict[str, str]:
     """Return for each message the digest that keeps it from being captured once more."""
     rows = db.rows(
-        "SELECT i.id, s.agent, s.external_id, m.key FROM messages m JOIN items i ON i.n = m.n"
+        f"SELECT {id_text('i.id')}, s.agent, s.external_id, m.key FROM messages m"
+        " JOIN items i ON i.n = m.n"
         f" JOIN sessions s ON s.n = m.session_n WHERE {among('m.n', 'ns')}",
         ns=numbers(ns),
     )
-    return {id_: changes.source_of(agent, name, key) for id_, agent, name, key in rows}
+    return {id_: changes.source_of(agent, name, unpack_key(key)) for id_, agent, name, key in rows}
 
 
 def _delete_items(db: Connection, ns: Sequence[int]) -> None:
     keywords.remove(db, ns, type="message")
     keywords.remove(db, ns, type="fragment")
-    beside = _neighbours(db, ns)
     mentions.remove(db, ns)
     revived = db.rows(
         "UPDATE fragments SET superseded_by = NULL, valid_to = NULL WHERE superseded_by IN"
-        f" (SELECT id FROM items WHERE {among('n', 'ns')}) RETURNING n",
+        f" (SELECT {id_text('id')} FROM items WHERE {among('n', 'ns')}) RETURNING n",
         ns=numbers(ns),
     )
     for (n,) in revived:
         fragments.reindex(db, n)
     _lift_orphans(db, ns)
-    db.run(f"DELETE FROM changes WHERE {among('item_n', 'ns')}", ns=numbers(ns))
     db.run(f"DELETE FROM items WHERE {among('n', 'ns')}", ns=numbers(ns))
-    keywords.index_messages(db, beside)
 
 
 def _lift_orphans(db: Connection, ns: Sequence[int]) -> None:
@@ -273,17 +272,6 @@ def _delete_places(db: Connection, doomed: Doomed) -> list[str]:
             row = db.find(f"DELETE FROM {table} WHERE n = :n RETURNING id", n=n)
             ids += [row[0]] if row else []
     return ids
-
-
-def _neighbours(db: Connection, ns: Sequence[int]) -> list[int]:
-    """Return the messages that stay, beside those that go: their index rows hold both."""
-    rows = db.rows(
-        "SELECT DISTINCT o.n FROM messages m JOIN messages o ON o.session_n = m.session_n"
-        f" AND o.ordinal IN (m.ordinal - 1, m.ordinal + 1) WHERE {among('m.n', 'ns')}",
-        ns=numbers(ns),
-    )
-    gone = set(ns)
-    return [row[0] for row in rows if row[0] not in gone]
 
 
 def _clean_logs(db: Connection, gone: Mapping[int, str]) -> None:
@@ -354,7 +342,7 @@ def _equal(key: Sequence[str]) -> str:
 
 
 def _clean_session(db: Connection, n: int, title: str, files: str, needle: str) -> None:
-    """Take a text out of a session's title and files; its messages are indexed by the title."""
+    """Take a text out of a session's title and files."""
     db.run(
         "UPDATE sessions SET title = :title, files = :files WHERE n = :n",
         title="" if needle in levelled(title) else title,
@@ -362,8 +350,6 @@ def _clean_session(db: Connection, n: int, title: str, files: str, needle: str) 
         n=n,
     )
     keywords.index_session(db, n)
-    rows = db.rows("SELECT n FROM messages WHERE session_n = :n", n=n)
-    keywords.index_messages(db, [row[0] for row in rows])
 
 
 def _drop_silent_speakers(db: Connection) -> None:
@@ -374,10 +360,12 @@ def _drop_silent_speakers(db: Connection) -> None:
 def apply_tombstones(db: Connection, tombstones: Mapping[str, str], *, now: datetime) -> list[str]:
     """Forget again what a copy brings back: ids, each with the digest of its source."""
     ids = list(tombstones)
-    ns = {table: _numbers(db, table, ids) for table in ("items", "sessions", "projects")}
+    ns = {table: _numbers(db, table, ids) for table in ("sessions", "projects")}
+    found = (items.find_number(db, id_) for id_ in ids)
+    item_ns = tuple(n for n in found if n is not None)
     gone: list[str] = []
-    if any(ns.values()):
-        gone = forget(db, Doomed(ns["items"], ns["sessions"], ns["projects"]), now=now)
+    if item_ns or any(ns.values()):
+        gone = forget(db, Doomed(item_ns, ns["sessions"], ns["projects"]), now=now)
     changes.bury(db, ids, now, sources=tombstones)
     return gone
 

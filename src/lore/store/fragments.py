@@ -16,15 +16,16 @@ from lore.relevance import VISIBLE, decay_rate, relevance
 from lore.store import changes, items, keywords, mentions, standing
 from lore.store.items import NewItem
 from lore.store.packing import moment, unpack_json
-from lore.store.sqlite import Connection, Row, among, numbers
+from lore.store.sqlite import Connection, Row, among, id_text, numbers
 from lore.text import tokens
 from lore.text.entities import Mention
 
 _COLUMNS = (
-    "i.id, f.content, f.summary, f.depth, f.kind, f.payload, f.importance, f.confidence,"
-    " f.decay_rate, f.access_count, f.last_accessed, f.last_reinforced, f.relevance, f.origin,"
-    " f.trust, p.id, s.id, f.source_messages, f.superseded_by, f.valid_from, f.valid_to,"
-    " i.created_at, f.updated_at, f.version, parent.id, f.metadata"
+    f"{id_text('i.id')}, f.content, f.summary, f.depth, f.kind, f.payload, f.importance,"
+    " f.confidence, f.decay_rate, f.access_count, f.last_accessed, f.last_reinforced,"
+    " f.relevance, f.origin, f.trust, p.id, s.id, f.source_messages, f.superseded_by,"
+    " f.valid_from, f.valid_to, i.created_at, f.updated_at, f.version,"
+    f" {id_text('parent.id')}, f.metadata"
 )
 _FROM = (
     "FROM fragments f JOIN items i ON i.n = f.n"
@@ -251,7 +252,7 @@ def deleted_among(db: Connection, ns: Sequence[int]) -> set[int]:
 def versions(db: Connection, n: int) -> list[FragmentVersion]:
     """Return what a fragment said before, oldest first."""
     rows = db.rows(
-        "SELECT i.id, v.version, v.content, v.summary, v.changed_at, v.reason"
+        f"SELECT {id_text('i.id')}, v.version, v.content, v.summary, v.changed_at, v.reason"
         " FROM fragment_versions v JOIN items i ON i.n = v.fragment_n"
         " WHERE v.fragment_n = :n ORDER BY v.version",
         n=n,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from lore.errors import AmbiguousId, InvalidInput, NotFound, StoreDamaged
 from lore.records import ITEM_TYPES, ItemType
-from lore.store.sqlite import Connection, among, numbers
+from lore.store.sqlite import Connection, among, id_of, id_text, numbers
 
 NEVER_EMBEDDED = 0
 """`embedder_n` of an item that has no vector on purpose; NULL is one that waits for it."""
@@ -17,6 +18,8 @@ SHORTEST_PREFIX = 8
 _TYPE_NUMBERS: dict[ItemType, int] = {name: i + 1 for i, name in enumerate(ITEM_TYPES)}
 _TYPE_NAMES = {number: name for name, number in _TYPE_NUMBERS.items()}
 _HEX = frozenset("0123456789abcdef-")
+_WHOLE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_DIGITS = 32
 
 
 class Item(NamedTuple):
@@ -58,10 +61,13 @@ def type_name(number: int) -> ItemType:
 
 def add(db: Connection, item: NewItem) -> int:
     """Enter an item into the catalogue and return its number."""
+    if not _WHOLE.fullmatch(item.id):
+        msg = f"'{item.id[:60]}' is not an id: an item has a UUID."
+        raise InvalidInput(msg)
     n = db.value(
         "INSERT INTO items (id, type, project_n, session_n, created_at, tokens, embedder_n)"
-        " VALUES (:id, :type, :project_n, :session_n, :created_at, :tokens, :embedder_n)"
-        " RETURNING n",
+        f" VALUES ({id_of(':id')}, :type, :project_n, :session_n, :created_at, :tokens,"
+        " :embedder_n) RETURNING n",
         id=item.id,
         type=type_number(item.type),
         project_n=item.project_n,
@@ -80,13 +86,16 @@ def resolve(db: Connection, id_or_prefix: str, *, type: ItemType | None = None) 
         given = id_or_prefix[:60]
         msg = f"'{given}' is not an id: give at least {SHORTEST_PREFIX} of its characters."
         raise InvalidInput(msg, hint="'lore search' and 'lore recall' show ids.")
+    digits = wanted.replace("-", "")
     rows = db.rows(
-        "SELECT n, id, type, project_n, session_n, created_at, tokens FROM items"
-        " WHERE id >= :low AND id < :high AND (:type IS NULL OR type = :type) LIMIT 4",
-        low=wanted,
-        high=wanted + "~",
+        f"SELECT n, {id_text('id')}, type, project_n, session_n, created_at, tokens FROM items"
+        f" WHERE id >= {id_of(':low')} AND id <= {id_of(':high')}"
+        " AND (:type IS NULL OR type = :type) LIMIT 4",
+        low=digits.ljust(_DIGITS, "0"),
+        high=digits.ljust(_DIGITS, "f"),
         type=type_number(type) if type else None,
     )
+    rows = [row for row in rows if row[1].startswith(wanted)]
     if not rows:
         what = type or "item"
         msg = f"No {what} starts with '{wanted}'."
@@ -99,11 +108,17 @@ def resolve(db: Connection, id_or_prefix: str, *, type: ItemType | None = None) 
     return Item(n, id_, type_name(number), *rest)
 
 
+def find_number(db: Connection, id_: str) -> int | None:
+    """Return the number of the item with this id, or None."""
+    n = db.value(f"SELECT n FROM items WHERE id = {id_of(':id')}", id=id_)
+    return None if n is None else int(n)
+
+
 def ids_of(db: Connection, ns: Sequence[int]) -> dict[int, str]:
     """Return the ids of item numbers."""
     if not len(ns):
         return {}
-    rows = db.rows(f"SELECT n, id FROM items WHERE {among('n', 'ns')}", ns=numbers(ns))
+    rows = db.rows(f"SELECT n, {id_text('id')} FROM items WHERE {among('n', 'ns')}", ns=numbers(ns))
     return dict(rows)
 
 
@@ -111,14 +126,18 @@ def short_ids(db: Connection, ids: Sequence[str], shortest: int = 13) -> dict[st
     """Return for each id the shortest prefix that names it alone."""
     short = {}
     for id_ in ids:
-        beside = [
-            db.value("SELECT max(id) FROM items WHERE id < :id", id=id_),
-            db.value("SELECT min(id) FROM items WHERE id > :id", id=id_),
-        ]
+        beside = [db.value(sql, id=id_) for sql in _BESIDE]
         shared = max((_shared(id_, other) for other in beside if other), default=0)
         length = max(shortest, shared + 1)
         short[id_] = id_[: length + 1] if id_[length - 1 : length] == "-" else id_[:length]
     return short
+
+
+_BESIDE = (
+    f"SELECT {id_text('id')} FROM items WHERE id < {id_of(':id')} ORDER BY id DESC LIMIT 1",
+    f"SELECT {id_text('id')} FROM items WHERE id > {id_of(':id')} ORDER BY id LIMIT 1",
+)
+"""The ids before and after one."""
 
 
 def _shared(one: str, other: str) -> int:

@@ -4,33 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from functools import cache
 from typing import NamedTuple
 
 from lore import clock
-from lore.records import UNASKED_TRUST, ItemType
-from lore.store.packing import unpack_parts
+from lore.records import UNASKED_TRUST, ItemType, Role
+from lore.store.packing import pack_role, unpack_parts, unpack_role
 from lore.store.sqlite import Connection, among, listed, numbers, word_tables
 from lore.store.trusting import TRUSTED_SQL
 from lore.text import parts, words
 
 _TABLES = {
-    "message_words": ("text", "previous", "next", "meta"),
-    "long_words": ("text", "previous", "meta"),
+    "message_words": ("text", "meta"),
+    "long_words": ("text", "meta"),
     "fragment_words": ("summary", "content", "kind"),
     "session_words": ("title", "files"),
 }
 
-MESSAGE_WEIGHTS = (1.0, 0.5, 0.25, 0.5)
-LONG_WEIGHTS = (1.0, 0.5, 0.5)
+MESSAGE_WEIGHTS = (1.0, 0.5)
+LONG_WEIGHTS = (1.0, 0.5)
 
 HEAD_CHARS = 1_000
-"""So much of a message stands beside its neighbours; a longer one is also in `long_words`,
-whole: BM25 divides by the length of the row."""
+"""So much of a message stands in `message_words`; a longer one is also in `long_words`, whole:
+BM25 divides by the length of the row."""
 
-NEIGHBOUR_CHARS = 300
-"""So much of the message before and after belongs to a message's row."""
+_SHARES = {-1: 0.25, 0: 0.5, 1: 0.5}
+"""How much of a message's score the one before it and the one after it take, and how much of
+its session's title it takes itself."""
 
+_TITLES = 50
+"""So many sessions at most are known by their title."""
 
 stem = word_tables.stem
 """Return a word as the index keeps it."""
@@ -47,46 +49,32 @@ def index_messages(db: Connection, ns: Sequence[int]) -> None:
     if not len(ns):
         return
     rows = db.rows(
-        "SELECT m.n, m.role, m.speaker, m.parts, i.created_at, s.title, p.parts, x.parts"
-        " FROM messages m JOIN items i ON i.n = m.n JOIN sessions s ON s.n = m.session_n"
-        " LEFT JOIN messages p ON p.session_n = m.session_n AND p.ordinal = m.ordinal - 1"
-        " LEFT JOIN messages x ON x.session_n = m.session_n AND x.ordinal = m.ordinal + 1"
-        f" WHERE {among('m.n', 'ns')}",
+        "SELECT m.n, m.role, m.speaker, m.parts, i.created_at FROM messages m"
+        f" JOIN items i ON i.n = m.n WHERE {among('m.n', 'ns')}",
         ns=numbers(ns),
     )
     remove(db, ns, type="message")
     short, long = [], []
-    neighbour = cache(_neighbour)
-    for n, role, speaker, packed, at, title, before, after in rows:
+    for n, number, speaker, packed, at in rows:
+        role = unpack_role(number)
         text = words.searchable_form(parts.searchable(unpack_parts(packed)))
-        row = {
-            "n": n,
-            "text": text[:HEAD_CHARS],
-            "previous": neighbour(before),
-            "next": neighbour(after),
-            "meta": _meta(clock.from_us(at), speaker or role, title),
-        }
+        meta = _meta(clock.from_us(at), speaker)
         if role not in _UNSPOKEN:
-            short.append(row)
+            short.append({"n": n, "text": text[:HEAD_CHARS], "meta": meta})
         if role in _UNSPOKEN or len(text) > HEAD_CHARS:
-            long.append({**row, "text": text})
+            long.append({"n": n, "text": text, "meta": meta})
     word_tables.add(db, "message_words", _TABLES["message_words"], short)
     word_tables.add(db, "long_words", _TABLES["long_words"], long)
 
 
-_UNSPOKEN = ("tool", "system")
+_UNSPOKEN: tuple[Role, ...] = ("tool", "system")
+_UNSPOKEN_NUMBERS = ", ".join(str(pack_role(role)) for role in _UNSPOKEN)
 
 
-def _neighbour(packed: str | None) -> str:
-    if packed is None:
-        return ""
-    return words.searchable_form(parts.searchable(unpack_parts(packed))[:NEIGHBOUR_CHARS])
-
-
-def _meta(created_at: datetime, speaker: str, title: str) -> str:
+def _meta(created_at: datetime, speaker: str) -> str:
     """Return the words by which a message is known apart from its own."""
     date = f"{created_at:%d %B %Y}".lstrip("0")
-    return " ".join(word for word in (speaker, date, title) if word)
+    return f"{speaker} {date}".lstrip()
 
 
 def add_distillation(db: Connection, n: int, text: str) -> None:
@@ -167,7 +155,7 @@ def search(
         only = "SELECT n FROM items WHERE project_n IS NULL OR project_n = :project_n"
     else:
         only = "" if ns is None else listed("ns")
-    return word_tables.best(
+    found = word_tables.best(
         db,
         table,
         query,
@@ -179,6 +167,30 @@ def search(
         project_n=project_n,
         **({} if ns is None else {"ns": numbers(ns)}),
     )
+    return _in_context(db, found, query)[:limit] if table == "message_words" else found
+
+
+def _in_context(
+    db: Connection, found: list[tuple[int, float]], query: str
+) -> list[tuple[int, float]]:
+    """Let messages share in the scores of those beside them and of their session's title.
+
+    An answer follows its question, and often repeats none of its words.
+    """
+    if not found:
+        return found
+    own, scores = dict(found), dict(found)
+    titles = dict(word_tables.best(db, "session_words", query, limit=_TITLES, weights=(1.0, 0.0)))
+    rows = db.rows(
+        "SELECT m.n, m.session_n, o.n, o.ordinal - m.ordinal FROM messages m JOIN messages o"
+        " ON o.session_n = m.session_n AND o.ordinal BETWEEN m.ordinal - 1 AND m.ordinal + 1"
+        f" WHERE {among('m.n', 'ns')} AND o.role NOT IN ({_UNSPOKEN_NUMBERS})",
+        ns=numbers(list(own)),
+    )
+    for n, session_n, beside, step in rows:
+        share = _SHARES[step] * (own[n] if step else titles.get(session_n, 0.0))
+        scores[beside] = scores.get(beside, 0.0) + share
+    return sorted(scores.items(), key=lambda hit: (-hit[1], hit[0]))
 
 
 def _untrusted(table: str) -> str:

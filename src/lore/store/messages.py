@@ -12,12 +12,21 @@ from lore import clock
 from lore.records import Message, NewMessage
 from lore.store import changes, items, keywords, standing
 from lore.store.items import NewItem
-from lore.store.packing import moment, pack_parts, unpack_json, unpack_parts
-from lore.store.sqlite import Connection, Row, among, numbers, texts
+from lore.store.packing import (
+    moment,
+    pack_key,
+    pack_parts,
+    pack_role,
+    unpack_json,
+    unpack_key,
+    unpack_parts,
+    unpack_role,
+)
+from lore.store.sqlite import Connection, Row, among, id_text, numbers
 
 _COLUMNS = (
-    "i.id, s.id, m.ordinal, m.role, m.parts, i.tokens, i.created_at, m.origin, m.speaker,"
-    " m.model, m.usage"
+    f"{id_text('i.id')}, s.id, m.ordinal, m.role, m.parts, i.tokens, i.created_at, m.origin,"
+    " m.speaker, m.model, m.usage"
 )
 _FROM = "FROM messages m JOIN items i ON i.n = m.n JOIN sessions s ON s.n = m.session_n"
 
@@ -56,16 +65,17 @@ def add(
         n=session_n,
     )[0]
     ordinal = max(ordinal, following)
-    known = _known(db, session_n, [message.key for message in prepared])
-    known |= _forgotten(db, agent, external_id, [message.key for message in prepared])
+    keys = [pack_key(message.key) for message in prepared]
+    known = _known(db, session_n, keys)
+    known |= _forgotten(db, agent, external_id, keys)
     ids: list[str] = []
     added: list[tuple[int, PreparedMessage]] = []
-    for message in prepared:
-        if message.key in known:
-            ids.append(known[message.key])
+    for key, message in zip(keys, prepared, strict=True):
+        if key in known:
+            ids.append(known[key])
             continue
         n = _insert(db, session_n, project_n, ordinal, message)
-        known[message.key] = message.id
+        known[key] = message.id
         ids.append(message.id)
         added.append((n, message))
         ordinal += 1
@@ -80,22 +90,22 @@ def add(
     return ids
 
 
-def _known(db: Connection, session_n: int, keys: Sequence[str]) -> dict[str, str]:
+def _known(db: Connection, session_n: int, keys: Sequence[int]) -> dict[int, str]:
     rows = db.rows(
-        "SELECT m.key, i.id FROM messages m JOIN items i ON i.n = m.n"
+        f"SELECT m.key, {id_text('i.id')} FROM messages m JOIN items i ON i.n = m.n"
         f" WHERE m.session_n = :session_n AND {among('m.key', 'keys')}",
         session_n=session_n,
-        keys=texts(keys),
+        keys=numbers(keys),
     )
     return dict(rows)
 
 
-def _forgotten(db: Connection, agent: str, external_id: str, keys: Sequence[str]) -> dict[str, str]:
+def _forgotten(db: Connection, agent: str, external_id: str, keys: Sequence[int]) -> dict[int, str]:
     """Return the former ids of messages that a person had forgotten."""
     if not db.find("SELECT 1 FROM tombstones WHERE source <> '' LIMIT 1"):
         return {}
     found = {
-        key: changes.find_buried_source(db, changes.source_of(agent, external_id, key))
+        key: changes.find_buried_source(db, changes.source_of(agent, external_id, unpack_key(key)))
         for key in keys
     }
     return {key: id_ for key, id_ in found.items() if id_}
@@ -129,8 +139,8 @@ def _insert(
         n=n,
         session_n=session_n,
         ordinal=ordinal,
-        key=message.key,
-        role=new.role,
+        key=pack_key(message.key),
+        role=pack_role(new.role),
         speaker=new.speaker,
         parts=pack_parts(new.parts),
         origin=new.origin,
@@ -146,16 +156,10 @@ def _index(
     project_n: int | None,
     added: Sequence[tuple[int, PreparedMessage]],
 ) -> None:
-    """Make messages findable; the one before them learns what followed it."""
-    ns = [n for n, _ in added]
-    before = db.value(
-        "SELECT p.n FROM messages m JOIN messages p ON p.session_n = m.session_n"
-        " AND p.ordinal = m.ordinal - 1 WHERE m.n = :n",
-        n=ns[0],
-    )
+    """Make messages findable."""
     for speaker in {message.new.speaker for _, message in added if message.new.speaker}:
         db.run("INSERT INTO speakers (name) VALUES (:name) ON CONFLICT DO NOTHING", name=speaker)
-    keywords.index_messages(db, [*([before] if before else []), *ns])
+    keywords.index_messages(db, [n for n, _ in added])
     for n, message in added:
         for text in message.standing:
             standing.add(db, n, project_n, text, clock.to_us(message.new.created_at))
@@ -203,7 +207,7 @@ def _message(row: Row) -> Message:
         id=id_,
         session_id=session_id,
         ordinal=ordinal,
-        role=role,
+        role=unpack_role(role),
         parts=unpack_parts(parts),
         tokens=tokens,
         created_at=moment(at),

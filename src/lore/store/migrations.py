@@ -11,7 +11,7 @@ from lore import clock
 from lore.errors import SchemaTooNew, StoreDamaged
 from lore.store import keywords, sqlite
 from lore.store.files import make_folder
-from lore.store.sqlite import GROWING, NUMBERED, Connection
+from lore.store.sqlite import GROWING, ID, NUMBERED, Connection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,7 +112,7 @@ CREATE INDEX sessions_parent ON sessions (parent_n);
 
 CREATE TABLE items (
     n {GROWING},
-    id TEXT NOT NULL UNIQUE,
+    id {ID} NOT NULL UNIQUE,
     type INTEGER NOT NULL,
     project_n INTEGER REFERENCES projects (n),
     session_n INTEGER REFERENCES sessions (n),
@@ -120,16 +120,16 @@ CREATE TABLE items (
     tokens INTEGER NOT NULL,
     embedder_n INTEGER);
 CREATE INDEX items_session ON items (session_n);
-CREATE INDEX items_project ON items (project_n, created_at);
-CREATE INDEX items_time ON items (created_at);
+CREATE INDEX items_project ON items (project_n);
+CREATE INDEX items_time ON items (created_at) WHERE type <> 1;
 CREATE INDEX items_to_embed ON items (n) WHERE embedder_n IS NULL;
 
 CREATE TABLE messages (
     n INTEGER PRIMARY KEY REFERENCES items (n) ON DELETE CASCADE,
     session_n INTEGER NOT NULL REFERENCES sessions (n),
     ordinal INTEGER NOT NULL,
-    key TEXT NOT NULL,
-    role TEXT NOT NULL,
+    key BIGINT NOT NULL,
+    role SMALLINT NOT NULL,
     speaker TEXT NOT NULL,
     parts TEXT NOT NULL,
     origin TEXT NOT NULL,
@@ -250,7 +250,8 @@ CREATE TABLE changes (
     seq {GROWING},
     at INTEGER NOT NULL,
     action TEXT NOT NULL,
-    item_n INTEGER NOT NULL);
+    first_n INTEGER NOT NULL,
+    last_n INTEGER NOT NULL);
 CREATE TABLE tombstones (
     id TEXT PRIMARY KEY NOT NULL,
     at INTEGER NOT NULL,
@@ -258,7 +259,6 @@ CREATE TABLE tombstones (
     source TEXT NOT NULL);
 CREATE INDEX tombstones_seq ON tombstones (seq);
 CREATE INDEX tombstones_source ON tombstones (source) WHERE source <> '';
-CREATE INDEX changes_item ON changes (item_n);
 
 CREATE TABLE aliases (
     id TEXT PRIMARY KEY,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -10,12 +12,21 @@ import orjson
 
 from lore import clock
 from lore.errors import StoreDamaged
-from lore.records import Part
+from lore.records import ROLES, Part, Role
 from lore.text.parts import searchable
+
+_JSON = "["
+"""How packed parts begin that are not one plain text; a text that begins so is packed too."""
+
+_PACKED_KEY = re.compile(r"[0-9a-f]{16}")
 
 
 def pack_parts(parts: Sequence[Part]) -> str:
-    """Return parts as compact JSON, without empty fields."""
+    """Return one plain text as it is, other parts as compact JSON without empty fields."""
+    if len(parts) == 1 and parts[0] == Part("text", parts[0].text):
+        text = parts[0].text
+        if not text.startswith(_JSON):
+            return text
     packed = []
     for part in parts:
         fields: dict[str, str | bool] = {"kind": part.kind, "text": part.text}
@@ -33,23 +44,57 @@ def pack_parts(parts: Sequence[Part]) -> str:
 
 def unpack_text(packed: str) -> str:
     """Return the searchable text of packed parts, as `lore.text.parts` has it, but quickly."""
-    parts = unpack_json(packed)
-    try:
-        if len(parts) == 1 and parts[0]["kind"] == "text":
-            return str(parts[0]["text"])
-    except (KeyError, TypeError) as error:
-        damage = _garbled("message")
-        raise damage from error
-    return searchable(unpack_parts(packed))
+    return packed if _is_plain(packed) else searchable(unpack_parts(packed))
+
+
+def _is_plain(packed: Any) -> bool:
+    return isinstance(packed, str) and not packed.startswith(_JSON)
 
 
 def unpack_parts(packed: str) -> tuple[Part, ...]:
     """Return the parts that `pack_parts` wrote."""
     try:
+        if _is_plain(packed):
+            return (Part("text", packed),)
         return tuple(Part(**fields) for fields in orjson.loads(packed))
     except (TypeError, ValueError) as error:
         damage = _garbled("message")
         raise damage from error
+
+
+def pack_key(key: str) -> int:
+    """Return the number by which a session knows a message's key again.
+
+    A key that `unpack_key` gave is taken for that number, so that an export keeps its keys.
+    """
+    if _PACKED_KEY.fullmatch(key):
+        digest = bytes.fromhex(key)
+    else:
+        digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:8]
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def unpack_key(number: int) -> str:
+    """Return a key that stands for the one that `pack_key` was given."""
+    return number.to_bytes(8, "big", signed=True).hex()
+
+
+# Roles are kept by their place in the list: new ones belong at its end.
+_ROLE_NUMBERS: dict[Role, int] = {name: i + 1 for i, name in enumerate(ROLES)}
+_ROLE_NAMES = {number: name for name, number in _ROLE_NUMBERS.items()}
+
+
+def pack_role(role: Role) -> int:
+    """Return the number under which a message's role is kept."""
+    return _ROLE_NUMBERS[role]
+
+
+def unpack_role(number: int) -> Role:
+    """Return the role of a number that `pack_role` gave."""
+    if number not in _ROLE_NAMES:
+        damage = _garbled("role")
+        raise damage
+    return _ROLE_NAMES[number]
 
 
 def unpack_json(packed: str) -> Any:

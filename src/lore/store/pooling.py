@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lore import clock
 from lore.store import trusting
 from lore.store.fragments import VISIBLE_FRAGMENT
 from lore.store.items import type_number
 from lore.store.packing import unpack_text
-from lore.store.sqlite import Connection, among, numbers
+from lore.store.sqlite import Connection, among, id_of, numbers
 
 Numbers = NDArray[np.int64]
 
@@ -80,7 +81,7 @@ def _bound(ns: Numbers, project_n: int | None, session_n: int | None) -> dict[st
     return {"ns": numbers(ns), "project_n": project_n, "session_n": session_n}
 
 
-_FRAGMENT = type_number("fragment")
+_FRAGMENT, _MESSAGE = type_number("fragment"), type_number("message")
 
 _ROWS = f"""
 SELECT i.n, i.type, coalesce(i.session_n, 0), coalesce(i.project_n, 0), i.created_at, i.tokens,
@@ -122,7 +123,7 @@ def texts_of(db: Connection, ns: Sequence[int], most_chars: int) -> dict[int, st
         ns=numbers(ns),
     )
     return {
-        n: (unpack_text(packed) if packed else distilled or content or "")[:most_chars]
+        n: (unpack_text(packed) if packed is not None else distilled or content or "")[:most_chars]
         for n, packed, distilled, content in rows
     }
 
@@ -130,16 +131,29 @@ def texts_of(db: Connection, ns: Sequence[int], most_chars: int) -> dict[int, st
 def of_time(
     db: Connection, start_us: int, end_us: int, types: list[int], *, limit: int
 ) -> list[int]:
-    """Return the newest items of some types within a stretch of time."""
-    rows = db.rows(
-        "SELECT n FROM items WHERE created_at >= :start AND created_at < :end"
-        f" AND {among('type', 'types')} ORDER BY created_at DESC LIMIT :limit",
-        start=start_us,
-        end=end_us,
-        types=numbers(types),
-        limit=limit,
-    )
-    return [row[0] for row in rows]
+    """Return the newest items of some types within a stretch of time.
+
+    The id of a message begins with its time, so that messages need no index by time.
+    """
+    bounds = {"start": start_us, "end": end_us, "limit": limit}
+    found: list[tuple[int, int]] = []
+    if _MESSAGE in types:
+        first, last = clock.id_bounds(start_us, end_us)
+        found += db.rows(_MESSAGES_OF_TIME, first=first, last=last, **bounds)
+    others = [number for number in types if number != _MESSAGE]
+    found += db.rows(_OTHERS_OF_TIME, types=numbers(others), **bounds)
+    return [n for _, n in sorted(found, reverse=True)[:limit]]
+
+
+_MESSAGES_OF_TIME = (
+    f"SELECT created_at, n FROM items WHERE id >= {id_of(':first')} AND id <= {id_of(':last')}"
+    f" AND type = {_MESSAGE} AND created_at >= :start AND created_at < :end"
+    " ORDER BY id DESC LIMIT :limit"
+)
+_OTHERS_OF_TIME = (
+    f"SELECT created_at, n FROM items WHERE type <> {_MESSAGE} AND created_at >= :start"
+    f" AND created_at < :end AND {among('type', 'types')} ORDER BY created_at DESC LIMIT :limit"
+)
 
 
 def of_session(db: Connection, session_n: int) -> Numbers:

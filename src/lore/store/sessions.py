@@ -122,10 +122,7 @@ def ensure_session(
 
 
 def describe(db: Connection, n: int, *, title: str = "", files: Sequence[str] = ()) -> None:
-    """Give a session its title, and add files that were touched in it.
-
-    The index knows messages by the title too: no word of a former title stays there.
-    """
+    """Give a session its title, and add files that were touched in it."""
     row = db.find("SELECT title, files FROM sessions WHERE n = :n", n=n)
     if row is None:
         return
@@ -139,9 +136,6 @@ def describe(db: Connection, n: int, *, title: str = "", files: Sequence[str] = 
             n=n,
         )
         keywords.index_session(db, n)
-        if title and row[0] and title != row[0]:
-            messages = db.rows("SELECT n FROM messages WHERE session_n = :n", n=n)
-            keywords.index_messages(db, [message[0] for message in messages])
 
 
 def get_number(db: Connection, id_prefix_or_external: str) -> int:

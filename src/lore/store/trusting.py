@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lore.records import TRUST, UNASKED_TRUST
 from lore.store.packing import unpack_parts
-from lore.store.sqlite import Connection, among, numbers
+from lore.store.sqlite import Connection, among, id_of, numbers
 from lore.text.parts import lowest_origin
 
 TRUSTED_ORIGINS = tuple(origin for origin, trust in TRUST.items() if trust >= UNASKED_TRUST)
@@ -44,7 +44,8 @@ def doubtful(db: Connection, ns: Sequence[int]) -> set[int]:
     found = {n for n, origin, parts in mixed if _is_low(origin, parts)}
     covered = db.rows(
         "SELECT d.n, m.origin, m.parts FROM distillations d"
-        " JOIN items a ON a.id = d.from_message JOIN items b ON b.id = d.to_message"
+        f" JOIN items a ON a.id = {id_of('d.from_message')}"
+        f" JOIN items b ON b.id = {id_of('d.to_message')}"
         " JOIN messages first ON first.n = a.n JOIN messages last ON last.n = b.n"
         " JOIN messages m ON m.session_n = d.session_n"
         " AND m.ordinal BETWEEN first.ordinal AND last.ordinal"

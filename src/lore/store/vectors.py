@@ -102,7 +102,7 @@ def put(db: Connection, embedder_n: int, ns: Sequence[int], matrix: Matrix) -> N
         row[0] for row in db.rows(f"SELECT n FROM items WHERE {among('n', 'ns')}", ns=numbers(ns))
     }
     halves = matrix.astype(np.float16)
-    kept = [(n, halves[i].tobytes()) for i, n in enumerate(ns) if n in there]
+    kept = sorted((n, halves[i].tobytes()) for i, n in enumerate(ns) if n in there)
     db.run_many("DELETE FROM vectors WHERE n = :n", ({"n": n} for n, _ in kept))
     db.run_many(
         "INSERT INTO vectors (n, embedder_n, vector) VALUES (:n, :embedder_n, :vector)",

@@ -11,9 +11,12 @@ from lore.store.sqlite.connection import (
 from lore.store.sqlite.copying import copy_database, exchange, unfinished
 from lore.store.sqlite.dialect import (
     GROWING,
+    ID,
     NUMBERED,
     among,
     has_table,
+    id_of,
+    id_text,
     is_blank,
     listed,
     numbers,
@@ -31,6 +34,7 @@ from lore.store.sqlite.upkeep import (
 
 __all__ = [
     "GROWING",
+    "ID",
     "NUMBERED",
     "Connection",
     "Row",
@@ -45,6 +49,8 @@ __all__ = [
     "erase_traces",
     "exchange",
     "has_table",
+    "id_of",
+    "id_text",
     "is_blank",
     "journal_of",
     "listed",

@@ -20,6 +20,9 @@ NUMBERED = "INTEGER PRIMARY KEY"
 GROWING = "INTEGER PRIMARY KEY AUTOINCREMENT"
 """The type of a column that numbers its rows and never gives a number twice."""
 
+ID = "BLOB"
+"""The type of a column that keeps an id, which has 36 characters, in 16 bytes."""
+
 _NO_ROW = (-1,)
 """Rows are numbered from 1, and SQLite does not bind an empty array."""
 
@@ -42,6 +45,18 @@ def numbers(values: Sequence[int] | NDArray[np.int64]) -> Any:
 def texts(values: Sequence[str]) -> Any:
     """Return a list of texts in the form that `among` binds; it must not be empty."""
     return apsw.carray(tuple(values))
+
+
+def id_of(text: str) -> str:
+    """Return an id as its column keeps it, of an expression for its text."""
+    return f"unhex({text}, '-')"
+
+
+def id_text(column: str) -> str:
+    """Return the text of an id, of the column that keeps it; NULL stays NULL."""
+    pieces = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+    text = " || '-' || ".join(f"substr(hex({column}), {at}, {size})" for at, size in pieces)
+    return f"CASE WHEN {column} IS NOT NULL THEN lower({text}) END"
 
 
 def has_table(db: Connection, name: str) -> bool:
