@@ -42,6 +42,9 @@ EdgeKind = Literal[
     "supports",
 ]
 ItemType = Literal["message", "distillation", "fragment"]
+Channel = Literal["push", "file", "gateway", "hook"]
+"""A way in: the same conversation may come in by several, and is stored once."""
+
 Scope = Literal["all", "session", "project", "knowledge"]
 SessionState = Literal["open", "idle", "closed"]
 
@@ -51,6 +54,7 @@ ORIGINS: tuple[Origin, ...] = get_args(Origin)
 FRAGMENT_KINDS: tuple[FragmentKind, ...] = get_args(FragmentKind)
 EDGE_KINDS: tuple[EdgeKind, ...] = get_args(EdgeKind)
 ITEM_TYPES: tuple[ItemType, ...] = get_args(ItemType)
+CHANNELS: tuple[Channel, ...] = get_args(Channel)
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 TRUST: dict[Origin, int] = {
@@ -431,13 +435,22 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """How far a source, such as a transcript file, has been read."""
+    """How far a source, such as a transcript file, has been read.
+
+    `file` is its device and inode, `fingerprint` knows its beginning and the last line read,
+    `context` is the JSON of whoever reads it, `problem` what was told of it.
+    """
 
     source: str
     session_id: str | None
     position: int
     fingerprint: str
     updated_at: datetime
+    file: str = ""
+    size: int = 0
+    modified_ns: int = 0
+    context: str = ""
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)

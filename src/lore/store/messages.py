@@ -9,8 +9,8 @@ from datetime import datetime
 import orjson
 
 from lore import clock
-from lore.records import Message, NewMessage
-from lore.store import changes, items, keywords, standing
+from lore.records import Channel, Message, NewMessage
+from lore.store import changes, claims, items, keywords, standing
 from lore.store.items import NewItem
 from lore.store.packing import moment, pack_parts, unpack_json, unpack_parts
 from lore.store.sqlite import Connection, Row, among, numbers
@@ -33,6 +33,7 @@ class PreparedMessage:
     embeds: bool
     traits: int
     standing: tuple[str, ...]
+    digest: int = 0
 
 
 def add(
@@ -42,11 +43,13 @@ def add(
     *,
     now: datetime,
     ordinal: int = 0,
+    channel: Channel = "push",
 ) -> list[str]:
     """Append messages to a session, skipping those it has; return the ids of all of them.
 
-    A message that was forgotten is not stored again: its former id is returned. The first one
-    takes the place `ordinal`, if the session has not come so far yet.
+    A message that was forgotten is not stored again: its former id is returned. One that came
+    in by another channel is claimed. The first one takes the place `ordinal`, if the session
+    has not come so far yet.
     """
     project_n, agent, external_id, following = db.rows(
         "SELECT project_n, agent, external_id, (SELECT coalesce(max(ordinal) + 1, 0)"
@@ -54,15 +57,14 @@ def add(
         n=session_n,
     )[0]
     ordinal = max(ordinal, following)
-    known = _known(db, session_n, [message.key for message in prepared])
-    known |= _forgotten(db, agent, external_id, [message.key for message in prepared])
+    known = _recognised(db, session_n, (agent, external_id), channel, prepared)
     ids: list[str] = []
     added: list[tuple[int, PreparedMessage]] = []
     for message in prepared:
         if message.key in known:
             ids.append(known[message.key])
             continue
-        n = _insert(db, session_n, project_n, ordinal, message)
+        n = _insert(db, (session_n, project_n, ordinal, claims.number_of(channel)), message)
         known[message.key] = message.id
         ids.append(message.id)
         added.append((n, message))
@@ -78,34 +80,42 @@ def add(
     return ids
 
 
-def _known(db: Connection, session_n: int, keys: Sequence[str]) -> dict[str, str]:
-    rows = db.rows(
-        "SELECT m.key, i.id FROM messages m JOIN items i ON i.n = m.n"
-        " WHERE m.session_n = :session_n AND m.key IN (SELECT value FROM json_each(:keys))",
-        session_n=session_n,
-        keys=orjson.dumps(keys).decode(),
-    )
-    return dict(rows)
+def _recognised(
+    db: Connection,
+    session_n: int,
+    place: tuple[str, str],
+    channel: Channel,
+    prepared: Sequence[PreparedMessage],
+) -> dict[str, str]:
+    """Return the ids of messages that are here, or were until someone had them forgotten."""
+    known = claims.known(db, session_n, channel, [message.key for message in prepared])
+
+    def fresh() -> list[PreparedMessage]:
+        return [message for message in prepared if message.key not in known]
+
+    known |= _forgotten(db, place, {message.key: message.key for message in fresh()})
+    known |= claims.claim(db, session_n, channel, [(m.key, m.digest) for m in fresh()])
+    contents = {m.key: claims.content_key(channel, m.digest) for m in fresh()}
+    return known | _forgotten(db, place, contents)
 
 
-def _forgotten(db: Connection, agent: str, external_id: str, keys: Sequence[str]) -> dict[str, str]:
-    """Return the former ids of messages that a person had forgotten."""
-    if not db.find("SELECT 1 FROM tombstones WHERE source <> '' LIMIT 1"):
+def _forgotten(db: Connection, place: tuple[str, str], wanted: dict[str, str]) -> dict[str, str]:
+    """Return by key the former ids of what was forgotten, known by the values of `wanted`."""
+    if not wanted or not db.find("SELECT 1 FROM tombstones WHERE source <> '' LIMIT 1"):
         return {}
-    found = {
-        key: changes.find_buried_source(db, changes.source_of(agent, external_id, key))
-        for key in keys
+    sources = {key: changes.source_of(*place, name) for key, name in wanted.items()}
+    buried = changes.buried_sources(db, list(sources.values()))
+    return {
+        key: claims.own_id(buried[source]) for key, source in sources.items() if source in buried
     }
-    return {key: id_ for key, id_ in found.items() if id_}
 
 
 def _insert(
     db: Connection,
-    session_n: int,
-    project_n: int | None,
-    ordinal: int,
+    place: tuple[int, int | None, int, int],
     message: PreparedMessage,
 ) -> int:
+    session_n, project_n, ordinal, channel = place
     new = message.new
     created_at = clock.to_us(new.created_at)
     n = items.add(
@@ -121,12 +131,14 @@ def _insert(
         ),
     )
     db.run(
-        "INSERT INTO messages (n, session_n, ordinal, key, role, speaker, parts, origin, model,"
-        " usage, traits) VALUES (:n, :session_n, :ordinal, :key, :role, :speaker, :parts,"
-        " :origin, :model, :usage, :traits)",
+        "INSERT INTO messages (n, session_n, ordinal, channel, digest, key, role, speaker, parts,"
+        " origin, model, usage, traits) VALUES (:n, :session_n, :ordinal, :channel, :digest,"
+        " :key, :role, :speaker, :parts, :origin, :model, :usage, :traits)",
         n=n,
         session_n=session_n,
         ordinal=ordinal,
+        channel=channel,
+        digest=message.digest,
         key=message.key,
         role=new.role,
         speaker=new.speaker,

@@ -53,6 +53,9 @@ def _spelled(path: str) -> str:
 def find_project(db: Connection, path_name_or_id: str) -> int | None:
     """Return the number of the project with this path or id, or else with this name."""
     path_name_or_id = _spelled(path_name_or_id)
+    alias = db.value("SELECT project_n FROM aliases WHERE id = :w", w=path_name_or_id)
+    if alias:
+        return int(alias)
     exact = db.value("SELECT n FROM projects WHERE path = :w OR id = :w", w=path_name_or_id)
     if exact:
         return int(exact)
