@@ -475,3 +475,37 @@ class Spend:
     usd: float
     session_id: str | None = None
     project_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileProblem:
+    """What is wrong with a transcript file; `news` says that it was not told before."""
+
+    path: str
+    problem: str
+    news: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureEstimate:
+    """What a capture will read; `seconds` is None as long as no speed was seen."""
+
+    files: int
+    bytes: int
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What a capture of transcript files brought: messages by news, the rest by its sort."""
+
+    files: int = 0
+    bytes: int = 0
+    sessions: int = 0
+    added: int = 0
+    known: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    redactions: dict[str, int] = field(default_factory=dict)
+    problems: tuple[FileProblem, ...] = ()
+    redacted: tuple[str, ...] = ()
+    seconds: float = 0.0

@@ -118,6 +118,33 @@ def ensure_session(
     )
 
 
+def find_number(db: Connection, agent: str, external_id: str) -> int | None:
+    """Return the number of an agent's session, or None if there is none."""
+    found = db.value(
+        "SELECT n FROM sessions WHERE agent = :agent AND external_id = :external_id",
+        agent=agent,
+        external_id=external_id,
+    )
+    return None if found is None else int(found)
+
+
+def complete(
+    db: Connection, n: int, *, project_n: int | None, branch: str, parent_n: int | None
+) -> None:
+    """Give a session what it does not have yet: one may be known by its child at first."""
+    db.run(
+        "UPDATE sessions SET project_n = coalesce(project_n, :project_n),"
+        " parent_n = coalesce(parent_n, :parent_n),"
+        " branch = CASE branch WHEN '' THEN :branch ELSE branch END WHERE n = :n"
+        " AND (project_n IS NULL AND :project_n IS NOT NULL OR parent_n IS NULL"
+        " AND :parent_n IS NOT NULL OR branch = '' AND :branch <> '')",
+        n=n,
+        project_n=project_n,
+        branch=branch,
+        parent_n=parent_n,
+    )
+
+
 def describe(db: Connection, n: int, *, title: str = "", files: Sequence[str] = ()) -> None:
     """Give a session its title, and add files that were touched in it.
 

@@ -35,11 +35,12 @@ def put(
 
 def put_file(db: Connection, mark: Watermark, *, session_n: int | None) -> None:
     """Write down how far a file was read, and all by which it is known again."""
-    assignments = ", ".join(f"{name} = excluded.{name}" for name in ("session_n", *FIELDS))
+    assignments = ", ".join(f"{name} = excluded.{name}" for name in FIELDS)
     db.run(
         f"INSERT INTO watermarks (source, session_n, {', '.join(FIELDS)})"
         f" VALUES (:source, :session_n, {', '.join(f':{name}' for name in FIELDS)})"
-        f" ON CONFLICT (source) DO UPDATE SET {assignments}",
+        " ON CONFLICT (source) DO UPDATE SET"
+        f" session_n = coalesce(excluded.session_n, session_n), {assignments}",
         source=mark.source,
         session_n=session_n,
         file=mark.file,
@@ -71,6 +72,21 @@ def find_renamed(db: Connection, file: str) -> Watermark | None:
 def remove(db: Connection, source: str) -> None:
     """Forget how far a source was read."""
     db.run("DELETE FROM watermarks WHERE source = :source", source=source)
+
+
+def speed(db: Connection) -> float | None:
+    """Return how many bytes of files were read in a second, if any were."""
+    found = db.value("SELECT value FROM meta WHERE key = 'capture_bytes_per_s'")
+    return float(found) if found else None
+
+
+def put_speed(db: Connection, bytes_per_s: float) -> None:
+    """Write down how quickly files were read."""
+    db.run(
+        "INSERT INTO meta (key, value) VALUES ('capture_bytes_per_s', :value)"
+        " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        value=f"{bytes_per_s:.0f}",
+    )
 
 
 def _watermark(row: Row) -> Watermark:
