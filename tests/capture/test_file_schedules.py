@@ -27,7 +27,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from lore.capture.files import Reading, read_file
+from lore.capture.files import FileReading, read_file
 from lore.capture.projects import Projects
 from lore.store import checks, messages, sessions
 from lore.store.db import Database, open_database
@@ -98,7 +98,7 @@ class Schedule(RuleBasedStateMachine):
         self.folder = self.home.folder / self.session
         self.folder.mkdir()
         self.seen: list[str] = []
-        self.reading = Reading(
+        self.reading = FileReading(
             self.home.database, find_tiny, Projects(Path("/nowhere")), batch_messages=2
         )
 
@@ -223,7 +223,7 @@ class Schedule(RuleBasedStateMachine):
             self.seen += self.unseen(name)
 
     def begin_again(self) -> None:
-        self.reading = Reading(
+        self.reading = FileReading(
             self.home.database, find_tiny, Projects(Path("/nowhere")), batch_messages=2
         )
 
@@ -246,9 +246,9 @@ class Schedule(RuleBasedStateMachine):
         read_file(self.reading, self.path(name))
         self.seen += self.unseen(name)
 
-    def interrupted(self, at: int, happens: Callable[[Any], None]) -> Reading:
+    def interrupted(self, at: int, happens: Callable[[Any], None]) -> FileReading:
         database: Any = Interrupted(self.home.database, at, happens)
-        return Reading(database, find_tiny, self.reading.projects, batch_messages=2)
+        return FileReading(database, find_tiny, self.reading.projects, batch_messages=2)
 
     @invariant()
     def each_line_is_stored_once_and_in_order(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lore.capture.files import UNKNOWN, Reading, read_file
+from lore.capture.files import UNKNOWN, FileReading, read_file
 from lore.capture.projects import Projects
 from lore.errors import StoreFull
 from lore.records import Watermark
@@ -19,8 +19,8 @@ from tests.transcripts import TinyArchive, find_tiny, line
 
 
 @pytest.fixture
-def reading(database: Database) -> Reading:
-    return Reading(database, find_tiny, Projects(Path("/nowhere")))
+def reading(database: Database) -> FileReading:
+    return FileReading(database, find_tiny, Projects(Path("/nowhere")))
 
 
 @pytest.fixture
@@ -308,7 +308,7 @@ def test_a_dry_run_counts_and_writes_nothing(reading, talk, database):
     counts = read_file(dry, talk)
     assert (counts.added, counts.known) in ((1, 0), (1, 2))
     assert texts(database) == ["line 1", "line 2"]
-    assert read_file(Reading(None, find_tiny), talk).added == 3
+    assert read_file(FileReading(None, find_tiny), talk).added == 3
 
 
 def test_a_child_s_transcript_makes_its_parent_known(reading, tmp_path, database):

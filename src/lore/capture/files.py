@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TypeGuard, cast
 
 from lore import clock
 from lore.capture import staging
@@ -36,7 +35,7 @@ _QUIET_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FileReading:
     """What reading a file needs beside the file; without a database, all is new."""
 
     database: Database | None
@@ -48,7 +47,7 @@ class Reading:
     batch_messages: int = staging.BATCH_MESSAGES
 
 
-def read_file(reading: Reading, path: Path) -> Counts:
+def read_file(reading: FileReading, path: Path) -> Counts:
     """Read what is new in a file and store it; what is wrong with it is told in the counts."""
     mark = find_mark(reading.database, path)
     if mark is not None and is_unchanged(path, mark):
@@ -59,10 +58,10 @@ def read_file(reading: Reading, path: Path) -> Counts:
             adapter = _get_adapter(reading, opened)
             counts.agent = adapter.agent
             reader = _Reader(reading, opened, adapter.agent, counts, mark)
-            if _reads_lines(adapter):
+            if isinstance(adapter, LineAdapter):
                 _read_lines(reader, adapter)
             else:
-                _read_whole(reader, cast("WholeAdapter", adapter))
+                _read_whole(reader, adapter)
     except CaptureError as error:
         if os.path.lexists(path):
             counts.problem = str(error)
@@ -71,7 +70,7 @@ def read_file(reading: Reading, path: Path) -> Counts:
     return counts
 
 
-def _get_adapter(reading: Reading, opened: OpenFile) -> Adapter:
+def _get_adapter(reading: FileReading, opened: OpenFile) -> Adapter:
     adapter = reading.find_adapter(opened.path, opened.head)
     if adapter is None:
         raise CaptureError(UNKNOWN)
@@ -86,11 +85,7 @@ def find_mark(database: Database | None, path: Path) -> Watermark | None:
         return watermarks.find(db, source_of(path))
 
 
-def _reads_lines(adapter: Adapter) -> TypeGuard[LineAdapter]:
-    return hasattr(adapter, "tell")
-
-
-def _put_problem(reading: Reading, path: Path, counts: Counts) -> None:
+def _put_problem(reading: FileReading, path: Path, counts: Counts) -> None:
     """Remember that a problem was told; what was read before stays read."""
     if reading.database is None or reading.dry_run or counts.problem == UNKNOWN:
         return
@@ -108,7 +103,7 @@ class _Reader:
 
     def __init__(
         self,
-        reading: Reading,
+        reading: FileReading,
         opened: OpenFile,
         agent: str,
         counts: Counts,
@@ -169,7 +164,9 @@ class _Reader:
         self._stored, self._renamed = mark, None
         self.counts.added += added
         self.counts.known += batch.messages - added
-        self.counts.sessions |= {(self.agent, run.context.session) for run in batch.runs}
+        self.counts.sessions |= {
+            (self.agent, run.context.session) for run in batch.runs if run.prepared
+        }
         return True
 
     def _store(self, batch: Batch, mark: Watermark) -> int | None:
@@ -228,10 +225,16 @@ def _read_lines(reader: _Reader, adapter: LineAdapter) -> None:
         if reader.batch.is_full() or place.position - told_to > _QUIET_BYTES:
             reader.tell_progress(place.position - told_to)
             told_to = place.position
-            if not reader.write(place.position, place.known_by(opened), _packed(place.context)):
+            if not _write_lines(reader, place):
                 return
     reader.tell_progress(place.position - told_to)
-    reader.write(place.position, place.known_by(opened), _packed(place.context), is_end=True)
+    _write_lines(reader, place, is_end=True)
+
+
+def _write_lines(reader: _Reader, place: _Place, *, is_end: bool = False) -> bool:
+    reader.batch.end(_named(place.context, reader.opened.path))
+    known_by = place.known_by(reader.opened)
+    return reader.write(place.position, known_by, _packed(place.context), is_end=is_end)
 
 
 @dataclass(slots=True)

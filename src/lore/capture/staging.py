@@ -87,6 +87,13 @@ class Batch:
             run.prepared.append(prepared)
             self.messages += 1
 
+    def end(self, context: Context) -> None:
+        """Take in what was told of a session after its last message."""
+        if self.runs and self.runs[-1].context.session == context.session:
+            self.runs[-1].context = context
+        elif context.title or context.files:
+            self.runs.append(Run(context, []))
+
     def is_full(self) -> bool:
         """Tell whether it is time to write."""
         return self.messages >= self.most or self.bytes >= BATCH_BYTES
@@ -110,6 +117,7 @@ def write(
     session_n, added = None, 0
     for run in batch.runs:
         if not run.prepared:
+            _describe(db, sessions.find_number(db, agent, _name(run)), run.context)
             continue
         session_n = _ensure_session(db, agent, run, seen, now=now)
         ids = messages.add(db, session_n, run.prepared, now=now, channel="file")
@@ -121,7 +129,7 @@ def count_new(db: Connection, batch: Batch, agent: str) -> int:
     """Return how many messages of a batch are not stored yet."""
     new = 0
     for run in batch.runs:
-        session_n = sessions.find_number(db, agent, words.clean(run.context.session))
+        session_n = sessions.find_number(db, agent, _name(run))
         keys = {message.key for message in run.prepared}
         known = claims.known(db, session_n, "file", list(keys)) if session_n else {}
         new += len(keys - known.keys())
@@ -132,7 +140,7 @@ def _ensure_session(db: Connection, agent: str, run: Run, seen: Projects, *, now
     """Return the number of the session that a run belongs to, with all that is told of it."""
     context = run.context
     started_at = run.prepared[0].new.created_at
-    name, parent = words.clean(context.session), words.clean(context.parent)
+    name, parent = _name(run), words.clean(context.parent)
     branch = words.clean(context.branch)
     folder = words.clean(context.folder)
     place = seen.find(folder)
@@ -153,7 +161,15 @@ def _ensure_session(db: Connection, agent: str, run: Run, seen: Projects, *, now
         parent_n=parent_n,
     )
     sessions.complete(db, n, project_n=project_n, branch=branch, parent_n=parent_n)
-    if context.title or context.files:
+    _describe(db, n, context)
+    return n
+
+
+def _name(run: Run) -> str:
+    return words.clean(run.context.session)
+
+
+def _describe(db: Connection, n: int | None, context: Context) -> None:
+    if n is not None and (context.title or context.files):
         title = words.clean(context.title)
         sessions.describe(db, n, title=title, files=tuple(map(words.clean, context.files)))
-    return n

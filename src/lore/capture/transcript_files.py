@@ -17,7 +17,7 @@ from lore.errors import CaptureError
 from lore.records import Watermark
 
 _BUFFER = 1 << 20
-HEAD = 4_096
+HEAD = 65_536
 """So much of the beginning tells whose file it is."""
 
 _KNOWN_BY = 1_024
