@@ -115,15 +115,7 @@ def _keyed(new: Sequence[NewMessage]) -> list[NewMessage]:
 def prepare(message: NewMessage, *, id: str = "") -> PreparedMessage:
     """Derive all that the store keeps beside a message."""
     _check(message)
-    cleaned = tuple(
-        replace(
-            part,
-            text=words.clean(part.text),
-            name=words.clean(part.name),
-            call_id=words.clean(part.call_id),
-        )
-        for part in message.parts
-    )
+    cleaned = tuple(map(_cleaned_part, message.parts))
     message = replace(
         message,
         parts=cleaned,
@@ -135,16 +127,25 @@ def prepare(message: NewMessage, *, id: str = "") -> PreparedMessage:
     said = parts.said(cleaned)
     by_person = message.role == "user" and not message.speaker
     standing = instructions.standing(said) if by_person else ()
+    searchable = parts.searchable(cleaned)
     return PreparedMessage(
         new=message,
         id=id or clock.new_id(message.created_at),
         key=message.key,
         tokens=tokens.count(parts.readable(cleaned)),
         embeds=message.role in ("user", "assistant") and bool(said.strip()),
-        traits=traits_of(parts.searchable(cleaned), message.role, standing=bool(standing)),
+        traits=traits_of(searchable, message.role, standing=bool(standing)),
         standing=standing,
         digest=digests.digest_of(message.role, cleaned),
+        searchable=searchable,
     )
+
+
+def _cleaned_part(part: Part) -> Part:
+    text, name, call_id = words.clean(part.text), words.clean(part.name), words.clean(part.call_id)
+    if text is part.text and name is part.name and call_id is part.call_id:
+        return part
+    return replace(part, text=text, name=name, call_id=call_id)
 
 
 def _check(message: NewMessage) -> None:

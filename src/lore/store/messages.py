@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import orjson
 
@@ -33,7 +34,8 @@ class PreparedMessage:
     embeds: bool
     traits: int
     standing: tuple[str, ...]
-    digest: int = 0
+    digest: int
+    searchable: str
 
 
 def add(
@@ -59,25 +61,31 @@ def add(
     ordinal = max(ordinal, following)
     known = _recognised(db, session_n, (agent, external_id), channel, prepared)
     ids: list[str] = []
-    added: list[tuple[int, PreparedMessage]] = []
+    added: list[PreparedMessage] = []
     for message in prepared:
-        if message.key in known:
-            ids.append(known[message.key])
-            continue
-        n = _insert(db, (session_n, project_n, ordinal, claims.number_of(channel)), message)
-        known[message.key] = message.id
-        ids.append(message.id)
-        added.append((n, message))
-        ordinal += 1
+        if message.key not in known:
+            known[message.key] = message.id
+            added.append(message)
+        ids.append(known[message.key])
     if added:
-        _index(db, project_n, added)
-        changes.log(db, "add", [n for n, _ in added], now)
+        ns = _insert(db, _Place(session_n, project_n, ordinal, channel), added)
+        _index(db, _Place(session_n, project_n, ordinal, channel), ns, added)
+        changes.log(db, "add", ns, now)
         db.run(
             "UPDATE sessions SET last_message_at = max(last_message_at, :at) WHERE n = :n",
-            at=max(clock.to_us(message.new.created_at) for _, message in added),
+            at=max(clock.to_us(message.new.created_at) for message in added),
             n=session_n,
         )
     return ids
+
+
+class _Place(NamedTuple):
+    """Where new messages go, and by which way they came."""
+
+    session_n: int
+    project_n: int | None
+    ordinal: int
+    channel: Channel
 
 
 def _recognised(
@@ -110,65 +118,64 @@ def _forgotten(db: Connection, place: tuple[str, str], wanted: dict[str, str]) -
     }
 
 
-def _insert(
-    db: Connection,
-    place: tuple[int, int | None, int, int],
-    message: PreparedMessage,
-) -> int:
-    session_n, project_n, ordinal, channel = place
-    new = message.new
-    created_at = clock.to_us(new.created_at)
-    n = items.add(
+def _insert(db: Connection, place: _Place, added: Sequence[PreparedMessage]) -> list[int]:
+    moments = [clock.to_us(message.new.created_at) for message in added]
+    ns = items.add_all(
         db,
-        NewItem(
-            message.id,
-            "message",
-            project_n,
-            session_n,
-            created_at,
-            message.tokens,
-            message.embeds,
-        ),
+        [
+            NewItem(
+                message.id,
+                "message",
+                place.project_n,
+                place.session_n,
+                at,
+                message.tokens,
+                message.embeds,
+            )
+            for message, at in zip(added, moments, strict=True)
+        ],
     )
-    db.run(
+    channel = claims.number_of(place.channel)
+    db.run_many(
         "INSERT INTO messages (n, session_n, ordinal, channel, digest, key, role, speaker, parts,"
         " origin, model, usage, traits) VALUES (:n, :session_n, :ordinal, :channel, :digest,"
         " :key, :role, :speaker, :parts, :origin, :model, :usage, :traits)",
-        n=n,
-        session_n=session_n,
-        ordinal=ordinal,
-        channel=channel,
-        digest=message.digest,
-        key=message.key,
-        role=new.role,
-        speaker=new.speaker,
-        parts=pack_parts(new.parts),
-        origin=new.origin,
-        model=new.model,
-        usage=orjson.dumps(new.usage).decode() if new.usage else "",
-        traits=message.traits,
+        (
+            {
+                "n": n,
+                "session_n": place.session_n,
+                "ordinal": ordinal,
+                "channel": channel,
+                "digest": message.digest,
+                "key": message.key,
+                "role": message.new.role,
+                "speaker": message.new.speaker,
+                "parts": pack_parts(message.new.parts),
+                "origin": message.new.origin,
+                "model": message.new.model,
+                "usage": orjson.dumps(message.new.usage).decode() if message.new.usage else "",
+                "traits": message.traits,
+            }
+            for ordinal, (n, message) in enumerate(zip(ns, added, strict=True), place.ordinal)
+        ),
     )
-    return n
+    return ns
 
 
 def _index(
-    db: Connection,
-    project_n: int | None,
-    added: Sequence[tuple[int, PreparedMessage]],
+    db: Connection, place: _Place, ns: Sequence[int], added: Sequence[PreparedMessage]
 ) -> None:
     """Make messages findable; the one before them learns what followed it."""
-    ns = [n for n, _ in added]
-    before = db.value(
-        "SELECT p.n FROM messages m JOIN messages p ON p.session_n = m.session_n"
-        " AND p.ordinal = m.ordinal - 1 WHERE m.n = :n",
-        n=ns[0],
-    )
-    for speaker in {message.new.speaker for _, message in added if message.new.speaker}:
+    for speaker in {message.new.speaker for message in added if message.new.speaker}:
         db.run("INSERT INTO speakers (name) VALUES (:name) ON CONFLICT DO NOTHING", name=speaker)
-    keywords.index_messages(db, [*([before] if before else []), *ns])
-    for n, message in added:
+    new = []
+    for n, message in zip(ns, added, strict=True):
+        at = clock.to_us(message.new.created_at)
+        said = (message.new.role, message.new.speaker, message.searchable)
+        new.append(keywords.NewMessageText(n, *said, at))
         for text in message.standing:
-            standing.add(db, n, project_n, text, clock.to_us(message.new.created_at))
+            standing.add(db, n, place.project_n, text, at)
+    keywords.add_messages(db, place.session_n, new, place.ordinal)
 
 
 def get(db: Connection, n: int) -> Message:
