@@ -7,11 +7,8 @@ if TYPE_CHECKING:
     from lore.memory import Memory
     from lore.records import (
         Answer,
-        Captured,
-        CaptureEstimate,
         Draft,
         Edge,
-        FileProblem,
         Fragment,
         FragmentVersion,
         Hit,
@@ -32,11 +29,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
-    "CaptureEstimate",
-    "Captured",
     "Draft",
     "Edge",
-    "FileProblem",
     "Fragment",
     "FragmentVersion",
     "Hit",

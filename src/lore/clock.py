@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import threading
 import time
@@ -55,6 +56,6 @@ def new_id(moment: datetime) -> str:
     ms = max(0, to_us(moment) // 1000) & 0xFFFF_FFFF_FFFF
     high, low = divmod(count, 1 << 14)
     value = (ms << 80) | (0x7 << 76) | (high << 64) | (0b10 << 62) | (low << 48)
-    value |= secrets.randbits(48)
+    value |= int.from_bytes(os.urandom(6))
     digits = f"{value:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

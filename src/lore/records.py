@@ -16,31 +16,13 @@ an agent wrote in a form that nobody knows is opaque."""
 
 Origin = Literal["user", "assistant", "tool", "web", "repo", "peer"]
 FragmentKind = Literal[
-    "fact",
-    "decision",
-    "preference",
-    "pattern",
-    "anti_pattern",
-    "architecture",
-    "config",
-    "workflow",
-    "bug_fix",
-    "skill",
-    "episode",
-    "insight",
-]
+    "fact", "decision", "preference", "pattern", "anti_pattern", "architecture", "config",
+    "workflow", "bug_fix", "skill", "episode", "insight",
+]  # fmt: skip
 EdgeKind = Literal[
-    "hierarchical",
-    "associative",
-    "temporal",
-    "supersedes",
-    "derived_from",
-    "related_to",
-    "contradicts",
-    "elaborates",
-    "example_of",
-    "supports",
-]
+    "hierarchical", "associative", "temporal", "supersedes", "derived_from", "related_to",
+    "contradicts", "elaborates", "example_of", "supports",
+]  # fmt: skip
 ItemType = Literal["message", "distillation", "fragment"]
 Channel = Literal["push", "file", "gateway", "hook"]
 """A way in: the same conversation may come in by several, and is stored once."""

@@ -17,11 +17,12 @@ FROM_USER = 128
 FROM_ASSISTANT = 256
 
 _HEAD = 1_000
+_YEARS = (str(year).encode() for year in range(1900, 2100))
 _TIMES = frozenset(
     b"""yesterday today tomorrow tonight last next ago week weekend month year morning
     january february march april may june july august september october november december
     monday tuesday wednesday thursday friday saturday sunday""".split()
-)
+).union(_YEARS)
 _NUMBERS = frozenset(b"one two three four five six seven eight nine ten dozen twice once".split())
 _FIRST_PERSONS = frozenset((b"i", b"my", b"we", b"our", b"me"))
 _DIGIT = re.compile(r"\d")
@@ -43,24 +44,19 @@ _SIGNS = re.compile(r"[^\w\x00-\x7f]")
 """What is neither ASCII nor a letter stands between words."""
 
 
-def _has_time(words: set[bytes]) -> bool:
-    if not words.isdisjoint(_TIMES):
-        return True
-    return any(len(w) == 4 and w[:2] in (b"19", b"20") and w.isdigit() for w in words)
-
-
 def traits_of(text: str, role: str, *, standing: bool = False) -> int:
     """Return the traits of a text as a sum of the constants of this module."""
     stripped = text.strip()
     head = text[:_HEAD]
     words = _words(head)
+    speaks = not words.isdisjoint(_FIRST_PERSONS)
     found = (
         (EMPTY, not stripped),
         (ASKS, stripped.endswith("?")),
         (LEAVES_QUESTION, "?" in stripped[-200:]),
-        (HAS_TIME, _has_time(words)),
+        (HAS_TIME, not words.isdisjoint(_TIMES)),
         (HAS_NUMBER, _DIGIT.search(head) or not words.isdisjoint(_NUMBERS)),
-        (FIRST_PERSON, not _words(text[:400]).isdisjoint(_FIRST_PERSONS)),
+        (FIRST_PERSON, speaks and not _words(text[:400]).isdisjoint(_FIRST_PERSONS)),
         (STANDING, standing),
         (FROM_USER, role == "user"),
         (FROM_ASSISTANT, role == "assistant"),
