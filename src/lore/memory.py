@@ -16,6 +16,7 @@ from lore.capture import embedding, exchange, fragments, gathering, messages
 from lore.capture.adapters import registry
 from lore.capture.files import FileReading
 from lore.capture.messages import Conversation
+from lore.capture.redaction import open_redactor
 from lore.embed import Embedder, open_embedder
 from lore.errors import InvalidInput, LoreError, NotFound, StoreError
 from lore.recall import answering, health, moments, reading, searching, session_search
@@ -51,6 +52,7 @@ from lore.store import figures, forgetting, items, sessions, upkeep
 from lore.store import fragments as fragment_store
 from lore.store import messages as message_store
 from lore.store.db import Database, open_database
+from lore.text.secrets import Redactor
 
 if TYPE_CHECKING:
     from lore.recall.reading import Direction
@@ -66,6 +68,7 @@ class Memory:
     settings: Settings
     database: Database
     sources: Sources
+    redactor: Redactor
     notice: str = ""
 
     @classmethod
@@ -79,21 +82,17 @@ class Memory:
         create: bool = True,
     ) -> Self:
         """Open the memory in a home folder, made if it is not there."""
-        config = (
-            config
-            or settings.load(home=Path(home) if home else None, project_dir=Path.cwd()).settings
-        )
+        chosen = Path(home) if home else None
+        config = config or settings.load(home=chosen, project_dir=Path.cwd()).settings
         path = config.database
         if not create and not path.exists():
             msg = f"There is no memory at {path} yet."
             raise NotFound(msg, hint="'lore remember' or 'lore import' makes one.")
         database = open_database(
-            path,
-            busy_timeout_s=config.store_busy_timeout_s,
-            backups=config.backups,
-            now=now,
+            path, busy_timeout_s=config.store_busy_timeout_s, backups=config.backups, now=now
         )
         try:
+            redactor = open_redactor(config)
             opened, notice = (embedder, "") if embedder else _open_embedder(config)
             embedding.adopt_embedder(database, opened)
             _do_chores(database)
@@ -101,7 +100,7 @@ class Memory:
         except BaseException:
             database.close()
             raise
-        return cls(config, database, sources, _joined(notice, _why_read_only(database)))
+        return cls(config, database, sources, redactor, _joined(notice, _why_read_only(database)))
 
     def close(self) -> None:
         """Finish what is queued and close everything."""
@@ -138,45 +137,35 @@ class Memory:
             content, summary, kind, parent_id, depth, importance, confidence, origin, project,
             session, tuple(source_messages), payload or {},
         )  # fmt: skip
-        return fragments.store(self.database, draft, key=key)
+        return fragments.store(self.database, draft, key=key, redactor=self.redactor)
 
     def store_all(self, drafts: Iterable[Draft]) -> list[str]:
         """Store many fragments at once and return their ids in order."""
-        return fragments.store_all(self.database, drafts)
+        return fragments.store_all(self.database, drafts, redactor=self.redactor)
 
     def capture(
-        self,
-        session: str,
-        new: Sequence[NewMessage],
-        *,
-        agent: str = "library",
-        project: str = "",
-        title: str = "",
-        branch: str = "",
-        parent: str = "",
-        files: Sequence[str] = (),
-        channel: Channel = "push",
-    ) -> list[str]:
+        self, session: str, new: Sequence[NewMessage], *, agent: str = "library",
+        project: str = "", title: str = "", branch: str = "", parent: str = "",
+        files: Sequence[str] = (), channel: Channel = "push",
+    ) -> list[str]:  # fmt: skip
         """Store messages of a session, each once, and return their ids in order."""
         named = (title, branch, parent, tuple(files), channel)
-        return messages.capture(self.database, Conversation(session, agent, project, *named), new)
+        conversation = Conversation(session, agent, project, *named)
+        return messages.capture(self.database, conversation, new, redactor=self.redactor)
 
     def estimate_capture(self, paths: Sequence[Path] = (), *, since: str = "") -> CaptureEstimate:
         """Return how much `capture_files` would read, and how long that may take."""
         return gathering.estimate(self.database, self._transcripts(paths, since))
 
     def capture_files(
-        self,
-        paths: Sequence[Path] = (),
-        *,
-        since: str = "",
-        dry_run: bool = False,
+        self, paths: Sequence[Path] = (), *, since: str = "", dry_run: bool = False,
         progress: gathering.Progress | None = None,
-    ) -> Captured:
+    ) -> Captured:  # fmt: skip
         """Bring in transcript files and folders, by default all that agents keep here."""
-        reading_files = FileReading(self.database, registry.find_adapter, dry_run=dry_run)
-        found = self._transcripts(paths, since)
-        return gathering.capture_files(reading_files, found, progress=progress)
+        how = FileReading(
+            self.database, registry.find_adapter, redactor=self.redactor, dry_run=dry_run
+        )
+        return gathering.capture_files(how, self._transcripts(paths, since), progress=progress)
 
     def _transcripts(self, paths: Sequence[Path], since: str) -> list[gathering.Found]:
         after = moments.since(since, self.database.now()) if since else None
@@ -186,7 +175,10 @@ class Memory:
         self, id: str, content: str, *, summary: str = "", reason: str = "", key: str = ""
     ) -> int:
         """Give a fragment new words and return its new version; the old ones are kept."""
-        return fragments.update(self.database, id, content, summary=summary, reason=reason, key=key)
+        return fragments.update(
+            self.database, id, content,
+            summary=summary, reason=reason, key=key, redactor=self.redactor,
+        )  # fmt: skip
 
     def delete(self, id: str, *, key: str = "") -> str:
         """Hide a fragment until `undo` brings it back; return its whole id."""
@@ -209,7 +201,10 @@ class Memory:
         key: str = "",
     ) -> None:
         """Draw an edge between two fragments."""
-        fragments.link(self.database, source, target, kind, weight=weight, note=note, key=key)
+        fragments.link(
+            self.database, source, target, kind,
+            weight=weight, note=note, key=key, redactor=self.redactor,
+        )  # fmt: skip
 
     def supersede(self, old: str, new: str, *, key: str = "") -> None:
         """Let a newer fragment replace an older one; both are kept."""
@@ -238,6 +233,7 @@ class Memory:
         person or the assistant said.
         """
         started = time.perf_counter()
+        query = self.redactor.redact(query)
         request = Request(
             query=query,
             scope=scope,
@@ -275,6 +271,7 @@ class Memory:
         log: bool = True,
     ) -> list[Hit]:
         """Search the fragments; `deep` follows the graph to what they are related to."""
+        query = self.redactor.redact(query)
         request = SearchRequest(
             query, parent_id, depth, limit, deep, kind, origin, since, project, self.database.now()
         )
@@ -299,7 +296,7 @@ class Memory:
         self._catch_up()
         return session_search.find_sessions(
             self.sources,
-            query,
+            self.redactor.redact(query),
             project=project,
             limit=limit,
             now=now or self.database.now(),
@@ -421,7 +418,9 @@ class Memory:
         self, lines: Iterable[bytes], *, progress: Callable[[int], None] | None = None
     ) -> dict[str, int]:
         """Bring in an export and count what was added and what was skipped."""
-        return exchange.import_lines(self.database, lines, progress=progress)
+        return exchange.import_lines(
+            self.database, lines, redactor=self.redactor, progress=progress
+        )
 
     def count_forgettable(
         self, *, id: str = "", session: str = "", project: str = "", match: str = ""

@@ -26,7 +26,7 @@ USER_FILE = "config.toml"
 
 _LARGEST_FILE = 1_000_000
 
-Value = str | int | float | bool
+Value = str | int | float | bool | tuple[str, ...]
 
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 _THREE_NUMBERS = r"\d+(\.\d+)?(,\d+(\.\d+)?){2}"
@@ -60,6 +60,9 @@ class Rule(NamedTuple):
 
 _NO_RULE = Rule()
 _NOT_NEGATIVE = Rule(least=0)
+_WITHIN_A_DAY = Rule(least=0, most=86_400)
+_PRECISIONS = Rule(choices=("float32", "int8"))
+_PATTERNS = Rule(form="a list of re2 patterns")
 
 
 def _setting(default: Value, doc: str, rule: Rule = _NO_RULE, *, project: bool = False) -> Any:
@@ -75,6 +78,9 @@ class Settings:
         default=Path("~/.lore"), metadata={"doc": "Folder that holds everything Lore keeps."}
     )
     db_path: str = _setting("", "Database file; empty for memory.db in the home.")
+    capture_redact: bool = _setting(default=True, doc="Replace secrets before anything is written.")
+    capture_redact_patterns: tuple[str, ...] = _setting((), "What else is a secret.", _PATTERNS)
+    capture_redact_allow: tuple[str, ...] = _setting((), "What is no secret.", _PATTERNS)
     embed_provider: str = _setting(
         "local",
         "Who computes vectors; anything but local and none is an explicit choice.",
@@ -83,9 +89,7 @@ class Settings:
     embed_model: str = _setting("all-MiniLM-L6-v2", "Model name as the provider knows it.")
     embed_model_path: str = _setting("", "Folder with model files; empty to look for them.")
     embed_precision: str = _setting(
-        "float32",
-        "int8 is quicker and changes 6 to 11 % of the neighbours.",
-        Rule(choices=("float32", "int8")),
+        "float32", "int8 is quicker and changes 6 to 11 % of the neighbours.", _PRECISIONS
     )
     embed_threads: int = _setting(
         1, "Threads of the local model; 0 for all cores.", Rule(least=0, most=1024)
@@ -121,14 +125,10 @@ class Settings:
         400, "Tokens of standing instructions beside a recall.", _NOT_NEGATIVE, project=True
     )
     capture_poll_interval_s: float = _setting(
-        30.0,
-        "How often the daemon looks for news in transcript files.",
-        Rule(least=1, most=86_400),
+        30.0, "How often the daemon looks at transcript files.", Rule(least=1, most=86_400)
     )
     store_busy_timeout_s: float = _setting(
-        60.0,
-        "How long a writer waits for another process before it gives up.",
-        Rule(least=0, most=86_400),
+        60.0, "How long a writer waits for another process before it gives up.", _WITHIN_A_DAY
     )
 
     @property
@@ -280,7 +280,7 @@ def _write_whole(path: Path, text: str) -> None:
 _HEADER = re.compile(r"^\s*\[\s*(?P<name>[^\[\]#]+?)\s*\]\s*(#.*)?$")
 _LINE = re.compile(
     r"""^(?P<lead>\s*(?P<key>[^=#]+?)\s*=\s*)
-    (?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s#]+)(?P<rest>\s*(?:\#.*)?)$""",
+    (?:"(?:[^"\\]|\\.)*"|'[^']*'|\[[^\n\#]*\]|[^\s#]+)(?P<rest>\s*(?:\#.*)?)$""",
     re.VERBOSE,
 )
 
@@ -385,7 +385,7 @@ def _convert(name: str, raw: object, where: str) -> Value:
     shown = "the given value" if name.endswith("api_key") else f"'{str(raw)[:60]}'"
     try:
         value = _parse(kind, raw)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         msg = f"{where}: {shown} is not {_article(kind)}."
         raise InvalidInput(msg) from error
     rule: Rule = _fields()[name].metadata["rule"]
@@ -411,14 +411,32 @@ def _parse(kind: type, raw: object) -> Value:
         if not math.isfinite(number):
             raise ValueError
         return number
+    if kind not in (str, Path):
+        return tuple(_texts(raw))
+    return _text(raw)
+
+
+def _text(raw: object) -> str:
     if not isinstance(raw, str) or _UNWRITABLE.search(raw):
         raise ValueError
     return raw
 
 
+def _texts(raw: object) -> list[str]:
+    """Return a list of texts; a text that is no list in JSON is a list of itself."""
+    if isinstance(raw, str):
+        with suppress(ValueError, RecursionError):
+            parsed = json.loads(raw)
+            raw = parsed if isinstance(parsed, list) else raw
+    listed = [raw] if isinstance(raw, str) else raw
+    if not isinstance(listed, list):
+        raise TypeError
+    return [_text(text) for text in listed if text]
+
+
 def _article(kind: type) -> str:
-    names = {bool: "true or false", int: "a whole number", float: "a number"}
-    return names.get(kind, "a text")
+    names = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+    return names.get(kind, "a list of texts")
 
 
 def _flatten(tree: Mapping[str, Any]) -> dict[str, Any]:

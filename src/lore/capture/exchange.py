@@ -17,11 +17,13 @@ import orjson
 from lore import clock
 from lore.capture import shapes
 from lore.capture.messages import prepare
+from lore.capture.redaction import UNKEPT, redact_tree
 from lore.errors import InvalidInput, StoreError
 from lore.records import CHANNELS, NewMessage, Part
 from lore.store import changes, dump, messages
 from lore.store.db import Connection, Database
 from lore.text import entities
+from lore.text.secrets import Redactor
 
 FORMAT = 1
 _BATCH = 500
@@ -75,12 +77,15 @@ def import_lines(
     database: Database,
     lines: Iterable[bytes],
     *,
+    redactor: Redactor = UNKEPT,
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, int]:
     """Bring in an export; records that are here already, or were forgotten, are skipped."""
     counts = {"added": 0, "skipped": 0}
     for batch in _batches(_parsed(lines)):
-        added = database.write(partial(_add_batch, batch=batch, now=database.now()))
+        added = database.write(
+            partial(_add_batch, batch=_redacted(batch, redactor), now=database.now())
+        )
         counts["added"] += added
         counts["skipped"] += len(batch) - added
         if progress:
@@ -123,6 +128,14 @@ def _batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
         yield batch
         raise
     yield batch
+
+
+def _redacted(batch: list[Line], redactor: Redactor) -> list[Line]:
+    try:
+        return [redact_tree(redactor, line) for line in batch]
+    except RecursionError as error:
+        msg = "A record is nested too deeply."
+        raise InvalidInput(msg) from error
 
 
 def _add_batch(db: Connection, batch: list[Line], now: datetime) -> int:

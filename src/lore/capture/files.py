@@ -15,6 +15,7 @@ from pathlib import Path
 from lore import clock
 from lore.capture import staging
 from lore.capture.projects import Projects
+from lore.capture.redaction import UNKEPT
 from lore.capture.staging import Batch, Counts
 from lore.capture.transcript_files import OpenFile, is_unchanged, open_file, source_of
 from lore.capture.transcript_lines import LONGEST_LINE, Unparsed, parse, read_lines
@@ -23,6 +24,7 @@ from lore.errors import CaptureError, LoreError
 from lore.records import Watermark
 from lore.store import watermarks
 from lore.store.db import Connection, Database
+from lore.text.secrets import Redactor
 
 FindAdapter = Callable[[Path, bytes], Adapter | None]
 Progress = Callable[[int], None]
@@ -41,6 +43,7 @@ class FileReading:
     database: Database | None
     find_adapter: FindAdapter
     projects: Projects = field(default_factory=Projects)
+    redactor: Redactor = UNKEPT
     dry_run: bool = False
     progress: Progress | None = None
     longest_line: int = LONGEST_LINE
@@ -113,7 +116,7 @@ class _Reader:
         self.opened = opened
         self.agent = agent
         self.counts = counts
-        self.batch = Batch(counts, reading.batch_messages)
+        self.batch = Batch(counts, reading.redactor, reading.batch_messages)
         self.bad: set[str] = set()
         self._stored = mark
         self._renamed: Watermark | None = None
@@ -157,7 +160,10 @@ class _Reader:
             context=context,
             problem=problem,
         )
-        batch, self.batch = self.batch, Batch(self.counts, self.reading.batch_messages)
+        batch, self.batch = (
+            self.batch,
+            Batch(self.counts, self.reading.redactor, self.reading.batch_messages),
+        )
         added = self._store(batch, mark)
         if added is None:
             return False
@@ -234,7 +240,8 @@ def _read_lines(reader: _Reader, adapter: LineAdapter) -> None:
 def _write_lines(reader: _Reader, place: _Place, *, is_end: bool = False) -> bool:
     reader.batch.end(_named(place.context, reader.opened.path))
     known_by = place.known_by(reader.opened)
-    return reader.write(place.position, known_by, _packed(place.context), is_end=is_end)
+    kept = staging.redacted(place.context, reader.reading.redactor)
+    return reader.write(place.position, known_by, _packed(kept), is_end=is_end)
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -13,6 +14,7 @@ import orjson
 from lore import clock
 from lore.capture import projects
 from lore.capture.projects import Projects
+from lore.capture.redaction import UNKEPT, redact_tree
 from lore.errors import InvalidInput, NotFound
 from lore.records import (
     EDGE_KINDS,
@@ -27,6 +29,7 @@ from lore.records import (
 from lore.store import actions, dump, edges, fragments, items, messages, sessions, upkeep
 from lore.store.db import Connection, Database
 from lore.text import entities, lines, words
+from lore.text.secrets import Redactor
 
 BATCH = 200
 """Fragments that share one transaction when many are stored."""
@@ -38,9 +41,9 @@ MOST_CHARS = 200_000
 """A fragment is one unit of knowledge; a longer text is a document."""
 
 
-def store(database: Database, draft: Draft, *, key: str = "") -> str:
+def store(database: Database, draft: Draft, *, key: str = "", redactor: Redactor = UNKEPT) -> str:
     """Store a fragment and return its id; the same key again returns the same id."""
-    work = _storing(database, draft)
+    work = _storing(database, draft, redactor)
     return database.write(work, key=_scoped("store", key))
 
 
@@ -49,11 +52,13 @@ def _scoped(verb: str, key: str) -> str:
     return f"{verb}\0{key}" if key else ""
 
 
-def store_all(database: Database, drafts: Iterable[Draft]) -> list[str]:
+def store_all(
+    database: Database, drafts: Iterable[Draft], *, redactor: Redactor = UNKEPT
+) -> list[str]:
     """Store many fragments in few transactions and return their ids in order."""
     ids: list[str] = []
     stream = iter(drafts)
-    while works := [_storing(database, draft) for draft in islice(stream, BATCH)]:
+    while works := [_storing(database, draft, redactor) for draft in islice(stream, BATCH)]:
         ids += database.write(partial(_run_all, works))
     return ids
 
@@ -62,9 +67,11 @@ def _run_all(works: list[Callable[[Connection], str]], db: Connection) -> list[s
     return [work(db) for work in works]
 
 
-def _storing(database: Database, draft: Draft) -> Callable[[Connection], str]:
+def _storing(database: Database, draft: Draft, redactor: Redactor) -> Callable[[Connection], str]:
     """Check a draft and return the work that stores it."""
-    content = _checked(draft)
+    _checked(draft)
+    draft = _redacted(draft, redactor)
+    content = words.clean(draft.content).strip()
     now = database.now()
     title = lines.one_line(words.clean(draft.summary), SUMMARY_CHARS)
     mentioned = entities.extract(content, title=title)
@@ -103,6 +110,18 @@ def _storing(database: Database, draft: Draft) -> Callable[[Connection], str]:
         return new.id
 
     return work
+
+
+def _redacted(draft: Draft, redactor: Redactor) -> Draft:
+    return replace(
+        draft,
+        content=redactor.redact(draft.content),
+        summary=redactor.redact(draft.summary),
+        project=redactor.redact(draft.project),
+        session=redactor.redact(draft.session),
+        payload=redact_tree(redactor, draft.payload),
+        metadata=redact_tree(redactor, draft.metadata),
+    )
 
 
 def _trust(db: Connection, origin: Origin, source_ns: list[int]) -> int:
@@ -147,10 +166,12 @@ def update(
     summary: str = "",
     reason: str = "",
     key: str = "",
+    redactor: Redactor = UNKEPT,
 ) -> int:
     """Give a fragment new words and return its new version; the old ones stay readable."""
-    text = _checked(Draft(content))
-    title = lines.one_line(words.clean(summary), SUMMARY_CHARS)
+    text = redactor.redact(_checked(Draft(content)))
+    title = lines.one_line(redactor.redact(words.clean(summary)), SUMMARY_CHARS)
+    because = redactor.redact(words.clean(reason))
     now = database.now()
 
     def work(db: Connection) -> int:
@@ -164,7 +185,7 @@ def update(
             summary=title or lines.summary(text),
             mentioned=entities.extract(text, title=title),
             now=now,
-            reason=words.clean(reason),
+            reason=because,
         )
 
     return database.write(work, key=_scoped("update", key))
@@ -183,7 +204,7 @@ def delete(database: Database, id_: str, *, key: str = "") -> str:
     return database.write(work, key=_scoped("delete", key))
 
 
-def link(
+def link(  # noqa: PLR0913 - what an edge has, and how it is written
     database: Database,
     source: str,
     target: str,
@@ -192,6 +213,7 @@ def link(
     weight: float = 1.0,
     note: str = "",
     key: str = "",
+    redactor: Redactor = UNKEPT,
 ) -> None:
     """Draw an edge between two fragments."""
     if kind not in EDGE_KINDS:
@@ -201,6 +223,7 @@ def link(
         msg = "The weight of an edge lies between 0 and 1."
         raise InvalidInput(msg)
     now = database.now()
+    remark = redactor.redact(words.clean(note))
 
     def work(db: Connection) -> None:
         a, b = _living(db, source), _living(db, target)
@@ -214,7 +237,7 @@ def link(
         if kind == "hierarchical":
             before["parent"] = edges.find_parent(db, b)
             _move(db, b, a)
-        edges.put(db, a, b, kind, now=now, weight=weight, note=words.clean(note))
+        edges.put(db, a, b, kind, now=now, weight=weight, note=remark)
         actions.record(db, "link", a, before, now=now)
 
     database.write(work, key=_scoped("link", key))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lore import clock
 from lore.capture import projects
 from lore.capture.projects import Projects
+from lore.capture.redaction import UNKEPT
 from lore.errors import InvalidInput
 from lore.records import ORIGINS, PART_KINDS, ROLES, Channel, NewMessage, Origin, Part, Role
 from lore.store import messages, sessions
@@ -17,6 +18,7 @@ from lore.store.db import Connection, Database
 from lore.store.messages import PreparedMessage
 from lore.store.places import Place
 from lore.text import digests, instructions, parts, tokens, words
+from lore.text.secrets import Redactor
 from lore.text.traits import traits_of
 
 _ORIGINS: dict[Role, Origin] = {
@@ -41,28 +43,38 @@ class Conversation:
     channel: Channel = "push"
 
 
-def capture(database: Database, conversation: Conversation, new: Sequence[NewMessage]) -> list[str]:
+def capture(
+    database: Database,
+    conversation: Conversation,
+    new: Sequence[NewMessage],
+    *,
+    redactor: Redactor = UNKEPT,
+) -> list[str]:
     """Store messages of a conversation, each once, and return their ids in order."""
     if not conversation.session.strip():
         msg = "A session needs a name."
         raise InvalidInput(msg)
     if not new:
         return []
-    prepared = [prepare(message) for message in _keyed(new)]
-    cleaned = _cleaned(conversation)
-    place = Projects().find(cleaned.project)
-    return database.write(lambda db: _store(db, cleaned, place, prepared, now=database.now()))
+    cleaned = [_cleaned(message, redactor) for message in new]
+    prepared = [_derive(message) for message in _keyed(cleaned)]
+    told = _cleaned_place(conversation, redactor)
+    place = Projects().find(told.project)
+    return database.write(lambda db: _store(db, told, place, prepared, now=database.now()))
 
 
-def _cleaned(conversation: Conversation) -> Conversation:
+def _cleaned_place(conversation: Conversation, redactor: Redactor) -> Conversation:
+    def clean(text: str) -> str:
+        return redactor.redact(words.clean(text))
+
     return Conversation(
-        session=words.clean(conversation.session),
-        agent=words.clean(conversation.agent),
-        project=words.clean(conversation.project),
-        title=words.clean(conversation.title),
-        branch=words.clean(conversation.branch),
-        parent=words.clean(conversation.parent),
-        files=tuple(words.clean(file) for file in conversation.files),
+        session=clean(conversation.session),
+        agent=clean(conversation.agent),
+        project=clean(conversation.project),
+        title=clean(conversation.title),
+        branch=clean(conversation.branch),
+        parent=clean(conversation.parent),
+        files=tuple(clean(file) for file in conversation.files),
         channel=conversation.channel,
     )
 
@@ -112,37 +124,52 @@ def _keyed(new: Sequence[NewMessage]) -> list[NewMessage]:
     return keyed
 
 
-def prepare(message: NewMessage, *, id: str = "") -> PreparedMessage:
-    """Derive all that the store keeps beside a message."""
+def prepare(message: NewMessage, *, id: str = "", redactor: Redactor = UNKEPT) -> PreparedMessage:
+    """Redact a message and derive all that the store keeps beside it."""
+    return _derive(_cleaned(message, redactor), id=id)
+
+
+def _cleaned(message: NewMessage, redactor: Redactor) -> NewMessage:
+    """Return a message as it may be stored: text that can be held, and no secrets in it."""
     _check(message)
-    cleaned = tuple(map(_cleaned_part, message.parts))
-    message = replace(
+    texts = [message.key, message.speaker, message.model]
+    for part in message.parts:
+        texts += (part.text, part.name, part.call_id)
+    clean = words.clean if not redactor.holds_secret(texts) else _cleaning(redactor)
+    return replace(
         message,
-        parts=cleaned,
+        parts=tuple(_cleaned_part(part, clean) for part in message.parts),
         origin=message.origin or _ORIGINS[message.role],
-        key=words.clean(message.key),
-        speaker=words.clean(message.speaker),
-        model=words.clean(message.model),
+        key=clean(message.key),
+        speaker=clean(message.speaker),
+        model=clean(message.model),
     )
-    said = parts.said(cleaned)
+
+
+def _cleaning(redactor: Redactor) -> Callable[[str], str]:
+    return lambda text: redactor.redact(words.clean(text))
+
+
+def _derive(message: NewMessage, *, id: str = "") -> PreparedMessage:
+    said = parts.said(message.parts)
     by_person = message.role == "user" and not message.speaker
     standing = instructions.standing(said) if by_person else ()
-    searchable = parts.searchable(cleaned)
+    searchable = parts.searchable(message.parts)
     return PreparedMessage(
         new=message,
         id=id or clock.new_id(message.created_at),
         key=message.key,
-        tokens=tokens.count(parts.readable(cleaned)),
+        tokens=tokens.count(parts.readable(message.parts)),
         embeds=message.role in ("user", "assistant") and bool(said.strip()),
         traits=traits_of(searchable, message.role, standing=bool(standing)),
         standing=standing,
-        digest=digests.digest_of(message.role, cleaned),
+        digest=digests.digest_of(message.role, message.parts),
         searchable=searchable,
     )
 
 
-def _cleaned_part(part: Part) -> Part:
-    text, name, call_id = words.clean(part.text), words.clean(part.name), words.clean(part.call_id)
+def _cleaned_part(part: Part, clean: Callable[[str], str]) -> Part:
+    text, name, call_id = clean(part.text), clean(part.name), clean(part.call_id)
     if text is part.text and name is part.name and call_id is part.call_id:
         return part
     return replace(part, text=text, name=name, call_id=call_id)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from lore.capture import projects
 from lore.capture.messages import prepare
 from lore.capture.projects import Projects
+from lore.capture.redaction import UNKEPT
 from lore.capture.transcripts import Context
 from lore.errors import InvalidInput
 from lore.records import NewMessage
@@ -21,6 +22,7 @@ from lore.store import claims, messages, sessions
 from lore.store.db import Connection
 from lore.store.messages import PreparedMessage
 from lore.text import words
+from lore.text.secrets import Redactor
 
 BATCH_MESSAGES = 1_000
 BATCH_BYTES = 4 << 20
@@ -63,6 +65,7 @@ class Batch:
     """Messages that are written together."""
 
     counts: Counts
+    redactor: Redactor = UNKEPT
     most: int = BATCH_MESSAGES
     runs: list[Run] = field(default_factory=list)
     messages: int = 0
@@ -79,7 +82,7 @@ class Batch:
         self.bytes += size
         for message in new:
             try:
-                prepared = prepare(message)
+                prepared = prepare(message, redactor=self.redactor)
             except InvalidInput:
                 self.counts.skipped["invalid"] += 1
                 continue
@@ -116,6 +119,7 @@ def write(
     """Store a batch in the caller's transaction; return its last session and what was new."""
     session_n, added = None, 0
     for run in batch.runs:
+        run.context = redacted(run.context, batch.redactor)
         if not run.prepared:
             _describe(db, sessions.find_number(db, agent, _name(run)), run.context)
             continue
@@ -129,6 +133,7 @@ def count_new(db: Connection, batch: Batch, agent: str) -> int:
     """Return how many messages of a batch are not stored yet."""
     new = 0
     for run in batch.runs:
+        run.context = redacted(run.context, batch.redactor)
         session_n = sessions.find_number(db, agent, _name(run))
         keys = {message.key for message in run.prepared}
         known = claims.known(db, session_n, "file", list(keys)) if session_n else {}
@@ -163,6 +168,23 @@ def _ensure_session(db: Connection, agent: str, run: Run, seen: Projects, *, now
     sessions.complete(db, n, project_n=project_n, branch=branch, parent_n=parent_n)
     _describe(db, n, context)
     return n
+
+
+def redacted(context: Context, redactor: Redactor) -> Context:
+    """Return what was told of a session without the secrets in it."""
+    values = [str(value) for value in (*context.files, *context.state.values())]
+    names = [getattr(context, name) for name in _TEXTS]
+    if not redactor.holds_secret([*names, *values]):
+        return context
+    return replace(
+        context,
+        **{name: redactor.redact(text) for name, text in zip(_TEXTS, names, strict=True)},
+        files=tuple(map(redactor.redact, context.files)),
+        state={key: redactor.redact(value) for key, value in context.state.items()},
+    )
+
+
+_TEXTS = ("session", "parent", "title", "folder", "branch", "version")
 
 
 def _name(run: Run) -> str:

@@ -1,0 +1,82 @@
+"""Redaction: the redactor of an installation, and what it does to nested values."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from lore.settings import Settings
+from lore.text.secrets import Redactor
+
+KEY_FILE = "redaction.key"
+KEY_BYTES = 32
+
+UNKEPT = Redactor(secrets.token_bytes(KEY_BYTES))
+"""For whoever opens no home: redacts alike, with marks that only this process makes."""
+
+
+def open_redactor(config: Settings) -> Redactor:
+    """Return the redactor of a home, whose key is made at the first call."""
+    return Redactor(
+        _key_of(config.home / KEY_FILE),
+        patterns=config.capture_redact_patterns,
+        allow=config.capture_redact_allow,
+        active=config.capture_redact,
+    )
+
+
+def _key_of(path: Path) -> bytes:
+    """Return the key of a home; where none can be kept, one for this process."""
+    with suppress(OSError):
+        return _read_key(path) or _make_key(path)
+    return secrets.token_bytes(KEY_BYTES)
+
+
+def _read_key(path: Path) -> bytes:
+    with suppress(FileNotFoundError):
+        key = path.read_bytes()
+        return key if len(key) == KEY_BYTES else b""
+    return b""
+
+
+def _make_key(path: Path) -> bytes:
+    """Make a key that appears whole or not at all; of two at once, the first one stands."""
+    if not path.parent.exists():
+        path.parent.mkdir(mode=0o700, parents=True)
+        path.parent.chmod(0o700)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{KEY_FILE}-")
+    try:
+        with os.fdopen(handle, "wb") as opened:
+            os.fchmod(handle, 0o600)
+            opened.write(secrets.token_bytes(KEY_BYTES))
+            opened.flush()
+            os.fsync(handle)
+        if path.exists() and not _read_key(path):
+            Path(name).replace(path)
+        else:
+            with suppress(FileExistsError):
+                os.link(name, path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+    return path.read_bytes()
+
+
+def redact_tree(redactor: Redactor, tree: Any, name: str = "") -> Any:
+    """Return nested values with every text redacted; a value is judged with its name."""
+    if isinstance(tree, str):
+        return redactor.redact(tree, name=name)
+    if isinstance(tree, Mapping):
+        return {
+            redactor.redact(key) if isinstance(key, str) else key: redact_tree(
+                redactor, value, str(key)
+            )
+            for key, value in tree.items()
+        }
+    if isinstance(tree, list | tuple):
+        return [redact_tree(redactor, value, name) for value in tree]
+    return tree

@@ -1,0 +1,20 @@
+"""Linear patterns: compiled by re2, over bytes, in time that only grows with the text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import re2
+
+__all__ = ["compile_linear"]
+
+_MEMORY = 64 << 20
+"""Bytes for an automaton; with re2's own 8 MB a large one is thrown away and built anew."""
+
+
+def compile_linear(pattern: str) -> Any:
+    """Compile a pattern for bytes, each of which is one character."""
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.max_mem = _MEMORY
+    return re2.compile(pattern.encode("latin-1"), options)

@@ -1,0 +1,83 @@
+"""Secret reading: where the value ends that starts at a place, in quotes or bare."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+__all__ = ["Value", "read_address", "read_value", "skip_quote"]
+
+LONGEST = 4_096
+"""A value is read so far, so that nested ones cost no more than linear time."""
+
+_OPENING = re.compile(rb"[bfru]{0,2}\\*[\"'`]")
+_BARE = re.compile(rb"(?:[^\x00\s\"'`\\<>|,;&]|\\[^nrt\"'`\\u])+")
+_WHOLE_LINE = re.compile(rb"(?:[^\x00\s\"'`\\]|\\[^nrt\"'`\\])+")
+_ADDRESS = re.compile(rb"[^\x00\s\"'`\\<>]+")
+_HOST = re.compile(rb"[A-Za-z0-9\[$%{_.\-]")
+_PORT = re.compile(rb"\d{1,5}(?:[/?#,]|$)")
+
+
+class Value(NamedTuple):
+    """A value, where it stands in bytes, and whether it stands in quotes."""
+
+    start: int
+    end: int
+    text: str
+    quoted: bool = False
+
+
+def read_value(data: bytes, at: int, *, whole_line: bool = False, prose: bool = False) -> Value:
+    """Return the value that starts at a place."""
+    start = skip_quote(data, at)
+    if start > at:
+        end = _closing(data, data[at:start].lstrip(b"bfru"), start)
+        if end >= 0:
+            return _value(data, start, end, quoted=True)
+        at = start
+    found = (_WHOLE_LINE if whole_line else _BARE).match(data, at, at + LONGEST)
+    if found is None:
+        return Value(at, at, "")
+    text = found.group()
+    kept = text if whole_line else text.rstrip(b")]},:" + (b".!?*" if prose else b""))
+    return _value(data, at, at + len(kept), quoted=False)
+
+
+def skip_quote(data: bytes, at: int) -> int:
+    """Return the place behind an opening quote, or the same place if there is none."""
+    opening = _OPENING.match(data, at)
+    return opening.end() if opening else at
+
+
+def _value(data: bytes, start: int, end: int, *, quoted: bool) -> Value:
+    return Value(start, end, data[start:end].decode("utf-8", "replace"), quoted)
+
+
+def _closing(data: bytes, quote: bytes, start: int) -> int:
+    """Return where the quote closes on the same line, or -1."""
+    line = data.find(b"\n", start, start + LONGEST)
+    limit = line if line >= 0 else min(len(data), start + LONGEST)
+    at = start
+    while (end := data.find(quote, at, limit)) >= 0:
+        slashes = end
+        while slashes > start and data[slashes - 1] == 0x5C:
+            slashes -= 1
+        if (end - slashes) % 2 == 0:
+            return end
+        at = end + 1
+    return -1
+
+
+def read_address(data: bytes, at: int) -> Value | None:
+    """Return the password of an address, from behind the user's colon to the host's at sign."""
+    found = _ADDRESS.match(data, at, at + LONGEST)
+    if found is None or _PORT.match(found.group()):
+        return None
+    run = found.group()
+    cut = next((i for i, byte in enumerate(run) if byte in b"/?#"), len(run))
+    end = run.rfind(b"@", 0, cut)
+    if end < 0:
+        end = run.find(b"@")
+    if end < 1 or not _HOST.match(run, end + 1):
+        return None
+    return _value(data, at, at + end, quoted=False)

@@ -1,0 +1,188 @@
+"""Secret values: does a value look like one somebody really uses, or like an example or code?"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from itertools import pairwise
+
+__all__ = [
+    "is_basic_auth",
+    "is_chosen",
+    "is_example",
+    "is_password",
+    "is_random",
+    "is_word_chain",
+]
+
+_EXAMPLE = re.compile(
+    r"""(?:your|y0ur|example|change[_\-]?(?:me|this|it)|replace[_\-]?(?:me|this|with)|placeholder
+      |redacted|dummy|sample|insert[_\-]|goes[_\-]?here|[_\-]here\b|\btodo\b|fill[_\-]?in|(?:^|[^a-z])fake(?:$|[^a-z])|foobar
+      |not[_\-]?(?:a[_\-]?)?real|censored|removed|omitted|masked|hidden|invalid|undefined
+      |lorem|notreal|my[_\-](?:api|secret|token|key|pass|super)|some[_\-](?:api|secret|token|key)
+      |deadbeef|abcdefgh|0123456789|1234567890|12345678
+      |\*\*\*|\.\.\.|…|----|____)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Words of documentation; a random key of forty characters has one in far fewer than 1 of 1,000."""
+
+_CROSSES = re.compile(r"x{4}|X{4}|(?:^|[_\-])(?:xxx|XXX)(?:$|[_\-])")
+_OPEN = re.compile(
+    r"^(?:[<{]|[\[(].{0,60}[\])]$|\$[A-Za-z_{(]|%[A-Za-z_]+%|%[(sdv]|@[{(]|#\{|\\?\$|!\w+\s|[&*][a-z_]+$|//|\|)"
+    r"|\$\{|\{\{|\$\(|<%|#\{|[<>]|\{[a-z_.]*\}|^%s|%s$"
+    r"|^(?:pbkdf2|\$2[abxy]\$|\$argon2|\$[156]\$|\{S?SHA|(?i:sha)\d+[:$\-]|md5:)"
+)
+"""What stands for a value that comes from elsewhere, or is the hash of one."""
+
+_REGEX = re.compile(r"a-zA-Z|A-Za-z|0-9a-f|0-9A-F|a-z0-9|\(\?[:=!<P]|\]\{\d|\]\+|\[\^|\\[wds]\+")
+
+_CODE = re.compile(
+    r"^(?:(?:self|this|req|request|os|process|config|settings|env|args|options|opts|ctx|props"
+    r"|params|data|user|app|secrets|vars?|local|module|st|cfg|conf|context|event|body|form)[.\[]"
+    r"|(?:new|await|async|lambda|return|function|typeof|null|none|nil|true|false|yes|no)\b"
+    r"|f?[\"']|[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*[(\[{<]"
+    r"|[A-Za-z_][\w]*(?:::|->|\?\.|=>|\|\|)"
+    r"|[A-Za-z_]{1,30}\d{0,5}[A-Za-z_]{0,30}(?:\.[A-Za-z_]{1,30}\d{0,5}[A-Za-z_]{0,30})+"
+    r"(?:[);,]*$|=)"
+    r"|[A-Za-z]:[\\/]|\.{1,2}/|~/|/(?:[a-z][a-z.\-_]+/)+|https?:|file:|arn:|s3:|gs:|vault:|op:)",
+    re.IGNORECASE,
+)
+"""Names, calls, paths and addresses: the value itself is not there."""
+
+_PATH = re.compile(r"^[\w.\-~]*(?:/[\w.\-]+)+/?$")
+_FOLDER = re.compile(r"(?:^|/)[a-z][a-z._\-]+(?:/|$)")
+
+_MIXED_CHARS = 24
+"""So long a value with all sorts of characters is no code, even if it starts like some."""
+
+_COMMON = frozenset(
+    """a abc admin administrator any auth bar basic baz bearer bool boolean bytes char client
+    correct credentials current default demo dev disabled email empty enabled enter example
+    expired failed false field foo forgot guest hello help hidden hash hashed incorrect
+    input int integer invalid key letmein localhost login missing mock my mypass mypassword
+    mysecret mysecretpassword mysql name new nil no none null number object off ok old on optional
+    pass passphrase password passwd passwort postgres private prod production pwd qwerty random
+    redis required root s secret secretpassword secrets service some staging str string super
+    supersecret system test testing testpass testpassword text token topsecret true type undefined
+    unknown unset user username userpass value void welcome world wrong x xxx y yes your z
+    pw p usr u me db database dbpass dbuser user1 minio minioadmin rabbitmq app apppass""".split()
+)
+_SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
+_LETTERS = re.compile(r"[^A-Za-z]+")
+_WORDY = re.compile(r"^(?:[A-Za-z]?[a-z]+|[A-Z]+|(?:[A-Z]*[a-z]{2,})+[A-Z]*|v?\d{1,12})$")
+_NUMBERED = re.compile(r"^[A-Za-z]?[a-z]{1,12}\d{1,3}$|^[A-Z]{2,10}\d{1,2}$")
+_PHRASE = re.compile(r"^[A-Za-z]+(?:[_\-./ ][A-Za-z]+)+[.,;:!?)]*$|^[A-Za-z]+[.,;:!?)]+$")
+_ARGUMENT = re.compile(r"^(?:[\[(:].*|[a-z_]+(?:[A-Z][a-z]+)*\d?[),;]+|[\d.,:;%)(]+\w?)$")
+_LONGEST_PASSWORD = 256
+_FEWEST_WORDS = 4
+"""Words of a passphrase; three are also the name of a thing."""
+
+_TYPE = re.compile(
+    r"^(?:str|string|int|bool|boolean|bytes|any|number|object|unknown|void|never|null|None|Optional"
+    r"|Union|List|Dict|SecretStr|Secret|text|varchar|char|uuid|i32|u64|&str|String|Vec|Option)"
+    r"\b[\w\[\]<>|?,.\s()]*$"
+)
+_CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{5,}")
+_KEY_HEX = re.compile(r"^[0-9a-f]+$|^[0-9A-F]+$")
+
+
+def is_example(value: str) -> bool:
+    """Tell whether a value is a placeholder, a mask or a reference to another place."""
+    if (
+        _OPEN.search(value)
+        or _EXAMPLE.search(value)
+        or _CROSSES.search(value)
+        or _REGEX.search(value)
+    ):
+        return True
+    return len(set(value)) < max(3, min(6, len(value) // 3))
+
+
+def is_random(value: str, *, least: int = 8) -> bool:
+    """Tell whether a value looks drawn by lot: no words, no code, no name of something."""
+    if len(value) < least or is_example(value) or _is_code(value):
+        return False
+    pieces = [piece for piece in _SEPARATORS.split(value) if piece]
+    if all(_WORDY.match(piece) or _NUMBERED.match(piece) for piece in pieces):
+        return _is_unspeakable(max(pieces, key=len, default=""))
+    digits = sum(character.isdigit() for character in value)
+    letters = sum(character.isalpha() for character in value)
+    if not letters:
+        return digits >= 16 and len(set(value)) > 5
+    if not digits:
+        return _is_scrambled(max(pieces, key=len))
+    return len(set(value)) >= min(6, least)
+
+
+def is_password(value: str, *, bare: bool) -> bool:
+    """Tell whether a value could be a password that somebody chose."""
+    if not 4 <= len(value) <= _LONGEST_PASSWORD or not is_chosen(value):
+        return False
+    if _is_code(value) and not _is_mixed(value):
+        return False
+    word = _LETTERS.sub("", value).lower()
+    if not word:
+        return len(value) >= 6 and len(set(value)) > 3 and value.isdigit() and not bare
+    if "password" in word or "passwd" in word or _PHRASE.match(value):
+        return False
+    if value.isalpha():
+        return len(value) >= 12 and _is_scrambled(value)
+    return not (bare and _ARGUMENT.match(value))
+
+
+def is_word_chain(value: str, joint: str) -> bool:
+    """Tell whether a value is several plain words in a row, as dice choose them."""
+    words = value.split(joint)
+    return len(words) >= _FEWEST_WORDS and all(
+        len(word) >= 3 and word.isalpha() and word.islower() and word not in _COMMON
+        for word in words
+    )
+
+
+def is_chosen(value: str) -> bool:
+    """Tell whether a value at a place for passwords is more than an example."""
+    if len(value) < 3 or is_example(value) or any(c.isspace() for c in value):
+        return False
+    return value.lower() not in _COMMON and _LETTERS.sub("", value).lower() not in _COMMON
+
+
+def is_basic_auth(value: str) -> bool:
+    """Tell whether a value is `user:password` in Base64."""
+    try:
+        plain = base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return b":" in plain and plain.isascii() and all(32 <= byte < 127 for byte in plain)
+
+
+def _is_mixed(value: str) -> bool:
+    kinds = (str.isupper, str.islower, str.isdigit, lambda c: not c.isalnum() and c not in "._()[]")
+    return sum(any(test(c) for c in value) for test in kinds) == len(kinds)
+
+
+def _is_code(value: str) -> bool:
+    if _PATH.match(value) and _FOLDER.search(value):
+        return True
+    if len(value) >= _MIXED_CHARS and _is_mixed(value):
+        return False
+    return bool(_CODE.match(value) or _TYPE.match(value))
+
+
+def _is_scrambled(word: str) -> bool:
+    """Tell whether letters alone are no word: the case jumps about, or nobody could say it."""
+    if len(word) < 16:
+        return False
+    if _KEY_HEX.match(word):
+        return True
+    if _WORDY.match(word):
+        return _is_unspeakable(word)
+    jumps = sum(a.isupper() != b.isupper() for a, b in pairwise(word))
+    if jumps > 0.25 * len(word):
+        return True
+    return _is_unspeakable(word)
+
+
+def _is_unspeakable(word: str) -> bool:
+    one_case = word.islower() or word.isupper()
+    return len(word) >= 16 and one_case and bool(_CONSONANTS.search(word.lower()))

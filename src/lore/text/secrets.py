@@ -1,0 +1,188 @@
+"""Secrets: found in any text, and replaced by a mark that names the kind but not the secret.
+
+The same secret gets the same mark as long as the key is the same; without the key a mark
+cannot be tried against guesses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import re2
+
+from lore.errors import InvalidInput
+from lore.text import secret_values
+from lore.text.linear import compile_linear
+from lore.text.secret_forms import FORMS
+from lore.text.secret_pem import find_pem
+from lore.text.secret_places import Span, find_places, is_secret
+
+__all__ = ["Redactor"]
+
+_HASH_CHARS = 8
+"""32 bits: a person's few hundred secrets differ, and a mark stays short."""
+
+_ROUNDS = 4
+"""A mark in the place of a secret can show another beside it; real text needs one round more."""
+
+_MARK = re.compile(rb"\[secret:[a-z0-9\-]{1,32}:[0-9a-f]{8}\]")
+_BLANK = b"\0"
+_FILLED = re.compile(rb"[^\0]+")
+_BOUND = r"(?:\b|\\+[nrtbf]|\x1b\[[0-9;]*m|%[0-9A-Fa-f]{2}|u00[0-9a-f]{2}|_)"
+"""Keys stand at the start of a word, also where a line break or colour is escaped before them."""
+
+_JUDGED = 4_096
+"""Bytes of a secret by which it is told from an example."""
+
+
+class Redactor:
+    """Finds secrets by rules, by a person's own patterns, and spares what is allowed."""
+
+    def __init__(
+        self,
+        key: bytes,
+        *,
+        patterns: Sequence[str] = (),
+        allow: Sequence[str] = (),
+        active: bool = True,
+    ) -> None:
+        self._key = key
+        self._active = active
+        self._patterns = tuple(_compiled(pattern) for pattern in patterns)
+        self._allow = tuple(_compiled(pattern) for pattern in allow)
+
+    def redact(self, text: str, *, name: str = "") -> str:
+        """Return the text with a mark in the place of each secret; `name` is what it belongs to."""
+        for _ in range(_ROUNDS):
+            data = text.encode("utf-8", "surrogatepass")
+            spans = self._spans(data, name)
+            if not spans:
+                return text
+            pieces = []
+            at = 0
+            for start, end, kind in spans:
+                pieces += [data[at:start], self._mark(kind, data[start:end])]
+                at = end
+            text = b"".join([*pieces, data[at:]]).decode("utf-8", "surrogatepass")
+        return text
+
+    def find(self, text: str) -> list[tuple[int, int, str]]:
+        """Return where the secrets of a text start and end, and of what kind they are."""
+        data = text.encode("utf-8", "surrogatepass")
+        spans = self._spans(data, "")
+        if len(data) == len(text):
+            return spans
+        found = []
+        chars = at = 0
+        for start, end, kind in spans:
+            first = chars + _length(data[at:start])
+            chars = first + _length(data[start:end])
+            at = end
+            found.append((first, chars, kind))
+        return found
+
+    def holds_secret(self, texts: Iterable[str]) -> bool:
+        """Tell whether any of some texts may hold a secret; one look at many short ones."""
+        return bool(self._spans("\n".join(texts).encode("utf-8", "surrogatepass"), ""))
+
+    def _spans(self, data: bytes, name: str) -> list[Span]:
+        if not self._active:
+            return []
+        data = _without_marks(data)
+        found = [*_find_forms(data), *find_pem(data), *find_places(data), *self._own(data)]
+        if name and is_secret(name, data.decode("utf-8", "replace")):
+            found.append((0, len(data), "secret"))
+        if not found:
+            return []
+        if self._allow:
+            found = [span for span in found if not self._is_allowed(data[span[0] : span[1]])]
+        return list(_apart(data, _merged(found)))
+
+    def _own(self, data: bytes) -> Iterator[Span]:
+        for pattern in self._patterns:
+            for match in pattern.finditer(data):
+                start, end = match.span(1 if pattern.groups else 0)
+                if start < end:
+                    yield start, end, "custom"
+
+    def _is_allowed(self, secret: bytes) -> bool:
+        return any(pattern.fullmatch(secret) for pattern in self._allow)
+
+    def _mark(self, kind: str, secret: bytes) -> bytes:
+        digest = hmac.new(self._key, secret, hashlib.sha256).hexdigest()
+        return f"[secret:{kind}:{digest[:_HASH_CHARS]}]".encode()
+
+
+@cache
+def _forms() -> Any:
+    """Return all forms as one pattern: one pass finds every kind."""
+    forms = "|".join(f"{form.before}({form.pattern})" for form in FORMS)
+    return compile_linear(f"{_BOUND}(?:{forms})")
+
+
+def _find_forms(data: bytes) -> Iterator[Span]:
+    for match in _forms().finditer(data):
+        index = match.lastindex
+        start, end = match.span(index)
+        form = FORMS[index - 1]
+        value = data[start : min(end, start + _JUDGED)].decode("latin-1")
+        if secret_values.is_example(value) or (form.weak and not secret_values.is_random(value)):
+            continue
+        yield start, end, form.kind
+
+
+def _compiled(pattern: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern.encode("utf-8"), options)
+    except (re2.error, UnicodeError) as error:
+        msg = f"'{pattern}' is no pattern that re2 understands: {error}."
+        raise InvalidInput(msg, hint="See capture.redact_patterns and capture.redact_allow.") from (
+            error
+        )
+
+
+def _merged(spans: list[Span]) -> Iterator[Span]:
+    """Join spans that overlap; the kind is that of the first found, the most telling."""
+    order = {span: place for place, span in reversed(list(enumerate(spans)))}
+    start = end = 0
+    kind, rank = "", len(spans)
+    for span in sorted(spans):
+        if span[0] >= end:
+            if kind:
+                yield start, end, kind
+            (start, end, kind), rank = span, order[span]
+            continue
+        end = max(end, span[1])
+        if order[span] < rank:
+            kind, rank = span[2], order[span]
+    if kind:
+        yield start, end, kind
+
+
+def _without_marks(data: bytes) -> bytes:
+    """Blank out the marks of former redaction, so that nothing is found in them."""
+    if b"[secret:" not in data:
+        return data
+    return _MARK.sub(lambda mark: _BLANK * len(mark.group()), data)
+
+
+def _apart(data: bytes, spans: Iterator[Span]) -> Iterator[Span]:
+    """Take blanked marks out of the spans, and split no character."""
+    for start, end, kind in spans:
+        while start and data[start] & 0xC0 == 0x80:
+            start -= 1
+        while end < len(data) and data[end] & 0xC0 == 0x80:
+            end += 1
+        for piece in _FILLED.finditer(data, start, end):
+            yield piece.start(), piece.end(), kind
+
+
+def _length(data: bytes) -> int:
+    return len(data.decode("utf-8", "surrogatepass"))
