@@ -33,3 +33,4 @@ bench:
     uv run python benchmarks/embed.py
     uv run python benchmarks/latency.py
     uv run python benchmarks/durability.py
+    uv run python benchmarks/capture.py

@@ -35,10 +35,11 @@ class TinyAgent:
         """Return the message of a line."""
         count = int(context.state["lines"]) + 1
         context = replace(context, state={"lines": str(count)})
+        if isinstance(line, dict):
+            names = ("session", "parent", "title", "folder", "branch")
+            context = replace(context, **{name: line[name] for name in names if name in line})
         if not isinstance(line, dict) or "role" not in line:
             return Told(context, unknown="no message")
-        names = ("session", "parent", "title", "folder", "branch")
-        context = replace(context, **{name: line[name] for name in names if name in line})
         at = NOON + timedelta(seconds=count)
         key = str(line.get("id", count))
         said = NewMessage(line["role"], (Part("text", str(line["content"])),), at, key)

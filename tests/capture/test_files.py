@@ -397,3 +397,21 @@ def test_an_archive_that_breaks_off_gives_what_came_before(reading, tmp_path, da
     assert not read_file(broken, path).news
     assert read_file(reading, path).added == 1
     assert texts(database, "s2") == ["c"]
+
+
+def test_a_title_that_comes_last_is_the_session_s(reading, talk, database):
+    talk.write_bytes(line(1))
+    read_file(reading, talk)
+    append(talk, b'{"title": "Herons"}\n')
+    read_file(reading, talk)
+    with database.read() as db:
+        assert sessions.recent(db)[0].title == "Herons"
+
+
+def test_no_secret_of_a_session_s_title_is_kept(reading, talk, database):
+    secret = "ghp_" + "a1B2" * 9
+    talk.write_bytes(line(1, title=f"use {secret}"))
+    read_file(reading, talk)
+    with database.read() as db:
+        assert "[secret:" in sessions.recent(db)[0].title
+    assert secret not in mark_of(database, talk).context

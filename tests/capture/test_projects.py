@@ -45,7 +45,7 @@ def place(folder: Path | str, home: Path | None = None) -> Place:
 
 def number(database, folder: Path | str) -> int:
     found = place(folder)
-    return database.write(lambda db: places.ensure(db, found, now=NOON))
+    return int(database.write(lambda db: places.ensure(db, found, now=NOON)))
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,17 @@ def test_a_dry_run_writes_nothing(lore: Lore, talk: Path):
     assert lore.export() == before
 
 
+def test_secrets_are_taken_out_and_shown_on_request(lore: Lore, tmp_path: Path):
+    secret = "ghp_" + "a1B2" * 9
+    talk = tmp_path / "keys.jsonl"
+    talk.write_text(said(1, content=f"my token is {secret} ok"))
+    done = lore("capture", str(talk), "--dry-run", "--show-redactions").works()
+    assert "redacted" in done.out
+    assert "… my token is [secret:" in done.out
+    lore("capture", str(talk)).works()
+    assert secret not in lore("export").works().out
+
+
 def test_only_files_written_since_a_day_are_read(lore: Lore, talk: Path):
     os.utime(talk, (1_700_000_000, 1_700_000_000))
     assert "0 messages" in lore("capture", str(talk), "--since", "2026-01-01").works().out

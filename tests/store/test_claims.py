@@ -71,7 +71,7 @@ def test_a_forgotten_message_is_not_brought_back_by_another_channel(db: Connecti
     gone = db.value("SELECT n FROM messages WHERE ordinal = 1")
     forgetting.forget(db, Doomed((gone,)), now=NOON)
     for channel in ("file", "gateway", "hook", "push"):
-        bring(db, n, channel, "hi", "my secret")  # type: ignore[arg-type]
+        bring(db, n, channel, "hi", "my secret")
     assert stored(db, n) == ["hi"]
     bring(db, n, "file", "my secret", first=7)
     assert stored(db, n) == ["hi", "my secret"]

@@ -116,10 +116,13 @@ class _Reader:
         self.opened = opened
         self.agent = agent
         self.counts = counts
-        self.batch = Batch(counts, reading.redactor, reading.batch_messages)
+        self.batch = self._new_batch()
         self.bad: set[str] = set()
         self._stored = mark
         self._renamed: Watermark | None = None
+
+    def _new_batch(self) -> Batch:
+        return Batch(self.counts, self.reading.redactor, self.reading.batch_messages)
 
     def resume(self) -> Watermark | None:
         """Return the watermark to go on from, or None to read from the beginning."""
@@ -160,10 +163,7 @@ class _Reader:
             context=context,
             problem=problem,
         )
-        batch, self.batch = (
-            self.batch,
-            Batch(self.counts, self.reading.redactor, self.reading.batch_messages),
-        )
+        batch, self.batch = self.batch, self._new_batch()
         added = self._store(batch, mark)
         if added is None:
             return False
