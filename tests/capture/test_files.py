@@ -144,12 +144,13 @@ def test_a_replaced_file_is_read_again(reading, talk, database, tmp_path):
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_file_that_changed_before_the_mark_is_read_again(reading, talk, database, place):
-    lines = [line(1), line(2), line(3)]
+@pytest.mark.parametrize("padding", ["", "x" * 5_000])
+def test_a_file_that_changed_before_the_mark_is_read_again(reading, talk, database, place, padding):
+    lines = [line(i, padding=padding) for i in (1, 2, 3)]
     talk.write_bytes(b"".join(lines))
     settle(talk)
     read_file(reading, talk)
-    lines[place] = line(7)
+    lines[place] = line(7, padding=padding)
     talk.write_bytes(b"".join(lines))
     read_file(reading, talk)
     assert texts(database) == ["line 1", "line 2", "line 3", "line 7"]
