@@ -34,3 +34,4 @@ bench:
     uv run python benchmarks/latency.py
     uv run python benchmarks/durability.py
     uv run python benchmarks/redaction.py
+    uv run python benchmarks/capture.py

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import threading
 from collections.abc import Callable
@@ -49,7 +50,7 @@ def new_id(moment: datetime) -> str:
     ms = max(0, to_us(moment) // 1000) & 0xFFFF_FFFF_FFFF
     high, low = divmod(count, 1 << 14)
     value = (ms << 80) | (0x7 << 76) | (high << 64) | (0b10 << 62) | (low << 48)
-    value |= secrets.randbits(48)
+    value |= int.from_bytes(os.urandom(6))
     return _spelled(value)
 
 

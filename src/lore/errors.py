@@ -13,13 +13,15 @@ LoreError                       1
 │   └── SchemaTooNew            8   written by a newer Lore
 ├── EmbedderError               9   an embedder was asked for by name and cannot serve
 │   └── WeightsRejected         9   a model file fails its SHA-256
-└── EvaluationError            10   evaluation data cannot be read
+├── EvaluationError            10   evaluation data cannot be read
+└── CaptureError               11   a transcript that was named cannot be read
 """
 
 from __future__ import annotations
 
 __all__ = [
     "AmbiguousId",
+    "CaptureError",
     "EmbedderError",
     "EvaluationError",
     "InvalidInput",
@@ -114,3 +116,9 @@ class EvaluationError(LoreError):
     """Evaluation data is missing or cannot be read."""
 
     exit_code = 10
+
+
+class CaptureError(LoreError):
+    """A transcript that was named cannot be read."""
+
+    exit_code = 11

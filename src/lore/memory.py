@@ -12,21 +12,35 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from lore import clock, settings
-from lore.capture import embedding, episodes, exchange, fragments, messages, revoking, undoing
+from lore.capture import (
+    embedding,
+    episodes,
+    exchange,
+    fragments,
+    gathering,
+    messages,
+    revoking,
+    undoing,
+)
+from lore.capture.adapters import registry
 from lore.capture.episodes import Kept
+from lore.capture.files import FileReading
 from lore.capture.messages import Conversation
 from lore.capture.redaction import open_redactor
 from lore.capture.revoking import Suspect
 from lore.checking import Count, Seconds, Whole, checked, checked_class
 from lore.embed import Embedder, open_embedder
 from lore.errors import InvalidInput, LoreError, NotFound, StoreError
-from lore.recall import answering, health, reading, searching, session_search
+from lore.recall import answering, health, moments, reading, searching, session_search
 from lore.recall.answering import Request
 from lore.recall.reading import Direction
 from lore.recall.searching import SearchRequest
 from lore.recall.sources import Sources
 from lore.records import (
     Answer,
+    Captured,
+    CaptureEstimate,
+    Channel,
     Check,
     Draft,
     EdgeKind,
@@ -147,24 +161,36 @@ class Memory:
         return fragments.store_all(self.database, drafts, redactor=self.redactor)
 
     def capture(
-        self,
-        session: str,
-        new: Sequence[NewMessage],
-        *,
-        agent: str = "library",
-        project: str = "",
-        title: str = "",
-        branch: str = "",
-        parent: str = "",
-        files: Sequence[str] = (),
-    ) -> list[str]:
+        self, session: str, new: Sequence[NewMessage], *, agent: str = "library",
+        project: str = "", title: str = "", branch: str = "", parent: str = "",
+        files: Sequence[str] = (), channel: Channel = "push",
+    ) -> list[str]:  # fmt: skip
         """Store messages of a session, each once, and return their ids in order.
 
         A session stays in the project that was named first; `lore doctor` names the sessions
         for which another one was named later.
         """
-        conversation = Conversation(session, agent, project, title, branch, parent, tuple(files))
+        named = (title, branch, parent, tuple(files), channel)
+        conversation = Conversation(session, agent, project, *named)
         return messages.capture(self.database, conversation, new, redactor=self.redactor)
+
+    def estimate_capture(self, paths: Sequence[Path] = (), *, since: str = "") -> CaptureEstimate:
+        """Return how much `capture_files` would read, and how long that may take."""
+        return gathering.estimate(self.database, self._transcripts(paths, since))
+
+    def capture_files(
+        self, paths: Sequence[Path] = (), *, since: str = "", dry_run: bool = False,
+        progress: gathering.Progress | None = None,
+    ) -> Captured:  # fmt: skip
+        """Bring in transcript files and folders, by default all that agents keep here."""
+        how = FileReading(
+            self.database, registry.find_adapter, redactor=self.redactor, dry_run=dry_run
+        )
+        return gathering.capture_files(how, self._transcripts(paths, since), progress=progress)
+
+    def _transcripts(self, paths: Sequence[Path], since: str) -> list[gathering.Found]:
+        after = moments.since(since, self.database.now()) if since else None
+        return gathering.find_files(paths, registry.ADAPTERS, Path.home(), since=after)
 
     def update(
         self,

@@ -12,7 +12,8 @@ from typing import Any
 import orjson
 
 from lore import clock
-from lore.capture import trust
+from lore.capture import projects, trust
+from lore.capture.projects import Projects
 from lore.capture.redaction import UNKEPT, redact_tree
 from lore.errors import InvalidInput, NotFound
 from lore.records import (
@@ -75,6 +76,7 @@ def _storing(database: Database, draft: Draft, redactor: Redactor) -> Callable[[
     title = lines.one_line(words.clean(draft.summary), SUMMARY_CHARS)
     mentioned = entities.extract(content, title=title)
     project = words.clean(draft.project)
+    place = Projects().find(project)
 
     def work(db: Connection) -> str:
         parent = _living(db, draft.parent_id) if draft.parent_id else None
@@ -95,7 +97,7 @@ def _storing(database: Database, draft: Draft, redactor: Redactor) -> Callable[[
             confidence=draft.confidence,
             origin=draft.origin,
             trust=TRUST[trust.lowest(db, draft.origin, [source.n for source in sources])],
-            project_n=sessions.ensure_project(db, project, now=now) if project else None,
+            project_n=projects.ensure(db, project, place, now=now),
             session_n=sessions.get_number(db, draft.session) if draft.session else None,
             source_messages=tuple(source.id for source in sources),
             mentions=mentioned,

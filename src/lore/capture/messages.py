@@ -8,13 +8,26 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lore import clock
+from lore.capture import projects
+from lore.capture.projects import Projects
 from lore.capture.redaction import UNKEPT
 from lore.errors import InvalidInput
-from lore.records import ORIGINS, PART_KINDS, ROLES, Message, NewMessage, Origin, Part, Role
+from lore.records import (
+    ORIGINS,
+    PART_KINDS,
+    ROLES,
+    Channel,
+    Message,
+    NewMessage,
+    Origin,
+    Part,
+    Role,
+)
 from lore.store import messages, session_states, sessions
 from lore.store.db import Connection, Database
 from lore.store.messages import PreparedMessage
-from lore.text import instructions, parts, tokens, words
+from lore.store.places import Place
+from lore.text import digests, instructions, parts, tokens, words
 from lore.text.secrets import Redactor
 from lore.text.traits import traits_of
 
@@ -37,6 +50,7 @@ class Conversation:
     branch: str = ""
     parent: str = ""
     files: tuple[str, ...] = ()
+    channel: Channel = "push"
 
 
 def capture(
@@ -54,8 +68,9 @@ def capture(
         return []
     cleaned = [_cleaned(message, redactor) for message in new]
     prepared = [_derive(message) for message in _keyed(cleaned)]
-    place = _cleaned_place(conversation, redactor)
-    return database.write(lambda db: _store(database, db, place, prepared))
+    told = _cleaned_place(conversation, redactor)
+    place = Projects().find(told.project)
+    return database.write(lambda db: _store(db, told, place, prepared, now=database.now()))
 
 
 def _cleaned_place(conversation: Conversation, redactor: Redactor) -> Conversation:
@@ -70,32 +85,37 @@ def _cleaned_place(conversation: Conversation, redactor: Redactor) -> Conversati
         branch=clean(conversation.branch),
         parent=clean(conversation.parent),
         files=tuple(clean(file) for file in conversation.files),
+        channel=conversation.channel,
     )
 
 
 def _store(
-    database: Database,
     db: Connection,
     conversation: Conversation,
+    place: Place | None,
     prepared: Sequence[PreparedMessage],
+    *,
+    now: datetime,
 ) -> list[str]:
-    now = database.now()
+    """Write messages of a conversation, in the transaction of the caller."""
     session_n = sessions.find_number(db, conversation.session, agent=conversation.agent)
     if session_n is None:
-        session_n = _new_session(db, conversation, prepared[0].new.created_at, now)
+        session_n = _new_session(db, conversation, place, prepared[0].new.created_at, now)
     elif conversation.project:
-        _note_other_project(db, session_n, conversation.project, now)
+        _note_other_project(db, session_n, conversation.project, place, now)
     if conversation.title or conversation.files:
         sessions.describe(db, session_n, title=conversation.title, files=conversation.files)
-    return messages.add(db, session_n, prepared, now=now)
+    return messages.add(db, session_n, prepared, now=now, channel=conversation.channel)
 
 
 def _new_session(
-    db: Connection, conversation: Conversation, started_at: datetime, now: datetime
+    db: Connection,
+    conversation: Conversation,
+    place: Place | None,
+    started_at: datetime,
+    now: datetime,
 ) -> int:
-    project_n = (
-        sessions.ensure_project(db, conversation.project, now=now) if conversation.project else None
-    )
+    project_n = projects.ensure(db, conversation.project, place, now=now)
     parent_n = sessions.get_number(db, conversation.parent) if conversation.parent else None
     if project_n is None and parent_n is not None:
         project_n = sessions.project_number(db, parent_n)
@@ -110,9 +130,11 @@ def _new_session(
     )
 
 
-def _note_other_project(db: Connection, session_n: int, project: str, now: datetime) -> None:
+def _note_other_project(
+    db: Connection, session_n: int, project: str, place: Place | None, now: datetime
+) -> None:
     """A session stays in its first project; that another was named is noted for doctor."""
-    named = sessions.find_project(db, project)
+    named = projects.find(db, project, place)
     if named is None or named != sessions.project_number(db, session_n):
         session_states.put(db, session_n, "other_project", value=True, now=now)
 
@@ -149,10 +171,7 @@ def _cleaned(message: NewMessage, redactor: Redactor) -> NewMessage:
     clean = words.clean if not redactor.holds_secret(texts) else _cleaning(redactor)
     return replace(
         message,
-        parts=tuple(
-            replace(part, text=clean(part.text), name=clean(part.name), call_id=clean(part.call_id))
-            for part in message.parts
-        ),
+        parts=tuple(_cleaned_part(part, clean) for part in message.parts),
         origin=message.origin or _ORIGINS[message.role],
         key=clean(message.key),
         speaker=clean(message.speaker),
@@ -167,14 +186,17 @@ def _cleaning(redactor: Redactor) -> Callable[[str], str]:
 def _derive(message: NewMessage, *, id: str = "") -> PreparedMessage:
     said = parts.said(message.parts)
     standing = standing_in(message)
+    searchable = parts.searchable(message.parts)
     return PreparedMessage(
         new=message,
         id=id or clock.new_id(message.created_at),
         key=message.key,
         tokens=tokens.count(parts.readable(message.parts)),
         embeds=message.role in ("user", "assistant") and bool(said.strip()),
-        traits=traits_of(parts.searchable(message.parts), message.role, standing=bool(standing)),
+        traits=traits_of(searchable, message.role, standing=bool(standing)),
         standing=standing,
+        digest=digests.digest_of(message.role, message.parts),
+        searchable=searchable,
     )
 
 
@@ -185,6 +207,13 @@ def standing_in(message: NewMessage | Message) -> tuple[str, ...]:
     origin = message.origin or _ORIGINS[message.role]
     own = [part for part in message.parts if parts.origin_of(part, origin) == "user"]
     return instructions.standing(parts.said(own))
+
+
+def _cleaned_part(part: Part, clean: Callable[[str], str]) -> Part:
+    text, name, call_id = clean(part.text), clean(part.name), clean(part.call_id)
+    if text is part.text and name is part.name and call_id is part.call_id:
+        return part
+    return replace(part, text=text, name=name, call_id=call_id)
 
 
 def _check(message: NewMessage) -> None:

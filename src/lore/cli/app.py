@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from lore.cli import (
+    capturing,
     episodes,
     evaluation,
     finding,
@@ -42,7 +43,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 for room in (
-    knowledge, finding, looking, episodes, trust, keeping, setting, model, evaluation,
+    knowledge, capturing, finding, looking, episodes, trust, keeping, setting, model, evaluation,
 ):  # fmt: skip
     room.add_to(app)
 

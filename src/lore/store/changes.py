@@ -11,7 +11,7 @@ from lore import clock
 from lore.records import Change
 from lore.store.items import type_name
 from lore.store.packing import moment, pack_key, unpack_key
-from lore.store.sqlite import Connection, id_text
+from lore.store.sqlite import Connection, among, id_text, texts
 
 Action = Literal["add", "change", "delete", "forget"]
 
@@ -73,12 +73,13 @@ def source_of(agent: str, external_id: str, key: str) -> str:
     return hashlib.sha256(f"{agent}\0{external_id}\0{kept}".encode()).hexdigest()[:32]
 
 
-def find_buried_source(db: Connection, source: str) -> str | None:
-    """Return the id of the forgotten message that came from here, if there was one."""
-    found = db.value(
-        "SELECT id FROM tombstones WHERE source = :source AND source <> ''", source=source
+def buried_sources(db: Connection, sources: Sequence[str]) -> dict[str, str]:
+    """Return those of the sources that forgotten messages came from, with their ids."""
+    rows = db.rows(
+        f"SELECT source, id FROM tombstones WHERE source <> '' AND {among('source', 'sources')}",
+        sources=texts(sources),
     )
-    return None if found is None else str(found)
+    return dict(rows)
 
 
 def buried(db: Connection, ids: Sequence[str]) -> set[str]:

@@ -11,9 +11,10 @@ import orjson
 
 from lore import clock
 from lore.errors import InvalidInput
-from lore.records import Distillation, Part, Spend
+from lore.records import Distillation, Part, Spend, Watermark
 from lore.store import (
     changes,
+    claims,
     distillations,
     forgetting,
     fragments,
@@ -56,14 +57,23 @@ def everything(db: Connection) -> Iterator[Line]:
     yield from _fragments(db)
     for record, (names, sql) in _BESIDE.items():
         for row in db.rows(sql):
-            yield {"record": record, **dict(zip(names, row, strict=True))}
+            line = {"record": record, **dict(zip(names, row, strict=True))}
+            if record == "claim":
+                line["key"] = unpack_key(line["key"])
+            yield line
 
 
 _BESIDE = {
     "watermark": (
-        ("source", "session_id", "position", "fingerprint", "updated_at"),
-        "SELECT w.source, s.id, w.position, w.fingerprint, w.updated_at FROM watermarks w"
-        " LEFT JOIN sessions s ON s.n = w.session_n ORDER BY w.source",
+        ("source", "session_id", *watermarks.FIELDS),
+        f"SELECT w.source, s.id, {', '.join(f'w.{name}' for name in watermarks.FIELDS)}"
+        " FROM watermarks w LEFT JOIN sessions s ON s.n = w.session_n ORDER BY w.source",
+    ),
+    "claim": (
+        ("session_id", "channel", "key", "message_id"),
+        f"SELECT s.id, c.channel, c.key, {id_text('i.id')} FROM claims c"
+        " JOIN sessions s ON s.n = c.session_n"
+        " JOIN items i ON i.n = c.message_n ORDER BY c.message_n, c.channel, c.key",
     ),
     "staged_turn": (
         ("session_id", "key", "body", "created_at"),
@@ -114,11 +124,11 @@ def _messages(db: Connection) -> Iterator[Line]:
     for row in _pages(
         db,
         f"SELECT m.n, {id_text('i.id')}, s.id, m.ordinal, m.key, m.role, m.speaker,"
-        " m.parts, m.origin, m.model, m.usage, i.created_at FROM messages m"
+        " m.parts, m.origin, m.model, m.usage, i.created_at, m.channel FROM messages m"
         " JOIN items i ON i.n = m.n JOIN sessions s ON s.n = m.session_n"
         " WHERE m.n > :after ORDER BY m.n LIMIT :page",
     ):
-        _, id_, session_id, ordinal, key, role, speaker, parts, origin, model, usage, at = row
+        _, id_, session_id, ordinal, key, role, speaker, parts, origin, model, usage, at, way = row
         yield {
             "record": "message",
             "id": id_,
@@ -132,6 +142,7 @@ def _messages(db: Connection) -> Iterator[Line]:
             "model": model,
             "usage": unpack_json(usage) if usage else {},
             "created_at": at,
+            "channel": way,
         }
 
 
@@ -366,15 +377,22 @@ def add_watermark(db: Connection, line: Line, _now: datetime) -> bool:
     """Bring a watermark in, unless the source is known here."""
     if watermarks.find(db, line["source"]):
         return False
-    watermarks.put(
+    fields = _fields(line, *watermarks.FIELDS) | {"updated_at": clock.from_us(line["updated_at"])}
+    watermarks.put_file(
         db,
-        line["source"],
-        position=line["position"],
-        now=clock.from_us(line["updated_at"]),
-        fingerprint=line["fingerprint"],
+        Watermark(line["source"], None, **fields),
         session_n=_number(db, "sessions", line["session_id"]),
     )
     return True
+
+
+def add_claim(db: Connection, line: Line, _now: datetime) -> bool:
+    """Bring a claim in, unless it is here or its message is not."""
+    message_n = _number(db, "items", line["message_id"])
+    session_n = _number(db, "sessions", line["session_id"])
+    if message_n is None or session_n is None:
+        return False
+    return claims.put(db, session_n, line["channel"], [(line["key"], message_n)])
 
 
 def add_staged_turn(db: Connection, line: Line, _now: datetime) -> bool:
@@ -428,6 +446,7 @@ ADDERS: dict[str, Callable[[Connection, Line, datetime], bool]] = {
     "version": add_version,
     "edge": add_edge,
     "watermark": add_watermark,
+    "claim": add_claim,
     "staged_turn": add_staged_turn,
     "session_state": add_session_state,
     "spend": add_spend,

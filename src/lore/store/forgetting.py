@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from lore.records import Names, Part
-from lore.store import changes, fragments, items, keywords, mentions, quoting, sessions
+from lore.store import changes, claims, fragments, items, keywords, mentions, quoting, sessions
 from lore.store.packing import unpack_json, unpack_key, unpack_parts
 from lore.store.sqlite import Connection, among, id_of, id_text, numbers
 
@@ -202,6 +202,7 @@ def forget(db: Connection, doomed: Doomed, *, text: str = "", now: datetime) -> 
     doomed = with_derived(db, complete(db, doomed))
     gone = items.ids_of(db, doomed.item_ns)
     sources = _sources(db, doomed.item_ns)
+    elsewhere = claims.sources_elsewhere(db, doomed.item_ns)
     _clean_logs(db, gone)
     if text:
         _clean_text(db, levelled(text))
@@ -213,6 +214,7 @@ def forget(db: Connection, doomed: Doomed, *, text: str = "", now: datetime) -> 
     for id_ in ids:
         db.run("DELETE FROM receipts WHERE result = :result", result=f'"{id_}"')
     changes.bury(db, ids, now, sources=sources)
+    changes.bury(db, list(elsewhere), now, sources=elsewhere)
     return ids
 
 
@@ -325,6 +327,9 @@ _BESIDE = (
     ("staged_turns", ("n",), "body"),
     ("session_states", ("session_n", "name"), "value"),
     ("watermarks", ("source",), "source"),
+    ("watermarks", ("source",), "context"),
+    ("watermarks", ("source",), "problem"),
+    ("aliases", ("id",), "id"),
 )
 """Tables whose rows go when they hold a text that is to be forgotten, with their keys."""
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from lore.errors import AmbiguousId, InvalidInput, NotFound, StoreDamaged
 from lore.records import ITEM_TYPES, ItemType
-from lore.store.sqlite import Connection, among, id_of, id_text, numbers
+from lore.store.sqlite import Connection, among, id_of, id_text, next_number, numbers
 
 NEVER_EMBEDDED = 0
 """`embedder_n` of an item that has no vector on purpose; NULL is one that waits for it."""
@@ -77,6 +77,31 @@ def add(db: Connection, item: NewItem) -> int:
         embedder_n=None if item.embeds else NEVER_EMBEDDED,
     )
     return int(n)
+
+
+def add_all(db: Connection, new: Sequence[NewItem]) -> list[int]:
+    """Enter items into the catalogue and return their numbers, which follow each other."""
+    first = next_number(db, "items")
+    ns = list(range(first, first + len(new)))
+    db.run_many(
+        "INSERT INTO items (n, id, type, project_n, session_n, created_at, tokens, embedder_n)"
+        f" VALUES (:n, {id_of(':id')}, :type, :project_n, :session_n, :created_at, :tokens,"
+        " :embedder_n)",
+        (
+            {
+                "n": n,
+                "id": item.id,
+                "type": type_number(item.type),
+                "project_n": item.project_n,
+                "session_n": item.session_n,
+                "created_at": item.created_at,
+                "tokens": item.tokens,
+                "embedder_n": None if item.embeds else NEVER_EMBEDDED,
+            }
+            for n, item in zip(ns, new, strict=True)
+        ),
+    )
+    return ns
 
 
 def resolve(db: Connection, id_or_prefix: str, *, type: ItemType | None = None) -> Item:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from lore import clock
@@ -54,15 +54,37 @@ def index_messages(db: Connection, ns: Sequence[int]) -> None:
         ns=numbers(ns),
     )
     remove(db, ns, type="message")
+    add_messages(
+        db,
+        [
+            NewMessageText(
+                n, unpack_role(role), speaker, parts.searchable(unpack_parts(packed)), at
+            )
+            for n, role, speaker, packed, at in rows
+        ],
+    )
+
+
+class NewMessageText(NamedTuple):
+    """What the index holds of a message."""
+
+    n: int
+    role: Role
+    speaker: str
+    text: str
+    created_at: int
+
+
+def add_messages(db: Connection, new: Sequence[NewMessageText]) -> None:
+    """Index messages that are not in the index yet."""
     short, long = [], []
-    for n, number, speaker, packed, at in rows:
-        role = unpack_role(number)
-        text = words.searchable_form(parts.searchable(unpack_parts(packed)))
-        meta = _meta(clock.from_us(at), speaker)
-        if role not in _UNSPOKEN:
-            short.append({"n": n, "text": text[:HEAD_CHARS], "meta": meta})
-        if role in _UNSPOKEN or len(text) > HEAD_CHARS:
-            long.append({"n": n, "text": text, "meta": meta})
+    for message in new:
+        text = words.searchable_form(message.text)
+        meta = _meta(message.created_at, message.speaker)
+        if message.role not in _UNSPOKEN:
+            short.append({"n": message.n, "text": text[:HEAD_CHARS], "meta": meta})
+        if message.role in _UNSPOKEN or len(text) > HEAD_CHARS:
+            long.append({"n": message.n, "text": text, "meta": meta})
     word_tables.add(db, "message_words", _TABLES["message_words"], short)
     word_tables.add(db, "long_words", _TABLES["long_words"], long)
 
@@ -71,10 +93,17 @@ _UNSPOKEN: tuple[Role, ...] = ("tool", "system")
 _UNSPOKEN_NUMBERS = ", ".join(str(pack_role(role)) for role in _UNSPOKEN)
 
 
-def _meta(created_at: datetime, speaker: str) -> str:
+def _meta(created_at: int, speaker: str) -> str:
     """Return the words by which a message is known apart from its own."""
-    date = f"{created_at:%d %B %Y}".lstrip("0")
-    return f"{speaker} {date}".lstrip()
+    return f"{speaker} {_date(created_at // _DAY_US)}".lstrip()
+
+
+@lru_cache(maxsize=1_000)
+def _date(day: int) -> str:
+    return f"{clock.from_us(day * _DAY_US):%d %B %Y}".lstrip("0")
+
+
+_DAY_US = 86_400_000_000
 
 
 def add_distillation(db: Connection, n: int, text: str) -> None:

@@ -19,6 +19,7 @@ from lore.store.sqlite.dialect import (
     id_text,
     is_blank,
     listed,
+    next_number,
     numbers,
     texts,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "is_blank",
     "journal_of",
     "listed",
+    "next_number",
     "numbers",
     "open_connection",
     "texts",

@@ -59,6 +59,12 @@ def id_text(column: str) -> str:
     return f"CASE WHEN {column} IS NOT NULL THEN lower({text}) END"
 
 
+def next_number(db: Connection, table: str) -> int:
+    """Return the number that the next row of a growing table gets; belongs into a write."""
+    last = db.value("SELECT seq FROM sqlite_sequence WHERE name = :table", table=table)
+    return int(last or 0) + 1
+
+
 def has_table(db: Connection, name: str) -> bool:
     """Tell whether the database has a table of this name."""
     return db.find("SELECT 1 FROM sqlite_schema WHERE name = :name", name=name) is not None

@@ -1,0 +1,240 @@
+"""How quickly are transcripts captured, beside a plain loop of json.loads over the same lines?
+
+Reads the transcripts of ../shared/bench (or made ones where there are none), each with sessions
+of its own until there is enough of them, on a RAM folder where there is one. Times are CPU
+seconds of the whole process, one round after the other; the best round counts, because other
+work on the machine can only make a round slower. The parts of the way are timed one by one, and
+so is how long a message takes until it is found, by its words and by its meaning.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import random
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TypeVar
+
+from lore import clock
+from lore.capture.adapters.registry import find_adapter
+from lore.capture.files import FileReading, read_file
+from lore.capture.messages import prepare
+from lore.capture.projects import Projects
+from lore.capture.redaction import UNKEPT
+from lore.capture.transcript_files import open_file
+from lore.capture.transcript_lines import parse, read_lines
+from lore.capture.transcripts import LineAdapter
+from lore.memory import Memory
+from lore.records import NewMessage
+from lore.settings import Settings
+from lore.store import messages, sessions
+from lore.store.db import Connection, Database, open_database
+from lore.text.secrets import Redactor
+
+T = TypeVar("T")
+
+ROOT = Path(__file__).resolve().parents[1]
+TRANSCRIPTS = ROOT.parent / "shared" / "bench" / "transcripts"
+TARGET_RATIO = 4.0
+TARGET_LINES_PER_S = 20_000
+SESSION = re.compile(rb'"sessionId":\s*"([^"]+)"')
+WORDS = "the heron lands on a pier and reads src/db/todos.ts while getUserName fails".split()
+UNREDACTED = Redactor(b"0" * 32, active=False)
+
+
+def samples() -> dict[str, bytes]:
+    """Return transcripts of Claude Code by name."""
+    found = {
+        path.name.removesuffix(".jsonl.gz"): gzip.decompress(path.read_bytes())
+        for path in sorted(TRANSCRIPTS.glob("*.jsonl.gz"))
+    }
+    return {name: data for name, data in found.items() if SESSION.search(data)} or made()
+
+
+def made() -> dict[str, bytes]:
+    """Return a transcript that is like a real one in lengths and kinds of lines."""
+    draw = random.Random(1)
+    lines = []
+    for i in range(2_000):
+        kind = draw.choices(("progress", "user", "assistant"), (6, 2, 3))[0]
+        text = " ".join(draw.choices(WORDS, k=draw.choice((20, 60, 400))))
+        lines.append(
+            json.dumps(
+                {
+                    "type": kind, "uuid": f"u{i}", "sessionId": "made", "cwd": "/code/app",
+                    "timestamp": f"2026-05-13T12:{i // 60 % 60:02}:{i % 60:02}Z",
+                    "message": {"role": kind, "content": text},
+                }
+            )
+        )  # fmt: skip
+    return {"made": "\n".join(lines).encode() + b"\n"}
+
+
+def spread(folder: Path, megabytes: float) -> list[Path]:
+    """Write the samples again and again, with other sessions, until there is enough."""
+    files: list[Path] = []
+    size, turn, found = 0, 0, samples()
+    while size < megabytes * 1e6:
+        for name, data in found.items():
+            for id_ in set(SESSION.findall(data)):
+                data = data.replace(id_, id_ + b"-%d" % turn)
+            files.append(folder / f"{name}-{turn}.jsonl")
+            files[-1].write_bytes(data)
+            size += len(data)
+        turn += 1
+    return files
+
+
+def cpu_s(work: Callable[[], T]) -> tuple[float, T]:
+    """Run something and return the CPU seconds it took, with its result."""
+    begun = time.process_time()
+    result = work()
+    return time.process_time() - begun, result
+
+
+def plain_loop(files: list[Path]) -> int:
+    """Parse every line with the standard library; count them."""
+    count = 0
+    for path in files:
+        with path.open("rb") as stream:
+            for line in stream:
+                json.loads(line)
+                count += 1
+    return count
+
+
+def open_fresh(folder: Path) -> Database:
+    """Open a database of its own."""
+    home = Path(tempfile.mkdtemp(dir=folder))
+    return open_database(home / "memory.db", busy_timeout_s=30, backups=None)
+
+
+def whole_path(folder: Path, files: list[Path], redactor: Redactor) -> int:
+    """Capture every file into a new database; count the messages."""
+    database = open_fresh(folder)
+    reading = FileReading(database, find_adapter, Projects(), redactor)
+    added = sum(read_file(reading, path).added for path in files)
+    database.close()
+    return added
+
+
+def told(files: list[Path], *, tells: bool) -> Iterator[list[NewMessage]]:
+    """Yield what each file tells, or only parse it."""
+    for path in files:
+        said: list[NewMessage] = []
+        with open_file(path) as opened:
+            adapter = find_adapter(path, opened.head)
+            assert isinstance(adapter, LineAdapter)
+            context = adapter.begin(path)
+            for line in read_lines(opened.stream, 0):
+                value = parse(line.raw)
+                if tells:
+                    found = adapter.tell(value, context)
+                    context = found.context
+                    said += found.messages
+        yield said
+
+
+def stages(folder: Path, files: list[Path]) -> dict[str, float]:
+    """Return the CPU seconds of each part of the way."""
+    parsing, _ = cpu_s(lambda: list(told(files, tells=False)))
+    telling, said = cpu_s(lambda: list(told(files, tells=True)))
+    plain, _ = cpu_s(lambda: [[prepare(m, redactor=UNREDACTED) for m in each] for each in said])
+    both, prepared = cpu_s(lambda: [[prepare(m, redactor=UNKEPT) for m in each] for each in said])
+    database = open_fresh(folder)
+
+    def store(db: Connection, number: int) -> None:
+        n = sessions.ensure_session(
+            db, f"s{number}", agent="x", project_n=None, started_at=clock.now()
+        )
+        messages.add(db, n, prepared[number], now=clock.now(), channel="file")
+
+    storing, _ = cpu_s(
+        lambda: [
+            database.write(lambda db, number=number: store(db, number))  # type: ignore[misc]
+            for number, each in enumerate(prepared)
+            if each
+        ]
+    )
+    database.close()
+    return {
+        "read and parse": parsing,
+        "tell (adapter)": telling - parsing,
+        "redact": both - plain,
+        "derive": plain,
+        "store and index": storing,
+    }
+
+
+def time_to_findable(folder: Path) -> dict[str, float]:
+    """Return the milliseconds from an append to a file until it is found."""
+    home = Path(tempfile.mkdtemp(dir=folder))
+    talk = home / "talk.jsonl"
+    spans: dict[str, list[float]] = {"captured": [], "by words": [], "by meaning": []}
+    with Memory.open(config=replace(Settings(), home=home / "lore")) as memory:
+        memory.capture("warm", [NewMessage("user", (), clock.now(), "k")])
+        memory.recall("anything")
+        for i in range(20):
+            told_at = (clock.now() - timedelta(minutes=20 - i)).isoformat()
+            line = {"role": "user", "content": f"The code word of day {i} is heron{i}.",
+                    "id": str(i), "timestamp": told_at}  # fmt: skip
+            with talk.open("a") as stream:
+                stream.write(json.dumps(line) + "\n")
+            begun = time.perf_counter()
+            memory.capture_files([talk])
+            spans["captured"].append(time.perf_counter() - begun)
+            with memory.database.read() as db:
+                match = f"heron{i}"
+                assert db.find("SELECT 1 FROM message_words WHERE message_words MATCH :m", m=match)
+            spans["by words"].append(time.perf_counter() - begun)
+            memory.embed_waiting()
+            spans["by meaning"].append(time.perf_counter() - begun)
+    return {name: sorted(each)[len(each) // 2] * 1e3 for name, each in spans.items()}
+
+
+def main() -> None:
+    """Measure and print."""
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--megabytes", type=float, default=100)
+    asked.add_argument("--rounds", type=int, default=3)
+    given = asked.parse_args()
+    ram = Path("/dev/shm")  # noqa: S108 - a RAM folder, to leave the disk out
+    folder = Path(tempfile.mkdtemp(dir=ram if ram.is_dir() else None))
+    try:
+        measure(folder, given.megabytes, given.rounds)
+    finally:
+        shutil.rmtree(folder)
+
+
+def measure(folder: Path, megabytes: float, rounds: int) -> None:
+    """Run the rounds and print what came of them."""
+    files = spread(folder, megabytes)
+    size = sum(path.stat().st_size for path in files)
+    loops, wholes, lines, added = [], [], 0, 0
+    for _ in range(rounds):
+        loop, lines = cpu_s(lambda: plain_loop(files))
+        whole, added = cpu_s(lambda: whole_path(folder, files, UNKEPT))
+        loops.append(loop)
+        wholes.append(whole)
+    loop, whole = min(loops), min(wholes)
+    print(f"{size / 1e6:.0f} MB, {len(files)} files, {lines:,} lines, {added:,} messages")
+    print(f"json.loads loop   {loop:6.2f} s  {lines / loop:>9,.0f} lines/s")
+    print(f"capture           {whole:6.2f} s  {lines / whole:>9,.0f} lines/s"
+          f"  (target {TARGET_LINES_PER_S:,})")  # fmt: skip
+    print(f"ratio             {whole / loop:6.1f}    (target {TARGET_RATIO:g})")
+    for name, spent in stages(folder, files).items():
+        print(f"   {name:<16} {spent:6.2f} s  {spent / loop:5.1f} × the loop")
+    for name, ms in time_to_findable(folder).items():
+        print(f"   {name:<16} {ms:6.1f} ms after the line was written, median of 20")
+
+
+if __name__ == "__main__":
+    main()

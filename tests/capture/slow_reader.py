@@ -1,0 +1,27 @@
+"""A reader in a process of its own, to be killed: give it a home and a file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from lore.capture.files import FileReading, read_file
+from lore.store.db import open_database
+from tests.transcripts import find_tiny
+
+
+def main(home: Path, file: Path) -> None:
+    """Read a file in tiny batches, and say so after each."""
+    database = open_database(home / "memory.db", busy_timeout_s=30, backups=home / "backups")
+
+    def tell(_size: int) -> None:
+        sys.stdout.write("batch\n")
+        sys.stdout.flush()
+
+    read_file(FileReading(database, find_tiny, progress=tell, batch_messages=5), file)
+    database.close()
+    sys.stdout.write("done\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
