@@ -26,6 +26,10 @@ WHOLE, LONG_CHARS = 0.85, 5_000
 """From this share of its words on, a question counts as standing in a text as a whole; of a
 text that is no longer than this the model sees as much by itself."""
 
+FAR_ABOVE = 4.0
+"""So many deviations above the rest is as much as a keyword score can say: where a single
+candidate has the word at all, it would otherwise outweigh everything else."""
+
 LONGEST = 6.0
 """Logarithm of the words from which on a text counts as long, and not as longer still."""
 
@@ -103,7 +107,7 @@ def describe(
         fusion.shares(column) for column in (pool.head, pool.long, pool.fragment)
     ])
     found["keyword"] = keyword
-    found["keyword_z"] = fusion.standardised(keyword)
+    found["keyword_z"] = np.minimum(fusion.standardised(keyword), FAR_ABOVE)
     found["cosine"] = pool.cosine
     found["cosine_z"] = fusion.standardised(pool.cosine)
     found["cosine_before"] = around.before_cosine
