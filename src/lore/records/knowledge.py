@@ -1,0 +1,135 @@
+"""Fragments and what belongs to them: units of knowledge, edges, episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from lore.records.answers import Title
+from lore.records.kinds import EdgeKind, FragmentKind, Origin, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """One unit of long-term knowledge."""
+
+    id: str
+    content: str
+    summary: str
+    depth: int
+    kind: FragmentKind
+    payload: dict[str, Any]
+    importance: float
+    confidence: float
+    decay_rate: float
+    access_count: int
+    last_accessed: datetime | None
+    last_reinforced: datetime
+    relevance: float
+    origin: Origin
+    trust: int
+    project_id: str | None
+    session_id: str | None
+    source_messages: tuple[str, ...]
+    superseded_by: str | None
+    valid_from: datetime | None
+    valid_to: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    version: int
+    parent_id: str | None
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A fragment as someone asks for it to be stored."""
+
+    content: str
+    summary: str = ""
+    kind: FragmentKind = "fact"
+    parent_id: str = ""
+    depth: int | None = None
+    importance: float = 0.5
+    confidence: float = 0.7
+    origin: Origin = "user"
+    project: str = ""
+    session: str = ""
+    source_messages: tuple[str, ...] = ()
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentVersion:
+    """What a fragment said before it was changed."""
+
+    fragment_id: str
+    version: int
+    content: str
+    summary: str
+    changed_at: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A typed link between two fragments."""
+
+    source: str
+    target: str
+    kind: EdgeKind
+    weight: float
+    note: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One tool call of an episode: when in seconds from the start, to what, and how it went."""
+
+    t: int
+    action: str
+    target: str
+    result: Literal["ok", "failed", "refused", "none"] = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Mishap:
+    """One error of an episode, and what was done before the same thing went well."""
+
+    type: str
+    message: str
+    resolution: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """What a session set out to do, did and reached; `sources` are the messages it quotes."""
+
+    goal: str
+    outcome: Outcome
+    reason: str
+    agent: str = ""
+    calls: int = 0
+    actions: tuple[Action, ...] = ()
+    errors: tuple[Mishap, ...] = ()
+    files_read: tuple[str, ...] = ()
+    files_changed: tuple[str, ...] = ()
+    artifacts: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
+    duration_s: int = 0
+    tokens: int = 0
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Revocation:
+    """What went with something that is no longer believed."""
+
+    messages: int
+    fragments: tuple[Title, ...] = ()
+    distillations: tuple[str, ...] = ()
+    standing: tuple[str, ...] = ()
