@@ -22,6 +22,7 @@ from lore.recall.ranking import (
     RECENT,
     RECENT_HALVES_DAYS,
     SAME_SESSION,
+    SOLE,
     TOGETHER,
     Ranked,
     rank,
@@ -139,6 +140,7 @@ def _with_policy(
     bonus += few * OWN * (covered + np.maximum(ranked.pool.cosine, 0.0))
     nothing = np.zeros(len(rows.ns))
     bonus += TOGETHER * ranked.features.get("together", nothing)
+    bonus += SOLE * ranked.features.get("sole", nothing)
     if question.asks_now:
         bonus += LATEST * _lateness(covered, rows.created_at)
     bonus += EXACT * ranked.features.get("exact", nothing)

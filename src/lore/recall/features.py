@@ -26,6 +26,9 @@ WHOLE, LONG_CHARS = 0.85, 5_000
 """From this share of its words on, a question counts as standing in a text as a whole; of a
 text that is no longer than this the model sees as much by itself."""
 
+SOLE_HOLDERS = 2
+"""A word that no more candidates have than this points at them."""
+
 FAR_ABOVE = 4.0
 """So many deviations above the rest is as much as a keyword score can say: where a single
 candidate has the word at all, it would otherwise outweigh everything else."""
@@ -115,7 +118,9 @@ def describe(
     found["cosine_beside"] = np.maximum(
         pool.cosine, np.maximum(around.before_cosine, around.after_cosine)
     )
-    found["keyword_rank"] = _RANK_SCALE / (_RANK_SCALE + pool.head_rank)
+    found["keyword_rank"] = _RANK_SCALE / (
+        _RANK_SCALE + np.minimum(pool.head_rank, pool.fragment_rank)
+    )
     found["long_rank"] = _RANK_SCALE / (_RANK_SCALE + pool.long_rank)
     found["cosine_rank"] = _RANK_SCALE / (_RANK_SCALE + pool.cosine_rank)
     found |= _coverage(question, pool, around, stems, wanted)
@@ -158,6 +163,8 @@ def _coverage(
     if "covered_close" in wanted:
         found["covered_close"] = _closest(around.own, own, needles, weights)
     found["together"] = _together(around.own, own, needles, weights)
+    held_by = own.sum(axis=0)
+    found["sole"] = own @ np.where(held_by <= SOLE_HOLDERS, weights, 0.0)
     return found
 
 

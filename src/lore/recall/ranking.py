@@ -26,6 +26,10 @@ KNOWLEDGE = 0.5
 """A fragment was worth keeping: it ranks a little before raw text that says the same."""
 
 
+SOLE = 2.0
+"""What alone among the candidates has a word of the question is likely meant, whatever its
+meaning seems to be: a hit by keywords only must be able to win."""
+
 FEW, OWN = 60, 5.0
 """Among fewer candidates than this, what a text says itself counts more: the model learned from
 long conversations, where what stands around a text tells as much."""

@@ -7,6 +7,7 @@ from lore.records.answers import (
     Outline,
     Provenance,
     Reading,
+    Revocation,
     SessionHit,
     Signal,
     Title,
@@ -42,7 +43,6 @@ from lore.records.knowledge import (
     Fragment,
     FragmentVersion,
     Mishap,
-    Revocation,
 )
 from lore.records.talk import (
     Distillation,

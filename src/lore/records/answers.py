@@ -144,3 +144,13 @@ class Provenance:
     supersedes: tuple[str, ...]
     times_recalled: int
     allowed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Revocation:
+    """What went with something that is no longer believed."""
+
+    messages: int
+    fragments: tuple[Title, ...] = ()
+    distillations: tuple[str, ...] = ()
+    standing: tuple[str, ...] = ()

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from lore.records.answers import Title
 from lore.records.kinds import EdgeKind, FragmentKind, Origin, Outcome
 
 
@@ -123,13 +122,3 @@ class Episode:
     duration_s: int = 0
     tokens: int = 0
     sources: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Revocation:
-    """What went with something that is no longer believed."""
-
-    messages: int
-    fragments: tuple[Title, ...] = ()
-    distillations: tuple[str, ...] = ()
-    standing: tuple[str, ...] = ()
