@@ -13,13 +13,17 @@ LoreError                       1
 │   └── SchemaTooNew            8   written by a newer Lore
 ├── EmbedderError               9   an embedder was asked for by name and cannot serve
 │   └── WeightsRejected         9   a model file fails its SHA-256
-└── EvaluationError            10   evaluation data cannot be read
+├── EvaluationError            10   evaluation data cannot be read
+└── DaemonError                12   the daemon cannot be started or stopped
+    └── AlreadyRunning         12   another one serves this home
 """
 
 from __future__ import annotations
 
 __all__ = [
+    "AlreadyRunning",
     "AmbiguousId",
+    "DaemonError",
     "EmbedderError",
     "EvaluationError",
     "InvalidInput",
@@ -114,3 +118,13 @@ class EvaluationError(LoreError):
     """Evaluation data is missing or cannot be read."""
 
     exit_code = 10
+
+
+class DaemonError(LoreError):
+    """The daemon cannot be started or stopped."""
+
+    exit_code = 12
+
+
+class AlreadyRunning(DaemonError):
+    """Another daemon serves this home."""

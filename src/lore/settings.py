@@ -120,6 +120,11 @@ class Settings:
     recall_standing_tokens: int = _setting(
         400, "Tokens of standing instructions beside a recall.", _NOT_NEGATIVE, project=True
     )
+    capture_poll_interval_s: float = _setting(
+        30.0,
+        "How often the daemon looks for news in transcript files.",
+        Rule(least=1, most=86_400),
+    )
     store_busy_timeout_s: float = _setting(
         60.0,
         "How long a writer waits for another process before it gives up.",

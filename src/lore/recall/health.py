@@ -8,7 +8,7 @@ import stat
 from lore.recall.sources import Sources
 from lore.records import Check
 from lore.settings import Settings
-from lore.store import checks, rebuilding, sqlite, upkeep, vectors
+from lore.store import checks, jobs, rebuilding, sqlite, upkeep, vectors
 from lore.store.checks import Finding
 
 _LITTLE_SPACE = 200_000_000
@@ -65,6 +65,7 @@ def check_memory(sources: Sources, notice: str, *, fix: bool) -> list[Check]:
         _check_keywords(sources, fix=fix),
         _check_vectors(sources, fix=fix),
         _check_embedder(sources, notice),
+        _check_jobs(sources),
     ]
 
 
@@ -128,6 +129,17 @@ def _check_embedder(sources: Sources, notice: str) -> Check:
     if notice:
         return Check("embedder", "degraded", notice, "'lore model install' adds the model.")
     return Check("embedder", "ok", sources.embedder.identity)
+
+
+def _check_jobs(sources: Sources) -> Check:
+    with sources.database.read() as db:
+        found = jobs.open_jobs(db)
+    parked = [job for job in found if job.state == "parked"]
+    if parked:
+        reasons = "; ".join(f"{job.kind} {job.id}: {job.last_error}" for job in parked[:5])
+        detail = f"{len(parked):,} parked after {jobs.MAX_ATTEMPTS} attempts: {reasons}"
+        return Check("jobs", "degraded", detail, "'lore jobs retry --all' tries them again.")
+    return Check("jobs", "ok", f"{len(found):,} pending, none parked")
 
 
 def _items(count: int) -> str:

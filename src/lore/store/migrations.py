@@ -235,6 +235,7 @@ CREATE TABLE jobs (
     progress INTEGER NOT NULL,
     total INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
+    due_at INTEGER NOT NULL,
     UNIQUE (kind, subject));
 
 CREATE TABLE actions (
