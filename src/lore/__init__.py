@@ -7,8 +7,11 @@ if TYPE_CHECKING:
     from lore.memory import Memory
     from lore.records import (
         Answer,
+        Captured,
+        CaptureEstimate,
         Draft,
         Edge,
+        FileProblem,
         Fragment,
         FragmentVersion,
         Hit,
@@ -29,8 +32,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "CaptureEstimate",
+    "Captured",
     "Draft",
     "Edge",
+    "FileProblem",
     "Fragment",
     "FragmentVersion",
     "Hit",

@@ -14,6 +14,7 @@ LoreError                       1
 ├── EmbedderError               9   an embedder was asked for by name and cannot serve
 │   └── WeightsRejected         9   a model file fails its SHA-256
 ├── EvaluationError            10   evaluation data cannot be read
+├── CaptureError               11   a transcript that was named cannot be read
 └── DaemonError                12   the daemon cannot be started or stopped
     └── AlreadyRunning         12   another one serves this home
 """
@@ -23,6 +24,7 @@ from __future__ import annotations
 __all__ = [
     "AlreadyRunning",
     "AmbiguousId",
+    "CaptureError",
     "DaemonError",
     "EmbedderError",
     "EvaluationError",
@@ -118,6 +120,12 @@ class EvaluationError(LoreError):
     """Evaluation data is missing or cannot be read."""
 
     exit_code = 10
+
+
+class CaptureError(LoreError):
+    """A transcript that was named cannot be read."""
+
+    exit_code = 11
 
 
 class DaemonError(LoreError):

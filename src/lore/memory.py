@@ -12,16 +12,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from lore import clock, settings
-from lore.capture import embedding, exchange, fragments, messages
+from lore.capture import embedding, exchange, fragments, gathering, messages
+from lore.capture.adapters import registry
+from lore.capture.files import FileReading
 from lore.capture.messages import Conversation
 from lore.embed import Embedder, open_embedder
 from lore.errors import InvalidInput, LoreError, NotFound, StoreError
-from lore.recall import answering, health, reading, searching, session_search
+from lore.recall import answering, health, moments, reading, searching, session_search
 from lore.recall.answering import Request
 from lore.recall.searching import SearchRequest
 from lore.recall.sources import Sources
 from lore.records import (
     Answer,
+    Captured,
+    CaptureEstimate,
+    Channel,
     Check,
     Draft,
     EdgeKind,
@@ -150,19 +155,35 @@ class Memory:
         branch: str = "",
         parent: str = "",
         files: Sequence[str] = (),
+        channel: Channel = "push",
     ) -> list[str]:
         """Store messages of a session, each once, and return their ids in order."""
-        conversation = Conversation(session, agent, project, title, branch, parent, tuple(files))
-        return messages.capture(self.database, conversation, new)
+        named = (title, branch, parent, tuple(files), channel)
+        return messages.capture(self.database, Conversation(session, agent, project, *named), new)
+
+    def estimate_capture(self, paths: Sequence[Path] = (), *, since: str = "") -> CaptureEstimate:
+        """Return how much `capture_files` would read, and how long that may take."""
+        return gathering.estimate(self.database, self._transcripts(paths, since))
+
+    def capture_files(
+        self,
+        paths: Sequence[Path] = (),
+        *,
+        since: str = "",
+        dry_run: bool = False,
+        progress: gathering.Progress | None = None,
+    ) -> Captured:
+        """Bring in transcript files and folders, by default all that agents keep here."""
+        reading_files = FileReading(self.database, registry.find_adapter, dry_run=dry_run)
+        found = self._transcripts(paths, since)
+        return gathering.capture_files(reading_files, found, progress=progress)
+
+    def _transcripts(self, paths: Sequence[Path], since: str) -> list[gathering.Found]:
+        after = moments.since(since, self.database.now()) if since else None
+        return gathering.find_files(paths, registry.ADAPTERS, Path.home(), since=after)
 
     def update(
-        self,
-        id: str,
-        content: str,
-        *,
-        summary: str = "",
-        reason: str = "",
-        key: str = "",
+        self, id: str, content: str, *, summary: str = "", reason: str = "", key: str = ""
     ) -> int:
         """Give a fragment new words and return its new version; the old ones are kept."""
         return fragments.update(self.database, id, content, summary=summary, reason=reason, key=key)
@@ -255,16 +276,7 @@ class Memory:
     ) -> list[Hit]:
         """Search the fragments; `deep` follows the graph to what they are related to."""
         request = SearchRequest(
-            query,
-            parent_id,
-            depth,
-            limit,
-            deep,
-            kind,
-            origin,
-            since,
-            project,
-            self.database.now(),
+            query, parent_id, depth, limit, deep, kind, origin, since, project, self.database.now()
         )
         started = time.perf_counter()
         self._catch_up()
@@ -343,11 +355,7 @@ class Memory:
             n = items.resolve(db, id, type="fragment").n
             return fragment_store.get(db, n), fragment_store.versions(db, n)
 
-    def diff(
-        self,
-        id: str,
-        version: int | None = None,
-    ) -> tuple[FragmentVersion, Fragment]:
+    def diff(self, id: str, version: int | None = None) -> tuple[FragmentVersion, Fragment]:
         """Return a former version of a fragment, by default the last one, and the present."""
         current, former = self.log(id)
         chosen = [v for v in former if version is None or v.version == version]
@@ -416,12 +424,7 @@ class Memory:
         return exchange.import_lines(self.database, lines, progress=progress)
 
     def count_forgettable(
-        self,
-        *,
-        id: str = "",
-        session: str = "",
-        project: str = "",
-        match: str = "",
+        self, *, id: str = "", session: str = "", project: str = "", match: str = ""
     ) -> int:
         """Count what `forget` would delete."""
         with self.database.read() as db:
@@ -430,12 +433,7 @@ class Memory:
         return len(found.item_ns) + len(found.session_ns) + len(found.project_ns)
 
     def forget(
-        self,
-        *,
-        id: str = "",
-        session: str = "",
-        project: str = "",
-        match: str = "",
+        self, *, id: str = "", session: str = "", project: str = "", match: str = ""
     ) -> list[str]:
         """Delete on a person's request, without a trace; return the ids that are gone."""
         with self.database.read() as db:

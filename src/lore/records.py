@@ -42,6 +42,9 @@ EdgeKind = Literal[
     "supports",
 ]
 ItemType = Literal["message", "distillation", "fragment"]
+Channel = Literal["push", "file", "gateway", "hook"]
+"""A way in: the same conversation may come in by several, and is stored once."""
+
 Scope = Literal["all", "session", "project", "knowledge"]
 SessionState = Literal["open", "idle", "closed"]
 
@@ -51,6 +54,7 @@ ORIGINS: tuple[Origin, ...] = get_args(Origin)
 FRAGMENT_KINDS: tuple[FragmentKind, ...] = get_args(FragmentKind)
 EDGE_KINDS: tuple[EdgeKind, ...] = get_args(EdgeKind)
 ITEM_TYPES: tuple[ItemType, ...] = get_args(ItemType)
+CHANNELS: tuple[Channel, ...] = get_args(Channel)
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 TRUST: dict[Origin, int] = {
@@ -432,13 +436,22 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """How far a source, such as a transcript file, has been read."""
+    """How far a source, such as a transcript file, has been read.
+
+    `file` is its device and inode, `fingerprint` knows its beginning and the last line read,
+    `context` is the JSON of whoever reads it, `problem` what was told of it.
+    """
 
     source: str
     session_id: str | None
     position: int
     fingerprint: str
     updated_at: datetime
+    file: str = ""
+    size: int = 0
+    modified_ns: int = 0
+    context: str = ""
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -463,3 +476,37 @@ class Spend:
     usd: float
     session_id: str | None = None
     project_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileProblem:
+    """What is wrong with a transcript file; `news` says that it was not told before."""
+
+    path: str
+    problem: str
+    news: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureEstimate:
+    """What a capture will read; `seconds` is None as long as no speed was seen."""
+
+    files: int
+    bytes: int
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What a capture of transcript files brought: messages by news, the rest by its sort."""
+
+    files: int = 0
+    bytes: int = 0
+    sessions: int = 0
+    added: int = 0
+    known: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    redactions: dict[str, int] = field(default_factory=dict)
+    problems: tuple[FileProblem, ...] = ()
+    redacted: tuple[str, ...] = ()
+    seconds: float = 0.0

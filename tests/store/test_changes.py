@@ -25,8 +25,8 @@ def test_burying_twice_is_no_news(db: Connection) -> None:
     assert changes.bury(db, ["gone"], NOON) == 0
     assert changes.buried(db, ["gone", "here"]) == {"gone"}
     assert changes.tombstones(db) == {"gone": "digest"}
-    assert changes.find_buried_source(db, "digest") == "gone"
-    assert changes.find_buried_source(db, "") is None
+    assert changes.buried_sources(db, ["digest", "other"]) == {"digest": "gone"}
+    assert changes.buried_sources(db, [""]) == {}
     assert len(changes.since(db, 0)) == 1
 
 

@@ -18,7 +18,7 @@ from lore import clock
 from lore.capture import shapes
 from lore.capture.messages import prepare
 from lore.errors import InvalidInput, StoreError
-from lore.records import NewMessage, Part
+from lore.records import CHANNELS, NewMessage, Part
 from lore.store import changes, dump, messages
 from lore.store.db import Connection, Database
 from lore.text import entities
@@ -152,7 +152,14 @@ def _add_message(db: Connection, line: Line, now: datetime) -> bool:
         model=line["model"],
         usage=line["usage"],
     )
-    messages.add(db, session_n, [prepare(new, id=line["id"])], now=now, ordinal=line["ordinal"])
+    messages.add(
+        db,
+        session_n,
+        [prepare(new, id=line["id"])],
+        now=now,
+        ordinal=line["ordinal"],
+        channel=CHANNELS[line["channel"]],
+    )
     return True
 
 

@@ -11,6 +11,8 @@ from typing import Any
 import orjson
 
 from lore import clock
+from lore.capture import projects
+from lore.capture.projects import Projects
 from lore.errors import InvalidInput, NotFound
 from lore.records import (
     EDGE_KINDS,
@@ -67,6 +69,7 @@ def _storing(database: Database, draft: Draft) -> Callable[[Connection], str]:
     title = lines.one_line(words.clean(draft.summary), SUMMARY_CHARS)
     mentioned = entities.extract(content, title=title)
     project = words.clean(draft.project)
+    place = Projects().find(project)
 
     def work(db: Connection) -> str:
         parent = _living(db, draft.parent_id) if draft.parent_id else None
@@ -87,7 +90,7 @@ def _storing(database: Database, draft: Draft) -> Callable[[Connection], str]:
             confidence=draft.confidence,
             origin=draft.origin,
             trust=_trust(db, draft.origin, [source.n for source in sources]),
-            project_n=sessions.ensure_project(db, project, now=now) if project else None,
+            project_n=projects.ensure(db, project, place, now=now),
             session_n=sessions.get_number(db, draft.session) if draft.session else None,
             source_messages=tuple(source.id for source in sources),
             mentions=mentioned,

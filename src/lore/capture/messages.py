@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lore import clock
+from lore.capture import projects
+from lore.capture.projects import Projects
 from lore.errors import InvalidInput
-from lore.records import ORIGINS, PART_KINDS, ROLES, NewMessage, Origin, Part, Role
+from lore.records import ORIGINS, PART_KINDS, ROLES, Channel, NewMessage, Origin, Part, Role
 from lore.store import messages, sessions
 from lore.store.db import Connection, Database
 from lore.store.messages import PreparedMessage
-from lore.text import instructions, parts, tokens, words
+from lore.store.places import Place
+from lore.text import digests, instructions, parts, tokens, words
 from lore.text.traits import traits_of
 
 _ORIGINS: dict[Role, Origin] = {
@@ -35,6 +38,7 @@ class Conversation:
     branch: str = ""
     parent: str = ""
     files: tuple[str, ...] = ()
+    channel: Channel = "push"
 
 
 def capture(database: Database, conversation: Conversation, new: Sequence[NewMessage]) -> list[str]:
@@ -46,7 +50,8 @@ def capture(database: Database, conversation: Conversation, new: Sequence[NewMes
         return []
     prepared = [prepare(message) for message in _keyed(new)]
     cleaned = _cleaned(conversation)
-    return database.write(lambda db: _store(database, db, cleaned, prepared))
+    place = Projects().find(cleaned.project)
+    return database.write(lambda db: _store(db, cleaned, place, prepared, now=database.now()))
 
 
 def _cleaned(conversation: Conversation) -> Conversation:
@@ -58,20 +63,20 @@ def _cleaned(conversation: Conversation) -> Conversation:
         branch=words.clean(conversation.branch),
         parent=words.clean(conversation.parent),
         files=tuple(words.clean(file) for file in conversation.files),
+        channel=conversation.channel,
     )
 
 
 def _store(
-    database: Database,
     db: Connection,
     conversation: Conversation,
+    place: Place | None,
     prepared: Sequence[PreparedMessage],
+    *,
+    now: datetime,
 ) -> list[str]:
-    now = database.now()
-    started_at = prepared[0].new.created_at
-    project_n = (
-        sessions.ensure_project(db, conversation.project, now=now) if conversation.project else None
-    )
+    """Write messages of a conversation, in the transaction of the caller."""
+    project_n = projects.ensure(db, conversation.project, place, now=now)
     parent_n = sessions.get_number(db, conversation.parent) if conversation.parent else None
     if project_n is None and parent_n is not None:
         project_n = sessions.project_number(db, parent_n)
@@ -80,13 +85,13 @@ def _store(
         conversation.session,
         agent=conversation.agent,
         project_n=project_n,
-        started_at=started_at,
+        started_at=prepared[0].new.created_at,
         branch=conversation.branch,
         parent_n=parent_n,
     )
     if conversation.title or conversation.files:
         sessions.describe(db, session_n, title=conversation.title, files=conversation.files)
-    return messages.add(db, session_n, prepared, now=now)
+    return messages.add(db, session_n, prepared, now=now, channel=conversation.channel)
 
 
 def _keyed(new: Sequence[NewMessage]) -> list[NewMessage]:
@@ -110,15 +115,7 @@ def _keyed(new: Sequence[NewMessage]) -> list[NewMessage]:
 def prepare(message: NewMessage, *, id: str = "") -> PreparedMessage:
     """Derive all that the store keeps beside a message."""
     _check(message)
-    cleaned = tuple(
-        replace(
-            part,
-            text=words.clean(part.text),
-            name=words.clean(part.name),
-            call_id=words.clean(part.call_id),
-        )
-        for part in message.parts
-    )
+    cleaned = tuple(map(_cleaned_part, message.parts))
     message = replace(
         message,
         parts=cleaned,
@@ -130,15 +127,25 @@ def prepare(message: NewMessage, *, id: str = "") -> PreparedMessage:
     said = parts.said(cleaned)
     by_person = message.role == "user" and not message.speaker
     standing = instructions.standing(said) if by_person else ()
+    searchable = parts.searchable(cleaned)
     return PreparedMessage(
         new=message,
         id=id or clock.new_id(message.created_at),
         key=message.key,
         tokens=tokens.count(parts.readable(cleaned)),
         embeds=message.role in ("user", "assistant") and bool(said.strip()),
-        traits=traits_of(parts.searchable(cleaned), message.role, standing=bool(standing)),
+        traits=traits_of(searchable, message.role, standing=bool(standing)),
         standing=standing,
+        digest=digests.digest_of(message.role, cleaned),
+        searchable=searchable,
     )
+
+
+def _cleaned_part(part: Part) -> Part:
+    text, name, call_id = words.clean(part.text), words.clean(part.name), words.clean(part.call_id)
+    if text is part.text and name is part.name and call_id is part.call_id:
+        return part
+    return replace(part, text=text, name=name, call_id=call_id)
 
 
 def _check(message: NewMessage) -> None:

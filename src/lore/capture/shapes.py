@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lore.errors import InvalidInput
-from lore.records import EDGE_KINDS, FRAGMENT_KINDS, ORIGINS, PART_KINDS, ROLES, TRUST
+from lore.records import CHANNELS, EDGE_KINDS, FRAGMENT_KINDS, ORIGINS, PART_KINDS, ROLES, TRUST
 
 _LATEST_US = 253_402_300_799_999_999
 _EARLIEST_US = -62_135_596_800_000_000
@@ -29,6 +29,14 @@ def _whole(value: Any) -> bool:
 
 def _count(value: Any) -> bool:
     return _whole_number(value) and 0 <= value <= _LARGEST
+
+
+def _number(value: Any) -> bool:
+    return _whole_number(value) and abs(value) < 2**63
+
+
+def _channel(value: Any) -> bool:
+    return _whole_number(value) and 0 <= value < len(CHANNELS)
 
 
 def _trust(value: Any) -> bool:
@@ -100,7 +108,7 @@ SHAPES: dict[str, dict[str, Test]] = {
     "message": {
         "id": _name, "session_id": _name, "ordinal": _count, "key": _name,
         "role": _one_of(*ROLES), "speaker": _text, "parts": _parts, "origin": _one_of(*ORIGINS),
-        "model": _text, "usage": _usage, "created_at": _moment,
+        "model": _text, "usage": _usage, "created_at": _moment, "channel": _channel,
     },
     "distillation": {
         "id": _name, "session_id": _name, "generation": _whole, "text": _text,
@@ -128,8 +136,10 @@ SHAPES: dict[str, dict[str, Test]] = {
     },
     "watermark": {
         "source": _name, "session_id": _maybe(_name), "position": _whole, "fingerprint": _text,
-        "updated_at": _moment,
+        "updated_at": _moment, "file": _text, "size": _count, "modified_ns": _number,
+        "context": _text, "problem": _text,
     },
+    "claim": {"session_id": _name, "channel": _channel, "key": _name, "message_id": _name},
     "staged_turn": {"session_id": _name, "key": _name, "body": _text, "created_at": _moment},
     "session_state": {"session_id": _name, "name": _name, "value": _text, "updated_at": _moment},
     "spend": {

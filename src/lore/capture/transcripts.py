@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from lore.records import NewMessage
 
@@ -32,8 +32,10 @@ class Context:
 class Told:
     """What one line says: messages, each with a key that is its own in the session.
 
-    A line that is no message is skipped, or of a sort that the adapter does not know; what is
-    unknown is counted by its name.
+    The messages belong to the session of this context, which can change from line to line: old
+    versions of agents write subagents into the file of their session, and a fork begins with
+    lines of another session. A line that is no message is skipped, or of a sort that the adapter
+    does not know; what is unknown is counted by its name.
     """
 
     context: Context
@@ -51,6 +53,7 @@ class Stretch:
     unknown: dict[str, int] = field(default_factory=dict)
 
 
+@runtime_checkable
 class LineAdapter(Protocol):
     """An adapter for files that grow by lines of JSON."""
 
@@ -73,6 +76,7 @@ class LineAdapter(Protocol):
         ...
 
 
+@runtime_checkable
 class WholeAdapter(Protocol):
     """An adapter for archives and databases, read from a position on."""
 

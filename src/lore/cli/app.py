@@ -12,7 +12,17 @@ from typing import Annotated
 
 import typer
 
-from lore.cli import evaluation, finding, keeping, knowledge, looking, model, running, setting
+from lore.cli import (
+    capturing,
+    evaluation,
+    finding,
+    keeping,
+    knowledge,
+    looking,
+    model,
+    running,
+    setting,
+)
 from lore.cli.output import one_line
 from lore.errors import InvalidInput, LoreError, StoreFull, StoreReadOnly
 
@@ -31,7 +41,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for room in (knowledge, finding, looking, keeping, running, setting, model, evaluation):
+for room in (
+    knowledge, capturing, finding, looking, keeping, running, setting, model, evaluation,
+):  # fmt: skip
     room.add_to(app)
 
 

@@ -8,6 +8,8 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from lore.errors import InvalidInput
+
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",
     "october", "november", "december",
@@ -36,6 +38,15 @@ class Span(NamedTuple):
     start: datetime
     end: datetime
     words: str
+
+
+def since(text: str, now: datetime) -> datetime:
+    """Return the beginning of the time that a text names, or raise."""
+    found = spans(text, now)
+    if not found:
+        msg = f"'{text}' is no time that I understand."
+        raise InvalidInput(msg, hint="Try 2026-05-08, 'last week' or 'three days ago'.")
+    return found[0].start
 
 
 def spans(text: str, now: datetime) -> list[Span]:

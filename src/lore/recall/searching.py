@@ -87,7 +87,7 @@ def _filter(db: Connection, request: SearchRequest) -> FragmentFilter:
     if request.parent_id:
         top = items.resolve(db, request.parent_id, type="fragment").n
         subtree = frozenset(n for n, _ in edges.subtree(db, top))
-    since = _since(request)
+    since = moments.since(request.since, request.now or clock.now()) if request.since else None
     return FragmentFilter(
         kind=request.kind,
         origin=request.origin,
@@ -95,16 +95,6 @@ def _filter(db: Connection, request: SearchRequest) -> FragmentFilter:
         project_n=sessions.get_project(db, request.project) if request.project else None,
         subtree=subtree,
     )
-
-
-def _since(request: SearchRequest) -> datetime | None:
-    if not request.since:
-        return None
-    found = moments.spans(request.since, request.now or clock.now())
-    if not found:
-        msg = f"'{request.since}' is no time that I understand."
-        raise InvalidInput(msg, hint="Try 2026-05-08, 'last week' or 'three days ago'.")
-    return found[0].start
 
 
 def _direct(

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
+import orjson
+
 from lore import clock
 from lore.records import Change
 from lore.store.items import type_name
@@ -59,12 +61,14 @@ def source_of(agent: str, external_id: str, key: str) -> str:
     return hashlib.sha256(f"{agent}\0{external_id}\0{key}".encode()).hexdigest()[:32]
 
 
-def find_buried_source(db: Connection, source: str) -> str | None:
-    """Return the id of the forgotten message that came from here, if there was one."""
-    found = db.value(
-        "SELECT id FROM tombstones WHERE source = :source AND source <> ''", source=source
+def buried_sources(db: Connection, sources: Sequence[str]) -> dict[str, str]:
+    """Return those of the sources that forgotten messages came from, with their ids."""
+    rows = db.rows(
+        "SELECT source, id FROM tombstones WHERE source <> ''"
+        " AND source IN (SELECT value FROM json_each(:sources))",
+        sources=orjson.dumps(sources).decode(),
     )
-    return None if found is None else str(found)
+    return dict(rows)
 
 
 def buried(db: Connection, ids: Sequence[str]) -> set[str]:

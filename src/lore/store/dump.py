@@ -10,7 +10,15 @@ from typing import Any
 from lore import clock
 from lore.errors import InvalidInput
 from lore.records import Distillation, Part
-from lore.store import changes, distillations, forgetting, fragments, keywords
+from lore.store import (
+    changes,
+    claims,
+    distillations,
+    forgetting,
+    fragments,
+    keywords,
+    watermarks,
+)
 from lore.store.packing import unpack_json, unpack_parts
 from lore.store.sqlite import Connection
 from lore.text.entities import Mention
@@ -43,9 +51,14 @@ def everything(db: Connection) -> Iterator[Line]:
 
 _BESIDE = {
     "watermark": (
-        ("source", "session_id", "position", "fingerprint", "updated_at"),
-        "SELECT w.source, s.id, w.position, w.fingerprint, w.updated_at FROM watermarks w"
-        " LEFT JOIN sessions s ON s.n = w.session_n ORDER BY w.source",
+        ("source", "session_id", *watermarks.FIELDS),
+        f"SELECT w.source, s.id, {', '.join(f'w.{name}' for name in watermarks.FIELDS)}"
+        " FROM watermarks w LEFT JOIN sessions s ON s.n = w.session_n ORDER BY w.source",
+    ),
+    "claim": (
+        ("session_id", "channel", "key", "message_id"),
+        "SELECT s.id, c.channel, c.key, i.id FROM claims c JOIN sessions s ON s.n = c.session_n"
+        " JOIN items i ON i.n = c.message_n ORDER BY c.message_n, c.channel, c.key",
     ),
     "staged_turn": (
         ("session_id", "key", "body", "created_at"),
@@ -96,10 +109,10 @@ def _messages(db: Connection) -> Iterator[Line]:
     for row in _pages(
         db,
         "SELECT m.n, i.id, s.id, m.ordinal, m.key, m.role, m.speaker, m.parts, m.origin,"
-        " m.model, m.usage, i.created_at FROM messages m JOIN items i ON i.n = m.n"
+        " m.model, m.usage, i.created_at, m.channel FROM messages m JOIN items i ON i.n = m.n"
         " JOIN sessions s ON s.n = m.session_n WHERE m.n > :after ORDER BY m.n LIMIT :page",
     ):
-        _, id_, session_id, ordinal, key, role, speaker, parts, origin, model, usage, at = row
+        _, id_, session_id, ordinal, key, role, speaker, parts, origin, model, usage, at, way = row
         yield {
             "record": "message",
             "id": id_,
@@ -113,6 +126,7 @@ def _messages(db: Connection) -> Iterator[Line]:
             "model": model,
             "usage": unpack_json(usage) if usage else {},
             "created_at": at,
+            "channel": way,
         }
 
 
@@ -337,13 +351,22 @@ def add_watermark(db: Connection, line: Line, _now: datetime) -> bool:
     """Bring a watermark in, unless the source is known here."""
     return bool(
         db.run(
-            "INSERT INTO watermarks (source, session_n, position, fingerprint, updated_at)"
-            " VALUES (:source, :session_n, :position, :fingerprint, :updated_at)"
+            f"INSERT INTO watermarks (source, session_n, {', '.join(watermarks.FIELDS)})"
+            f" VALUES (:source, :session_n, {', '.join(f':{n}' for n in watermarks.FIELDS)})"
             " ON CONFLICT DO NOTHING",
             session_n=_number(db, "sessions", line["session_id"]),
-            **_fields(line, "source", "position", "fingerprint", "updated_at"),
+            **_fields(line, "source", *watermarks.FIELDS),
         )
     )
+
+
+def add_claim(db: Connection, line: Line, _now: datetime) -> bool:
+    """Bring a claim in, unless it is here or its message is not."""
+    message_n = _number(db, "items", line["message_id"])
+    session_n = _number(db, "sessions", line["session_id"])
+    if message_n is None or session_n is None:
+        return False
+    return claims.put(db, session_n, line["channel"], [(line["key"], message_n)])
 
 
 def add_staged_turn(db: Connection, line: Line, _now: datetime) -> bool:
@@ -405,6 +428,7 @@ ADDERS: dict[str, Callable[[Connection, Line, datetime], bool]] = {
     "version": add_version,
     "edge": add_edge,
     "watermark": add_watermark,
+    "claim": add_claim,
     "staged_turn": add_staged_turn,
     "session_state": add_session_state,
     "spend": add_spend,

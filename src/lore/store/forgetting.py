@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from lore.store import changes, fragments, items, keywords, mentions, sessions
+from lore.store import changes, claims, fragments, items, keywords, mentions, sessions
 from lore.store.packing import unpack_json
 from lore.store.sqlite import Connection, among, numbers
 
@@ -175,6 +175,7 @@ def forget(db: Connection, doomed: Doomed, *, text: str = "", now: datetime) -> 
     doomed = with_derived(db, complete(db, doomed))
     gone = items.ids_of(db, doomed.item_ns)
     sources = _sources(db, doomed.item_ns)
+    elsewhere = claims.sources_elsewhere(db, doomed.item_ns)
     _clean_logs(db, set(gone.values()))
     if text:
         _clean_text(db, levelled(text))
@@ -186,6 +187,7 @@ def forget(db: Connection, doomed: Doomed, *, text: str = "", now: datetime) -> 
     for id_ in ids:
         db.run("DELETE FROM receipts WHERE result = :result", result=f'"{id_}"')
     changes.bury(db, ids, now, sources=sources)
+    changes.bury(db, list(elsewhere), now, sources=elsewhere)
     return ids
 
 
@@ -287,7 +289,8 @@ _BESIDE = (
     ("jobs", "n", "subject"),
     ("staged_turns", "n", "body"),
     ("session_states", "rowid", "value"),
-    ("watermarks", "rowid", "source"),
+    ("watermarks", "rowid", "source, context, problem"),
+    ("aliases", "rowid", "id"),
 )
 """Tables whose rows go when they hold a text that is to be forgotten."""
 

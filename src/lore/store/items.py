@@ -73,6 +73,30 @@ def add(db: Connection, item: NewItem) -> int:
     return int(n)
 
 
+def add_all(db: Connection, new: Sequence[NewItem]) -> list[int]:
+    """Enter items into the catalogue and return their numbers, which follow each other."""
+    last = int(db.value("SELECT seq FROM sqlite_sequence WHERE name = 'items'") or 0)
+    ns = list(range(last + 1, last + 1 + len(new)))
+    db.run_many(
+        "INSERT INTO items (n, id, type, project_n, session_n, created_at, tokens, embedder_n)"
+        " VALUES (:n, :id, :type, :project_n, :session_n, :created_at, :tokens, :embedder_n)",
+        (
+            {
+                "n": n,
+                "id": item.id,
+                "type": type_number(item.type),
+                "project_n": item.project_n,
+                "session_n": item.session_n,
+                "created_at": item.created_at,
+                "tokens": item.tokens,
+                "embedder_n": None if item.embeds else NEVER_EMBEDDED,
+            }
+            for n, item in zip(ns, new, strict=True)
+        ),
+    )
+    return ns
+
+
 def resolve(db: Connection, id_or_prefix: str, *, type: ItemType | None = None) -> Item:
     """Return the item of an id or of a prefix of at least 8 characters."""
     wanted = id_or_prefix.strip().lower()

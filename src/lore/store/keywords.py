@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from lore import clock
@@ -56,29 +55,106 @@ def index_messages(db: Connection, ns: Sequence[int]) -> None:
         ns=numbers(ns),
     )
     remove(db, ns, type="message")
-    short, long = [], []
     neighbour = cache(_neighbour)
-    for n, role, speaker, packed, at, title, before, after in rows:
-        text = words.searchable_form(parts.searchable(unpack_parts(packed)))
-        row = {
-            "n": n,
-            "text": text[:HEAD_CHARS],
-            "previous": neighbour(before),
-            "next": neighbour(after),
-            "meta": _meta(clock.from_us(at), speaker or role, title),
-        }
-        if role not in _UNSPOKEN:
-            short.append(row)
-        if role in _UNSPOKEN or len(text) > HEAD_CHARS:
-            long.append({**row, "text": text})
+    _insert(
+        db,
+        [
+            MessageWords(
+                n,
+                role,
+                words.searchable_form(parts.searchable(unpack_parts(packed))),
+                neighbour(before),
+                neighbour(after),
+                _meta(at, speaker or role, title),
+            )
+            for n, role, speaker, packed, at, title, before, after in rows
+        ],
+    )
+
+
+class NewMessageText(NamedTuple):
+    """A message that is indexed for the first time."""
+
+    n: int
+    role: str
+    speaker: str
+    text: str
+    created_at: int
+
+
+class MessageWords(NamedTuple):
+    """What the index holds of a message."""
+
+    n: int
+    role: str
+    text: str
+    previous: str
+    next: str
+    meta: str
+
+
+def add_messages(
+    db: Connection, session_n: int, new: Sequence[NewMessageText], ordinal: int
+) -> None:
+    """Index messages that were just added one after the other, the first at `ordinal`.
+
+    Gives the same as `index_messages`, without reading back what was written.
+    """
+    title = str(db.value("SELECT title FROM sessions WHERE n = :n", n=session_n))
+    before = db.find(
+        "SELECT n, parts FROM messages WHERE session_n = :n AND ordinal = :ordinal",
+        n=session_n,
+        ordinal=ordinal - 1,
+    )
+    beside = [_neighbour(before[1]) if before else ""]
+    beside += [words.searchable_form(message.text[:NEIGHBOUR_CHARS]) for message in new]
+    beside.append("")
+    if before:
+        index_messages(db, [before[0]])
+    _insert(
+        db,
+        [
+            MessageWords(
+                message.n,
+                message.role,
+                _form(message.text, beside[place]),
+                beside[place - 1],
+                beside[place + 1],
+                _meta(message.created_at, message.speaker or message.role, title),
+            )
+            for place, message in enumerate(new, 1)
+        ],
+    )
+
+
+def _form(text: str, head: str) -> str:
+    """Return the searchable form of a text, whose head's is known."""
+    return head if len(text) <= NEIGHBOUR_CHARS else words.searchable_form(text)
+
+
+def _insert(db: Connection, rows: Sequence[MessageWords]) -> None:
     db.run_many(
         "INSERT INTO message_words (rowid, text, previous, next, meta)"
         " VALUES (:n, :text, :previous, :next, :meta)",
-        short,
+        (
+            {
+                "n": row.n,
+                "text": row.text[:HEAD_CHARS],
+                "previous": row.previous,
+                "next": row.next,
+                "meta": row.meta,
+            }
+            for row in rows
+            if row.role not in _UNSPOKEN
+        ),
     )
     db.run_many(
         "INSERT INTO long_words (rowid, text, previous, meta) VALUES (:n, :text, :previous, :meta)",
-        long,
+        (
+            {"n": row.n, "text": row.text, "previous": row.previous, "meta": row.meta}
+            for row in rows
+            if row.role in _UNSPOKEN or len(row.text) > HEAD_CHARS
+        ),
     )
 
 
@@ -91,10 +167,18 @@ def _neighbour(packed: str | None) -> str:
     return words.searchable_form(parts.searchable(unpack_parts(packed))[:NEIGHBOUR_CHARS])
 
 
-def _meta(created_at: datetime, speaker: str, title: str) -> str:
+def _meta(created_at: int, speaker: str, title: str) -> str:
     """Return the words by which a message is known apart from its own."""
-    date = f"{created_at:%d %B %Y}".lstrip("0")
+    date = _date(created_at // _DAY_US)
     return " ".join(word for word in (speaker, date, title) if word)
+
+
+@lru_cache(maxsize=1_000)
+def _date(day: int) -> str:
+    return f"{clock.from_us(day * _DAY_US):%d %B %Y}".lstrip("0")
+
+
+_DAY_US = 86_400_000_000
 
 
 def add_distillation(db: Connection, n: int, text: str) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import orjson
 
 from lore import clock
-from lore.records import Message, NewMessage
-from lore.store import changes, items, keywords, standing
+from lore.records import Channel, Message, NewMessage
+from lore.store import changes, claims, items, keywords, standing
 from lore.store.items import NewItem
 from lore.store.packing import moment, pack_parts, unpack_json, unpack_parts
 from lore.store.sqlite import Connection, Row, among, numbers
@@ -33,6 +34,8 @@ class PreparedMessage:
     embeds: bool
     traits: int
     standing: tuple[str, ...]
+    digest: int
+    searchable: str
 
 
 def add(
@@ -42,11 +45,13 @@ def add(
     *,
     now: datetime,
     ordinal: int = 0,
+    channel: Channel = "push",
 ) -> list[str]:
     """Append messages to a session, skipping those it has; return the ids of all of them.
 
-    A message that was forgotten is not stored again: its former id is returned. The first one
-    takes the place `ordinal`, if the session has not come so far yet.
+    A message that was forgotten is not stored again: its former id is returned. One that came
+    in by another channel is claimed. The first one takes the place `ordinal`, if the session
+    has not come so far yet.
     """
     project_n, agent, external_id, following = db.rows(
         "SELECT project_n, agent, external_id, (SELECT coalesce(max(ordinal) + 1, 0)"
@@ -54,109 +59,123 @@ def add(
         n=session_n,
     )[0]
     ordinal = max(ordinal, following)
-    known = _known(db, session_n, [message.key for message in prepared])
-    known |= _forgotten(db, agent, external_id, [message.key for message in prepared])
+    known = _recognised(db, session_n, (agent, external_id), channel, prepared)
     ids: list[str] = []
-    added: list[tuple[int, PreparedMessage]] = []
+    added: list[PreparedMessage] = []
     for message in prepared:
-        if message.key in known:
-            ids.append(known[message.key])
-            continue
-        n = _insert(db, session_n, project_n, ordinal, message)
-        known[message.key] = message.id
-        ids.append(message.id)
-        added.append((n, message))
-        ordinal += 1
+        if message.key not in known:
+            known[message.key] = message.id
+            added.append(message)
+        ids.append(known[message.key])
     if added:
-        _index(db, project_n, added)
-        changes.log(db, "add", [n for n, _ in added], now)
+        ns = _insert(db, _Place(session_n, project_n, ordinal, channel), added)
+        _index(db, _Place(session_n, project_n, ordinal, channel), ns, added)
+        changes.log(db, "add", ns, now)
         db.run(
             "UPDATE sessions SET last_message_at = max(last_message_at, :at) WHERE n = :n",
-            at=max(clock.to_us(message.new.created_at) for _, message in added),
+            at=max(clock.to_us(message.new.created_at) for message in added),
             n=session_n,
         )
     return ids
 
 
-def _known(db: Connection, session_n: int, keys: Sequence[str]) -> dict[str, str]:
-    rows = db.rows(
-        "SELECT m.key, i.id FROM messages m JOIN items i ON i.n = m.n"
-        " WHERE m.session_n = :session_n AND m.key IN (SELECT value FROM json_each(:keys))",
-        session_n=session_n,
-        keys=orjson.dumps(keys).decode(),
-    )
-    return dict(rows)
+class _Place(NamedTuple):
+    """Where new messages go, and by which way they came."""
+
+    session_n: int
+    project_n: int | None
+    ordinal: int
+    channel: Channel
 
 
-def _forgotten(db: Connection, agent: str, external_id: str, keys: Sequence[str]) -> dict[str, str]:
-    """Return the former ids of messages that a person had forgotten."""
-    if not db.find("SELECT 1 FROM tombstones WHERE source <> '' LIMIT 1"):
-        return {}
-    found = {
-        key: changes.find_buried_source(db, changes.source_of(agent, external_id, key))
-        for key in keys
-    }
-    return {key: id_ for key, id_ in found.items() if id_}
-
-
-def _insert(
+def _recognised(
     db: Connection,
     session_n: int,
-    project_n: int | None,
-    ordinal: int,
-    message: PreparedMessage,
-) -> int:
-    new = message.new
-    created_at = clock.to_us(new.created_at)
-    n = items.add(
+    place: tuple[str, str],
+    channel: Channel,
+    prepared: Sequence[PreparedMessage],
+) -> dict[str, str]:
+    """Return the ids of messages that are here, or were until someone had them forgotten."""
+    known = claims.known(db, session_n, channel, [message.key for message in prepared])
+
+    def fresh() -> list[PreparedMessage]:
+        return [message for message in prepared if message.key not in known]
+
+    known |= _forgotten(db, place, {message.key: message.key for message in fresh()})
+    known |= claims.claim(db, session_n, channel, [(m.key, m.digest) for m in fresh()])
+    contents = {m.key: claims.content_key(channel, m.digest) for m in fresh()}
+    return known | _forgotten(db, place, contents)
+
+
+def _forgotten(db: Connection, place: tuple[str, str], wanted: dict[str, str]) -> dict[str, str]:
+    """Return by key the former ids of what was forgotten, known by the values of `wanted`."""
+    if not wanted or not db.find("SELECT 1 FROM tombstones WHERE source <> '' LIMIT 1"):
+        return {}
+    sources = {key: changes.source_of(*place, name) for key, name in wanted.items()}
+    buried = changes.buried_sources(db, list(sources.values()))
+    return {
+        key: claims.own_id(buried[source]) for key, source in sources.items() if source in buried
+    }
+
+
+def _insert(db: Connection, place: _Place, added: Sequence[PreparedMessage]) -> list[int]:
+    moments = [clock.to_us(message.new.created_at) for message in added]
+    ns = items.add_all(
         db,
-        NewItem(
-            message.id,
-            "message",
-            project_n,
-            session_n,
-            created_at,
-            message.tokens,
-            message.embeds,
+        [
+            NewItem(
+                message.id,
+                "message",
+                place.project_n,
+                place.session_n,
+                at,
+                message.tokens,
+                message.embeds,
+            )
+            for message, at in zip(added, moments, strict=True)
+        ],
+    )
+    channel = claims.number_of(place.channel)
+    db.run_many(
+        "INSERT INTO messages (n, session_n, ordinal, channel, digest, key, role, speaker, parts,"
+        " origin, model, usage, traits) VALUES (:n, :session_n, :ordinal, :channel, :digest,"
+        " :key, :role, :speaker, :parts, :origin, :model, :usage, :traits)",
+        (
+            {
+                "n": n,
+                "session_n": place.session_n,
+                "ordinal": ordinal,
+                "channel": channel,
+                "digest": message.digest,
+                "key": message.key,
+                "role": message.new.role,
+                "speaker": message.new.speaker,
+                "parts": pack_parts(message.new.parts),
+                "origin": message.new.origin,
+                "model": message.new.model,
+                "usage": orjson.dumps(message.new.usage).decode() if message.new.usage else "",
+                "traits": message.traits,
+            }
+            for ordinal, (n, message) in enumerate(zip(ns, added, strict=True), place.ordinal)
         ),
     )
-    db.run(
-        "INSERT INTO messages (n, session_n, ordinal, key, role, speaker, parts, origin, model,"
-        " usage, traits) VALUES (:n, :session_n, :ordinal, :key, :role, :speaker, :parts,"
-        " :origin, :model, :usage, :traits)",
-        n=n,
-        session_n=session_n,
-        ordinal=ordinal,
-        key=message.key,
-        role=new.role,
-        speaker=new.speaker,
-        parts=pack_parts(new.parts),
-        origin=new.origin,
-        model=new.model,
-        usage=orjson.dumps(new.usage).decode() if new.usage else "",
-        traits=message.traits,
-    )
-    return n
+    return ns
 
 
 def _index(
-    db: Connection,
-    project_n: int | None,
-    added: Sequence[tuple[int, PreparedMessage]],
+    db: Connection, place: _Place, ns: Sequence[int], added: Sequence[PreparedMessage]
 ) -> None:
     """Make messages findable; the one before them learns what followed it."""
-    ns = [n for n, _ in added]
-    before = db.value(
-        "SELECT p.n FROM messages m JOIN messages p ON p.session_n = m.session_n"
-        " AND p.ordinal = m.ordinal - 1 WHERE m.n = :n",
-        n=ns[0],
-    )
-    for speaker in {message.new.speaker for _, message in added if message.new.speaker}:
+    for speaker in {message.new.speaker for message in added if message.new.speaker}:
         db.run("INSERT INTO speakers (name) VALUES (:name) ON CONFLICT DO NOTHING", name=speaker)
-    keywords.index_messages(db, [*([before] if before else []), *ns])
-    for n, message in added:
+    new = []
+    for n, message in zip(ns, added, strict=True):
+        at = clock.to_us(message.new.created_at)
+        said = (message.new.role, message.new.speaker, message.searchable)
+        new.append(keywords.NewMessageText(n, *said, at))
         for text in message.standing:
-            standing.add(db, n, project_n, text, clock.to_us(message.new.created_at))
+            standing.add(db, n, place.project_n, text, at)
+    keywords.add_messages(db, place.session_n, new, place.ordinal)
 
 
 def get(db: Connection, n: int) -> Message:

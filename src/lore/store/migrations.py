@@ -105,6 +105,7 @@ CREATE TABLE sessions (
     started_at INTEGER NOT NULL,
     last_message_at INTEGER NOT NULL,
     state TEXT NOT NULL,
+    channels INTEGER NOT NULL DEFAULT 0,
     UNIQUE (agent, external_id));
 CREATE INDEX sessions_project ON sessions (project_n);
 CREATE INDEX sessions_parent ON sessions (parent_n);
@@ -127,6 +128,8 @@ CREATE TABLE messages (
     n INTEGER PRIMARY KEY REFERENCES items (n) ON DELETE CASCADE,
     session_n INTEGER NOT NULL REFERENCES sessions (n),
     ordinal INTEGER NOT NULL,
+    channel INTEGER NOT NULL,
+    digest INTEGER NOT NULL,
     key TEXT NOT NULL,
     role TEXT NOT NULL,
     speaker TEXT NOT NULL,
@@ -136,7 +139,15 @@ CREATE TABLE messages (
     usage TEXT NOT NULL,
     traits INTEGER NOT NULL,
     UNIQUE (session_n, ordinal),
-    UNIQUE (session_n, key));
+    UNIQUE (session_n, key, channel));
+
+CREATE TABLE claims (
+    session_n INTEGER NOT NULL REFERENCES sessions (n) ON DELETE CASCADE,
+    channel INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    message_n INTEGER NOT NULL REFERENCES messages (n) ON DELETE CASCADE,
+    PRIMARY KEY (session_n, channel, key));
+CREATE INDEX claims_message ON claims (message_n);
 
 CREATE TABLE distillations (
     n INTEGER PRIMARY KEY REFERENCES items (n) ON DELETE CASCADE,
@@ -268,10 +279,16 @@ CREATE TABLE aliases (
 CREATE TABLE watermarks (
     source TEXT PRIMARY KEY,
     session_n INTEGER REFERENCES sessions (n) ON DELETE CASCADE,
+    file TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    modified_ns INTEGER NOT NULL,
     position INTEGER NOT NULL,
     fingerprint TEXT NOT NULL,
+    context TEXT NOT NULL,
+    problem TEXT NOT NULL,
     updated_at INTEGER NOT NULL);
 CREATE INDEX watermarks_session ON watermarks (session_n);
+CREATE INDEX watermarks_file ON watermarks (file) WHERE file <> '';
 
 CREATE TABLE staged_turns (
     n INTEGER PRIMARY KEY,

@@ -53,6 +53,9 @@ def _spelled(path: str) -> str:
 def find_project(db: Connection, path_name_or_id: str) -> int | None:
     """Return the number of the project with this path or id, or else with this name."""
     path_name_or_id = _spelled(path_name_or_id)
+    alias = db.value("SELECT project_n FROM aliases WHERE id = :w", w=path_name_or_id)
+    if alias:
+        return int(alias)
     exact = db.value("SELECT n FROM projects WHERE path = :w OR id = :w", w=path_name_or_id)
     if exact:
         return int(exact)
@@ -112,6 +115,33 @@ def ensure_session(
             parent_n=parent_n,
             at=at,
         )
+    )
+
+
+def find_number(db: Connection, agent: str, external_id: str) -> int | None:
+    """Return the number of an agent's session, or None if there is none."""
+    found = db.value(
+        "SELECT n FROM sessions WHERE agent = :agent AND external_id = :external_id",
+        agent=agent,
+        external_id=external_id,
+    )
+    return None if found is None else int(found)
+
+
+def complete(
+    db: Connection, n: int, *, project_n: int | None, branch: str, parent_n: int | None
+) -> None:
+    """Give a session what it does not have yet: one may be known by its child at first."""
+    db.run(
+        "UPDATE sessions SET project_n = coalesce(project_n, :project_n),"
+        " parent_n = coalesce(parent_n, :parent_n),"
+        " branch = CASE branch WHEN '' THEN :branch ELSE branch END WHERE n = :n"
+        " AND (project_n IS NULL AND :project_n IS NOT NULL OR parent_n IS NULL"
+        " AND :parent_n IS NOT NULL OR branch = '' AND :branch <> '')",
+        n=n,
+        project_n=project_n,
+        branch=branch,
+        parent_n=parent_n,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from contextlib import suppress
 
 STOP_WORDS = frozenset(
     """a about above after again against all also am an and any are aren't as at be because been
@@ -40,7 +41,12 @@ _MARK = re.compile(rf"[{_MARKS}]")
 _SYMBOL = re.compile(rf"[^\w\x00-\x7f{_MARKS}]")
 """Emoji and signs: the keyword index takes those younger than 2012 for letters."""
 
-_ASCII_RUN = re.compile(r"(?<![^\W_])[A-Za-z0-9]+(?![^\W_])")
+_RUNS = bytes(
+    byte if chr(byte).isalnum() and byte < 0x80 else 0x20 if byte < 0x80 else 0xFF
+    for byte in range(256)
+)
+"""Turns what stands between runs of ASCII letters into spaces; other letters belong to theirs."""
+
 _CAMEL = re.compile(r"^(?:[A-Za-z]*[a-z0-9][A-Z]|[A-Z]{2,}[a-z])")
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _IDENTIFIER = re.compile(
@@ -61,6 +67,11 @@ _BESIDE_DENSE = re.compile(
 )
 _QUOTED = re.compile(r'"([^"]{2,200})"|“([^”]{2,200})”|`([^`]{2,200})`')
 _NOT_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
+_ASCII = bytes(range(0x80))
+_FEW_LETTERS = 40
+"""So many letters are replaced one by one sooner than by looking at the whole text."""
+
+_CONTROLS = bytes(byte for byte in range(0x20) if byte not in b"\t\n\r")
 
 MAX_QUERY_CHARS = 8_192
 """A longer question is cut: no answer depends on its tail."""
@@ -70,22 +81,47 @@ def clean(text: str) -> str:
     """Return text that every part of the store can hold: no control characters, no halves."""
     if text.isprintable():
         return text
+    with suppress(UnicodeEncodeError):
+        data = text.encode()
+        if len(data.translate(None, _CONTROLS)) == len(data):
+            return text
     return _NOT_TEXT.sub(" ", text)
 
 
 def searchable_form(text: str) -> str:
     """Return the text with the parts of its identifiers and dense scripts added at the end."""
+    text = text if text.isascii() else _without_symbols(text)
     extra = [humps(run) for run in _camel_runs(text)]
-    if not text.isascii():
-        text = _SYMBOL.sub(" ", text)
+    if not text.isascii() and _DENSE.search(text):
         extra += [pairs(run) for run in _DENSE.findall(text)]
         extra += _BESIDE_DENSE.findall(text)
     return f"{text}\n{' '.join(extra)}" if extra else text
 
 
+def _without_symbols(text: str) -> str:
+    """Return the text with spaces in place of emoji and signs: most texts have a few of them."""
+    data = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+    others = set(data.decode("utf-8", "surrogatepass"))
+    if len(others) > _FEW_LETTERS:
+        return _SYMBOL.sub(" ", text)
+    for letter in others:
+        if _SYMBOL.match(letter):
+            text = text.replace(letter, " ")
+    return text
+
+
 def _camel_runs(text: str) -> list[str]:
     """Return the camel-case words of a text, each once, in order."""
-    return [run for run in dict.fromkeys(_ASCII_RUN.findall(text)) if _CAMEL.match(run)]
+    runs = dict.fromkeys(text.encode("utf-8", "surrogatepass").translate(_RUNS).split())
+    mixed = [run for run in runs if not run.islower()]
+    return [run for run in map(bytes.decode, filter(_may_be_camel, mixed)) if _CAMEL.match(run)]
+
+
+def _may_be_camel(run: bytes) -> bool:
+    """Tell quickly of most runs that they are not: '42', 'Word', 'WORD', 'naïve'."""
+    if run.isdigit() or not run.isascii():
+        return False
+    return not (run.isalpha() and (run.istitle() or run.isupper()))
 
 
 def humps(word: str) -> str:

@@ -1,0 +1,1 @@
+"""Adapters: the transcripts of each agent, told in one form."""

@@ -1,0 +1,318 @@
+"""Files: one transcript read from its watermark on, and what it tells stored once.
+
+What is read and how far that is are written in one transaction: an interruption loses
+nothing, and nothing is stored twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from lore import clock
+from lore.capture import staging
+from lore.capture.projects import Projects
+from lore.capture.staging import Batch, Counts
+from lore.capture.transcript_files import OpenFile, is_unchanged, open_file, source_of
+from lore.capture.transcript_lines import LONGEST_LINE, Unparsed, parse, read_lines
+from lore.capture.transcripts import Adapter, Context, LineAdapter, Stretch, WholeAdapter
+from lore.errors import CaptureError, LoreError
+from lore.records import Watermark
+from lore.store import watermarks
+from lore.store.db import Connection, Database
+
+FindAdapter = Callable[[Path, bytes], Adapter | None]
+Progress = Callable[[int], None]
+
+UNKNOWN = "is no transcript that Lore knows"
+_BAD_LINES = "has lines that are "
+
+_QUIET_BYTES = 16 << 20
+"""After so much that tells nothing, how far that is gets written too."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileReading:
+    """What reading a file needs beside the file; without a database, all is new."""
+
+    database: Database | None
+    find_adapter: FindAdapter
+    projects: Projects = field(default_factory=Projects)
+    dry_run: bool = False
+    progress: Progress | None = None
+    longest_line: int = LONGEST_LINE
+    batch_messages: int = staging.BATCH_MESSAGES
+
+
+def read_file(reading: FileReading, path: Path) -> Counts:
+    """Read what is new in a file and store it; what is wrong with it is told in the counts."""
+    mark = find_mark(reading.database, path)
+    if mark is not None and is_unchanged(path, mark):
+        return Counts(problem=mark.problem)
+    counts = Counts()
+    try:
+        with open_file(path) as opened:
+            adapter = _get_adapter(reading, opened)
+            counts.agent = adapter.agent
+            reader = _Reader(reading, opened, adapter.agent, counts, mark)
+            if isinstance(adapter, LineAdapter):
+                _read_lines(reader, adapter)
+            else:
+                _read_whole(reader, adapter)
+    except CaptureError as error:
+        if os.path.lexists(path):
+            counts.problem = str(error)
+            counts.news = mark is None or mark.problem != counts.problem
+            _put_problem(reading, path, counts)
+    return counts
+
+
+def _get_adapter(reading: FileReading, opened: OpenFile) -> Adapter:
+    adapter = reading.find_adapter(opened.path, opened.head)
+    if adapter is None:
+        raise CaptureError(UNKNOWN)
+    return adapter
+
+
+def find_mark(database: Database | None, path: Path) -> Watermark | None:
+    """Return how far a file was read."""
+    if database is None:
+        return None
+    with database.read() as db:
+        return watermarks.find(db, source_of(path))
+
+
+def _put_problem(reading: FileReading, path: Path, counts: Counts) -> None:
+    """Remember that a problem was told; what was read before stays read."""
+    if reading.database is None or reading.dry_run or counts.problem == UNKNOWN:
+        return
+    mark = find_mark(reading.database, path)
+    if mark is not None and mark.problem == counts.problem:
+        return
+    now = reading.database.now()
+    kept = mark or Watermark(source_of(path), None, 0, "", now)
+    told = replace(kept, problem=counts.problem, modified_ns=0, updated_at=now)
+    reading.database.write(lambda db: watermarks.put_file(db, told, session_n=None))
+
+
+class _Reader:
+    """The reading of one file: its place in it, and the batch that is not written yet."""
+
+    def __init__(
+        self,
+        reading: FileReading,
+        opened: OpenFile,
+        agent: str,
+        counts: Counts,
+        mark: Watermark | None,
+    ) -> None:
+        self.reading = reading
+        self.opened = opened
+        self.agent = agent
+        self.counts = counts
+        self.batch = Batch(counts, reading.batch_messages)
+        self.bad: set[str] = set()
+        self._stored = mark
+        self._renamed: Watermark | None = None
+
+    def resume(self) -> Watermark | None:
+        """Return the watermark to go on from, or None to read from the beginning."""
+        mark = self._stored
+        if mark is None or not self.opened.goes_on_from(mark):
+            mark = self._renamed = self._find_renamed()
+        if mark is not None and mark.problem.startswith(_BAD_LINES):
+            self.bad.update(mark.problem.removeprefix(_BAD_LINES).split(", "))
+        return mark
+
+    def whole_position(self) -> int:
+        """Return the position to go on from in a source that is no file of lines."""
+        mark = self._stored
+        return mark.position if mark is not None and mark.file == self.opened.file else 0
+
+    def _find_renamed(self) -> Watermark | None:
+        """Return the watermark that the file has under a former name."""
+        if self.reading.database is None:
+            return None
+        with self.reading.database.read() as db:
+            mark = watermarks.find_renamed(db, self.opened.file)
+        return mark if mark is not None and self.opened.goes_on_from(mark) else None
+
+    def write(self, position: int, fingerprint: str, context: str, *, is_end: bool = False) -> bool:
+        """Store what was gathered with how far that is; False if another reader was quicker."""
+        problem = _BAD_LINES + ", ".join(sorted(self.bad)) if self.bad else ""
+        told = self._stored.problem if self._stored else ""
+        self.counts.problem, self.counts.news = problem, problem not in ("", told)
+        mark = Watermark(
+            source=self.opened.source,
+            session_id=None,
+            position=position,
+            fingerprint=fingerprint,
+            updated_at=self.reading.database.now() if self.reading.database else clock.now(),
+            file=self.opened.file,
+            size=self.opened.size if is_end else position,
+            modified_ns=self.opened.modified_ns,
+            context=context,
+            problem=problem,
+        )
+        batch, self.batch = self.batch, Batch(self.counts, self.reading.batch_messages)
+        added = self._store(batch, mark)
+        if added is None:
+            return False
+        self._stored, self._renamed = mark, None
+        self.counts.added += added
+        self.counts.known += batch.messages - added
+        self.counts.sessions |= {
+            (self.agent, run.context.session) for run in batch.runs if run.prepared
+        }
+        return True
+
+    def _store(self, batch: Batch, mark: Watermark) -> int | None:
+        database = self.reading.database
+        if database is None:
+            return batch.messages
+        if self.reading.dry_run:
+            with database.read() as db:
+                return staging.count_new(db, batch, self.agent)
+        return database.write(lambda db: self._write(db, batch, mark))
+
+    def _write(self, db: Connection, batch: Batch, mark: Watermark) -> int | None:
+        if not _is_same(watermarks.find(db, mark.source), self._stored):
+            return None
+        session_n, added = staging.write(
+            db, batch, self.agent, self.reading.projects, now=mark.updated_at
+        )
+        if self._renamed is not None and not os.path.lexists(self._renamed.source):
+            watermarks.remove(db, self._renamed.source)
+        watermarks.put_file(db, mark, session_n=session_n)
+        return added
+
+    def tell_progress(self, size: int) -> None:
+        """Tell how much was read since it was last told."""
+        self.counts.bytes += size
+        if self.reading.progress:
+            self.reading.progress(size)
+
+
+def _is_same(one: Watermark | None, other: Watermark | None) -> bool:
+    """Tell whether nobody has read the file meanwhile."""
+    if one is None or other is None:
+        return one is other
+    return (one.position, one.fingerprint, one.file) == (
+        other.position,
+        other.fingerprint,
+        other.file,
+    )
+
+
+def _read_lines(reader: _Reader, adapter: LineAdapter) -> None:
+    """Read the lines of a file that grows by lines."""
+    opened = reader.opened
+    place = _begin(reader, adapter)
+    told_to = place.position
+    for line in read_lines(opened.stream, place.position, reader.reading.longest_line):
+        value = parse(line.raw)
+        if not line.ended and not isinstance(value, dict):
+            break
+        place.position, place.last = line.end, line.raw
+        if isinstance(value, Unparsed):
+            reader.bad.add(value.reason)
+            reader.counts.skipped[value.reason] += 1
+        elif value is not None:
+            _take(reader, adapter, place, value)
+        if reader.batch.is_full() or place.position - told_to > _QUIET_BYTES:
+            reader.tell_progress(place.position - told_to)
+            told_to = place.position
+            if not _write_lines(reader, place):
+                return
+    reader.tell_progress(place.position - told_to)
+    _write_lines(reader, place, is_end=True)
+
+
+def _write_lines(reader: _Reader, place: _Place, *, is_end: bool = False) -> bool:
+    reader.batch.end(_named(place.context, reader.opened.path))
+    known_by = place.known_by(reader.opened)
+    return reader.write(place.position, known_by, _packed(place.context), is_end=is_end)
+
+
+@dataclass(slots=True)
+class _Place:
+    """How far a file was read: the position, the last line before it, and what it told."""
+
+    position: int
+    context: Context
+    fingerprint: str = ""
+    last: bytes | None = None
+
+    def known_by(self, opened: OpenFile) -> str:
+        """Return the fingerprint of the file up to here."""
+        if self.last is not None:
+            self.fingerprint = opened.fingerprint(self.position, self.last)
+        return self.fingerprint
+
+
+def _begin(reader: _Reader, adapter: LineAdapter) -> _Place:
+    """Return where a file is read from: its watermark, or the beginning."""
+    mark = reader.resume()
+    context = _unpacked(mark.context) if mark else None
+    if mark is not None and context is not None:
+        return _Place(mark.position, context, mark.fingerprint)
+    return _Place(0, _named(adapter.begin(reader.opened.path), reader.opened.path))
+
+
+def _take(reader: _Reader, adapter: LineAdapter, place: _Place, value: object) -> None:
+    told = adapter.tell(value, place.context)
+    place.context = told.context
+    if told.unknown:
+        reader.counts.skipped[told.unknown] += 1
+    if told.messages:
+        context = _named(told.context, reader.opened.path)
+        reader.batch.add(context, told.messages, len(place.last or b""))
+
+
+def _read_whole(reader: _Reader, adapter: WholeAdapter) -> None:
+    """Read an archive or a database from a position on."""
+    position = reader.whole_position()
+    fingerprint = reader.opened.fingerprint(0, b"")
+    try:
+        for stretch in _stretches(adapter, reader.opened.path, position):
+            reader.counts.skipped.update(stretch.unknown)
+            context = _named(stretch.context, reader.opened.path)
+            for message in stretch.messages:
+                reader.batch.add(context, (message,), sum(len(p.text) for p in message.parts))
+                if reader.batch.is_full() and not reader.write(position, fingerprint, ""):
+                    return
+            position = stretch.position
+    except CaptureError:
+        reader.write(position, fingerprint, "")
+        raise
+    reader.write(position, fingerprint, "", is_end=True)
+    reader.tell_progress(reader.opened.size)
+
+
+def _stretches(adapter: WholeAdapter, path: Path, position: int) -> Iterator[Stretch]:
+    """Yield what a source tells; whatever is wrong with it is told in one way."""
+    try:
+        yield from adapter.read(path, position)
+    except (OSError, ValueError, LoreError) as error:
+        raise CaptureError(f"cannot be read: {error}") from error
+
+
+def _named(context: Context, path: Path) -> Context:
+    """Give a session without a name that of its file."""
+    return context if context.session.strip() else replace(context, session=path.stem)
+
+
+def _packed(context: Context) -> str:
+    return json.dumps(asdict(context))
+
+
+def _unpacked(packed: str) -> Context | None:
+    """Return a context as it was kept, or None if it cannot be understood."""
+    try:
+        told = json.loads(packed)
+        return Context(**{**told, "files": tuple(told["files"])})
+    except (ValueError, TypeError, KeyError):
+        return None

@@ -1,0 +1,148 @@
+"""Gathering: the transcripts of this machine found, and brought in one after the other."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from lore import clock
+from lore.capture.files import UNKNOWN, FileReading, find_mark, read_file
+from lore.capture.staging import Counts
+from lore.capture.transcript_files import is_unchanged, source_of
+from lore.capture.transcripts import Adapter
+from lore.errors import NotFound
+from lore.records import Captured, CaptureEstimate, FileProblem
+from lore.store import watermarks
+from lore.store.db import Database
+
+Progress = Callable[[int, int], None]
+
+_MEASURED_BYTES = 1 << 20
+"""Less than this is too little to tell a speed from."""
+
+_MOST_SHOWN = 1_000
+"""So many places of secrets are shown at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file that may be a transcript; `named` by a person, and so no guess."""
+
+    path: Path
+    size: int
+    named: bool
+
+
+def find_files(
+    paths: Sequence[Path], adapters: Iterable[Adapter], home: Path, *, since: datetime | None = None
+) -> list[Found]:
+    """Return the files at the paths, or else all that the adapters know of, each once.
+
+    Only those written since a moment; what a person named must exist.
+    """
+    found: dict[str, Found] = {}
+    for path, named in _named_files(paths) if paths else _known_files(adapters, home):
+        try:
+            state = path.lstat()
+        except OSError:
+            continue
+        if since is None or state.st_mtime_ns >= clock.to_us(since) * 1_000:
+            found.setdefault(source_of(path), Found(path, state.st_size, named))
+    return list(found.values())
+
+
+def _known_files(adapters: Iterable[Adapter], home: Path) -> Iterator[tuple[Path, bool]]:
+    for adapter in adapters:
+        for path in adapter.find(home):
+            yield path, True
+
+
+def _named_files(paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
+    for path in paths:
+        if not os.path.lexists(path):
+            msg = f"There is no file {path}."
+            raise NotFound(msg)
+        if path.is_symlink() or not path.is_dir():
+            yield path, True
+            continue
+        for place, below, names in os.walk(path, followlinks=False):
+            below.sort()
+            yield from ((Path(place, name), False) for name in sorted(names))
+
+
+def estimate(database: Database | None, files: Sequence[Found]) -> CaptureEstimate:
+    """Return how much there is to read, and how long that takes at the speed seen so far."""
+    left, count, speed = 0, 0, None
+    for file in files:
+        mark = find_mark(database, file.path)
+        if mark is None or not is_unchanged(file.path, mark):
+            count += 1
+            left += file.size - (mark.position if mark and mark.position <= file.size else 0)
+    if database is not None:
+        with database.read() as db:
+            speed = watermarks.speed(db)
+    return CaptureEstimate(count, left, left / speed if speed else None)
+
+
+def capture_files(
+    reading: FileReading, files: Sequence[Found], *, progress: Progress | None = None
+) -> Captured:
+    """Read files one after the other and return what that brought."""
+    total, started = sum(file.size for file in files), time.perf_counter()
+    done, summed, captured = 0, Counts(), 0
+    problems: list[FileProblem] = []
+    for file in files:
+
+        def tell(size: int, before: int = done) -> None:
+            if progress:
+                progress(min(before + size, total), total)
+
+        counts = read_file(replace(reading, progress=_adding(tell)), file.path)
+        done += file.size
+        tell(0, done)
+        _sum_up(summed, counts)
+        captured += bool(counts.agent)
+        if counts.problem and (file.named or counts.problem != UNKNOWN):
+            problems.append(FileProblem(source_of(file.path), counts.problem, counts.news))
+    seconds = time.perf_counter() - started
+    if summed.bytes >= _MEASURED_BYTES and reading.database and not reading.dry_run:
+        speed = summed.bytes / max(seconds, 1e-3)
+        reading.database.write(lambda db: watermarks.put_speed(db, speed))
+    return Captured(
+        files=captured,
+        bytes=summed.bytes,
+        sessions=len(summed.sessions),
+        added=summed.added,
+        known=summed.known,
+        skipped=dict(summed.skipped.most_common()),
+        redactions=dict(summed.redactions.most_common()),
+        problems=tuple(problems),
+        redacted=tuple(summed.redacted[:_MOST_SHOWN]),
+        seconds=seconds,
+    )
+
+
+def _adding(tell: Callable[[int], None]) -> Callable[[int], None]:
+    """Return a function that is told steps and tells their sum."""
+    sums: Counter[str] = Counter()
+
+    def add(size: int) -> None:
+        sums["read"] += size
+        tell(sums["read"])
+
+    return add
+
+
+def _sum_up(total: Counts, counts: Counts) -> None:
+    total.bytes += counts.bytes
+    total.added += counts.added
+    total.known += counts.known
+    total.sessions |= counts.sessions
+    total.skipped += counts.skipped
+    total.redactions += counts.redactions
+    total.redacted += counts.redacted[: _MOST_SHOWN - len(total.redacted)]

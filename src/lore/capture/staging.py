@@ -1,0 +1,175 @@
+"""Staging: what transcripts tell, gathered into batches and written with how far that is.
+
+No model is asked and nothing is embedded here; that is for jobs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from lore.capture import projects
+from lore.capture.messages import prepare
+from lore.capture.projects import Projects
+from lore.capture.transcripts import Context
+from lore.errors import InvalidInput
+from lore.records import NewMessage
+from lore.store import claims, messages, sessions
+from lore.store.db import Connection
+from lore.store.messages import PreparedMessage
+from lore.text import words
+
+BATCH_MESSAGES = 1_000
+BATCH_BYTES = 4 << 20
+"""What shares a transaction: enough to make its commit cheap, little enough to hold."""
+
+_SECRET = re.compile(r"\[secret:([\w.-]+):[0-9a-f]+\]")
+_SHOWN_CHARS = 40
+"""So much before a secret shows where it stood."""
+
+_DRIVE = re.compile(r"[A-Za-z]:[/\\]")
+"""The beginning of a path of another system: it is known by its text."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What came of reading one file."""
+
+    agent: str = ""
+    bytes: int = 0
+    added: int = 0
+    known: int = 0
+    sessions: set[tuple[str, str]] = field(default_factory=set)
+    skipped: Counter[str] = field(default_factory=Counter)
+    redactions: Counter[str] = field(default_factory=Counter)
+    redacted: list[str] = field(default_factory=list)
+    problem: str = ""
+    news: bool = False
+
+
+@dataclass(slots=True)
+class Run:
+    """Messages that follow each other in one session."""
+
+    context: Context
+    prepared: list[PreparedMessage]
+
+
+@dataclass(slots=True)
+class Batch:
+    """Messages that are written together."""
+
+    counts: Counts
+    most: int = BATCH_MESSAGES
+    runs: list[Run] = field(default_factory=list)
+    messages: int = 0
+    bytes: int = 0
+
+    def add(self, context: Context, new: Sequence[NewMessage], size: int) -> None:
+        """Prepare messages and put them into the batch."""
+        if self.runs and self.runs[-1].context.session == context.session:
+            run = self.runs[-1]
+            run.context = context
+        else:
+            run = Run(context, [])
+            self.runs.append(run)
+        self.bytes += size
+        for message in new:
+            try:
+                prepared = prepare(message)
+            except InvalidInput:
+                self.counts.skipped["invalid"] += 1
+                continue
+            self._note_secrets(message, prepared)
+            run.prepared.append(prepared)
+            self.messages += 1
+
+    def end(self, context: Context) -> None:
+        """Take in what was told of a session after its last message."""
+        if self.runs and self.runs[-1].context.session == context.session:
+            self.runs[-1].context = context
+        elif context.title or context.files:
+            self.runs.append(Run(context, []))
+
+    def is_full(self) -> bool:
+        """Tell whether it is time to write."""
+        return self.messages >= self.most or self.bytes >= BATCH_BYTES
+
+    def _note_secrets(self, message: NewMessage, prepared: PreparedMessage) -> None:
+        """Count what was taken out, by its mark."""
+        for before, after in zip(message.parts, prepared.new.parts, strict=True):
+            if "[secret:" not in after.text or before.text == after.text:
+                continue
+            for found in _SECRET.finditer(after.text):
+                if found[0] not in before.text:
+                    self.counts.redactions[found[1]] += 1
+                    begin = max(0, found.start() - _SHOWN_CHARS)
+                    self.counts.redacted.append(after.text[begin : found.end()])
+
+
+def write(
+    db: Connection, batch: Batch, agent: str, seen: Projects, *, now: datetime
+) -> tuple[int | None, int]:
+    """Store a batch in the caller's transaction; return its last session and what was new."""
+    session_n, added = None, 0
+    for run in batch.runs:
+        if not run.prepared:
+            _describe(db, sessions.find_number(db, agent, _name(run)), run.context)
+            continue
+        session_n = _ensure_session(db, agent, run, seen, now=now)
+        ids = messages.add(db, session_n, run.prepared, now=now, channel="file")
+        added += sum(id_ == message.id for id_, message in zip(ids, run.prepared, strict=True))
+    return session_n, added
+
+
+def count_new(db: Connection, batch: Batch, agent: str) -> int:
+    """Return how many messages of a batch are not stored yet."""
+    new = 0
+    for run in batch.runs:
+        session_n = sessions.find_number(db, agent, _name(run))
+        keys = {message.key for message in run.prepared}
+        known = claims.known(db, session_n, "file", list(keys)) if session_n else {}
+        new += len(keys - known.keys())
+    return new
+
+
+def _ensure_session(db: Connection, agent: str, run: Run, seen: Projects, *, now: datetime) -> int:
+    """Return the number of the session that a run belongs to, with all that is told of it."""
+    context = run.context
+    started_at = run.prepared[0].new.created_at
+    name, parent = _name(run), words.clean(context.parent)
+    branch = words.clean(context.branch)
+    folder = words.clean(context.folder)
+    place = seen.find(folder)
+    project_n = projects.ensure(db, folder if _DRIVE.match(folder) else "", place, now=now)
+    parent_n = None
+    if parent and parent != name:
+        parent_n = sessions.ensure_session(
+            db, parent, agent=agent, project_n=project_n, started_at=started_at
+        )
+        project_n = project_n or sessions.project_number(db, parent_n)
+    n = sessions.ensure_session(
+        db,
+        name,
+        agent=agent,
+        project_n=project_n,
+        started_at=started_at,
+        branch=branch,
+        parent_n=parent_n,
+    )
+    sessions.complete(db, n, project_n=project_n, branch=branch, parent_n=parent_n)
+    _describe(db, n, context)
+    return n
+
+
+def _name(run: Run) -> str:
+    return words.clean(run.context.session)
+
+
+def _describe(db: Connection, n: int | None, context: Context) -> None:
+    if n is not None and (context.title or context.files):
+        title = words.clean(context.title)
+        sessions.describe(db, n, title=title, files=tuple(map(words.clean, context.files)))

@@ -1,0 +1,133 @@
+"""Claims: one conversation that comes in by several channels is stored once.
+
+A key belongs to its channel. A message with a key that its channel has not brought yet takes
+the first message of the session that says the same and that this channel has not claimed; if
+there is none, it is new. So 'yes' said twice in one channel stays two messages.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Sequence
+
+import orjson
+
+from lore.records import CHANNELS, Channel
+from lore.store import changes
+from lore.store.sqlite import Connection, among, numbers
+
+
+def number_of(channel: Channel) -> int:
+    """Return the number under which the store keeps a channel."""
+    return CHANNELS.index(channel)
+
+
+def known(db: Connection, session_n: int, channel: Channel, keys: Sequence[str]) -> dict[str, str]:
+    """Return the ids of the messages that a channel has brought before, by key."""
+    rows = db.rows(
+        "SELECT m.key, i.id FROM messages m JOIN items i ON i.n = m.n"
+        " WHERE m.session_n = :session_n AND m.channel = :channel"
+        " AND m.key IN (SELECT value FROM json_each(:keys))"
+        " UNION ALL SELECT c.key, i.id FROM claims c JOIN items i ON i.n = c.message_n"
+        " WHERE c.session_n = :session_n AND c.channel = :channel"
+        " AND c.key IN (SELECT value FROM json_each(:keys))",
+        session_n=session_n,
+        channel=number_of(channel),
+        keys=orjson.dumps(keys).decode(),
+    )
+    return dict(rows)
+
+
+def claim(
+    db: Connection, session_n: int, channel: Channel, fresh: Sequence[tuple[str, int]]
+) -> dict[str, str]:
+    """Claim for new keys, each with its digest, what other channels brought; return ids by key."""
+    if not fresh or not _has_others(db, session_n, channel):
+        return {}
+    free = _unclaimed(db, session_n, channel)
+    taken: dict[str, tuple[int, str]] = {}
+    for key, digest in fresh:
+        if key not in taken and free[digest]:
+            taken[key] = free[digest].popleft()
+    put(db, session_n, number_of(channel), [(key, n) for key, (n, _) in taken.items()])
+    return {key: id_ for key, (_, id_) in taken.items()}
+
+
+def put(db: Connection, session_n: int, channel: int, claimed: Sequence[tuple[str, int]]) -> bool:
+    """Write down which messages a channel's keys mean; tell whether that was news."""
+    news = 0
+    for key, message_n in claimed:
+        news += db.run(
+            "INSERT INTO claims (session_n, channel, key, message_n)"
+            " VALUES (:session_n, :channel, :key, :message_n) ON CONFLICT DO NOTHING",
+            session_n=session_n,
+            channel=channel,
+            key=key,
+            message_n=message_n,
+        )
+    return bool(news)
+
+
+def _has_others(db: Connection, session_n: int, channel: Channel) -> bool:
+    """Tell whether a session was seen by another channel; note that it is seen by this one."""
+    own = 1 << number_of(channel)
+    before = int(db.value("SELECT channels FROM sessions WHERE n = :n", n=session_n))
+    if not before & own:
+        db.run("UPDATE sessions SET channels = channels | :own WHERE n = :n", own=own, n=session_n)
+    return bool(before & ~own)
+
+
+def _unclaimed(
+    db: Connection, session_n: int, channel: Channel
+) -> defaultdict[int, deque[tuple[int, str]]]:
+    """Return what this channel has neither brought nor claimed, by digest and in order."""
+    rows = db.rows(
+        "SELECT m.digest, m.n, i.id FROM messages m JOIN items i ON i.n = m.n"
+        " WHERE m.session_n = :session_n AND m.channel <> :channel AND m.n NOT IN"
+        " (SELECT message_n FROM claims WHERE session_n = :session_n AND channel = :channel)"
+        " ORDER BY m.ordinal",
+        session_n=session_n,
+        channel=number_of(channel),
+    )
+    free: defaultdict[int, deque[tuple[int, str]]] = defaultdict(deque)
+    for digest, n, id_ in rows:
+        free[digest].append((n, id_))
+    return free
+
+
+def content_key(channel: Channel, digest: int) -> str:
+    """Return the key of a forgotten message for a channel that had not brought it."""
+    return f"\0{channel}\0{digest}"
+
+
+def own_id(id_: str) -> str:
+    """Return the id of a message for one of those that `sources_elsewhere` made of it."""
+    return id_.partition("/")[0]
+
+
+def sources_elsewhere(db: Connection, ns: Sequence[int]) -> dict[str, str]:
+    """Return sources by which messages are known if another channel brings them once more.
+
+    For a channel that claimed the message that is its key there, else what it says; the ids
+    are made of the message's own and the channel.
+    """
+    rows = db.rows(
+        "SELECT m.n, i.id, s.agent, s.external_id, m.channel, m.digest FROM messages m"
+        " JOIN items i ON i.n = m.n JOIN sessions s ON s.n = m.session_n"
+        f" WHERE {among('m.n', 'ns')}",
+        ns=numbers(ns),
+    )
+    claimed = {
+        (n, channel): key
+        for n, channel, key in db.rows(
+            f"SELECT message_n, channel, key FROM claims WHERE {among('message_n', 'ns')}",
+            ns=numbers(ns),
+        )
+    }
+    found = {}
+    for n, id_, agent, external_id, own, digest in rows:
+        for number, channel in enumerate(CHANNELS):
+            if number != own:
+                key = claimed.get((n, number), content_key(channel, digest))
+                found[f"{id_}/{channel}"] = changes.source_of(agent, external_id, key)
+    return found

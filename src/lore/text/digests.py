@@ -1,0 +1,28 @@
+"""Digests: a small number for what a message says, by which it is known in another guise."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from lore.records import Part
+
+_BYTES = 6
+"""48 bits: two of a session's 10,000 messages share one by chance in 1 of 5 million sessions."""
+
+_BESIDE = ("aside", "opaque")
+"""What only some ways in tell: it is no part of what was said."""
+
+
+def digest_of(role: str, parts: Sequence[Part]) -> int:
+    """Return a number that is the same however a message came in.
+
+    A call and its result are known by the call's id: programs cut results and write the
+    arguments of a call in another order. Other parts are known by their words.
+    """
+    told = [part for part in parts if part.kind not in _BESIDE] or parts
+    hashed = hashlib.blake2b(role.encode(), digest_size=_BYTES)
+    for part in told:
+        what = part.call_id or " ".join(part.text.split())
+        hashed.update(f"\0{part.kind}\0{bool(part.call_id)}\0{what}".encode())
+    return int.from_bytes(hashed.digest(), "big")
