@@ -172,11 +172,11 @@ class Memory:
         since: str = "",
         dry_run: bool = False,
         progress: gathering.Progress | None = None,
+        stopping: Callable[[], bool] = lambda: False,
     ) -> Captured:
         """Bring in transcript files and folders, by default all that agents keep here."""
-        reading_files = FileReading(self.database, registry.find_adapter, dry_run=dry_run)
-        found = self._transcripts(paths, since)
-        return gathering.capture_files(reading_files, found, progress=progress)
+        how = FileReading(self.database, registry.find_adapter, dry_run=dry_run, stopping=stopping)
+        return gathering.capture_files(how, self._transcripts(paths, since), progress=progress)
 
     def _transcripts(self, paths: Sequence[Path], since: str) -> list[gathering.Found]:
         after = moments.since(since, self.database.now()) if since else None

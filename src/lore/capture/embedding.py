@@ -18,9 +18,9 @@ from lore.store.vectors import Waiting
 BATCH = 64
 """Items of one transaction: a kill loses at most so many vectors, which are made again."""
 
-BATCH_CHARS, LONGEST_CHARS = 16_384, 1_024
-"""A batch ends sooner where texts are long, so that one takes about a second of one core; a
-model reads no more than the beginning of a text."""
+BATCH_CHARS, LONGEST_CHARS = 8_192, 1_024
+"""A batch ends sooner where texts are long, so that one takes about half a second of a core;
+a model reads no more than the beginning of a text."""
 
 Progress = Callable[[int, int], None]
 

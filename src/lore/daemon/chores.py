@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from lore.daemon import jobs
+from lore.daemon.attempts import log
 from lore.daemon.jobs import Kinds
 from lore.memory import Memory
 from lore.settings import Settings
@@ -15,6 +16,9 @@ from lore.store import upkeep
 
 TURN_S = 5.0
 """A chore with much to do gives way to the others after so long."""
+
+CAPTURE_TURN_S = 20.0
+"""Longer, for each turn begins with a look at all files."""
 
 _LOOK_S = 5.0
 """Looking whether something waits to be embedded, or a job is due, takes under a millisecond."""
@@ -54,10 +58,23 @@ JOB_KINDS: Kinds = {}
 def chores_of(settings: Settings, kinds: Kinds = JOB_KINDS) -> tuple[Chore, ...]:
     """Return the chores, in the order in which they run when several are due."""
     return (
+        Chore("capture", "capturing", settings.capture_poll_interval_s, capture),
         Chore("embed", "embedding", _LOOK_S, embed),
         Chore("jobs", "working", _LOOK_S, partial(run_jobs, kinds=kinds)),
         Chore("upkeep", "tidying", _UPKEEP_S, do_upkeep),
     )
+
+
+def capture(memory: Memory, stopping: Stopping) -> Done:
+    """Bring in what is new in transcript files."""
+    until = time.monotonic() + CAPTURE_TURN_S
+    captured = memory.capture_files(stopping=lambda: stopping() or time.monotonic() >= until)
+    for problem in captured.problems:
+        if problem.news:
+            # What follows the colon may quote the file.
+            reason = problem.problem.partition(":")[0]
+            log.warning("file not read", extra={"file": problem.path, "reason": reason})
+    return Done({"messages": captured.added}, more=time.monotonic() >= until)
 
 
 def embed(memory: Memory, stopping: Stopping) -> Done:
