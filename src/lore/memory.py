@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from lore import clock, settings
-from lore.capture import embedding, exchange, fragments, gathering, messages
+from lore.capture import embedding, episodes, exchange, fragments, gathering, messages, revoking
 from lore.capture.adapters import registry
+from lore.capture.episodes import Kept
 from lore.capture.files import FileReading
 from lore.capture.messages import Conversation
+from lore.capture.revoking import Suspect
 from lore.embed import Embedder, open_embedder
 from lore.errors import InvalidInput, LoreError, NotFound, StoreError
 from lore.recall import answering, health, moments, reading, searching, session_search
@@ -30,6 +32,7 @@ from lore.records import (
     Check,
     Draft,
     EdgeKind,
+    Episode,
     Fragment,
     FragmentKind,
     FragmentVersion,
@@ -40,6 +43,7 @@ from lore.records import (
     Outline,
     Provenance,
     Reading,
+    Revocation,
     Scope,
     Session,
     SessionHit,
@@ -79,19 +83,14 @@ class Memory:
         create: bool = True,
     ) -> Self:
         """Open the memory in a home folder, made if it is not there."""
-        config = (
-            config
-            or settings.load(home=Path(home) if home else None, project_dir=Path.cwd()).settings
-        )
+        given = Path(home) if home else None
+        config = config or settings.load(home=given, project_dir=Path.cwd()).settings
         path = config.database
         if not create and not path.exists():
             msg = f"There is no memory at {path} yet."
             raise NotFound(msg, hint="'lore remember' or 'lore import' makes one.")
         database = open_database(
-            path,
-            busy_timeout_s=config.store_busy_timeout_s,
-            backups=config.backups,
-            now=now,
+            path, busy_timeout_s=config.store_busy_timeout_s, backups=config.backups, now=now
         )
         try:
             opened, notice = (embedder, "") if embedder else _open_embedder(config)
@@ -117,22 +116,12 @@ class Memory:
         self.close()
 
     def store(
-        self,
-        content: str,
-        *,
-        summary: str = "",
-        kind: FragmentKind = "fact",
-        parent_id: str = "",
-        depth: int | None = None,
-        importance: float = 0.5,
-        confidence: float = 0.7,
-        origin: Origin = "user",
-        project: str = "",
-        session: str = "",
-        source_messages: Sequence[str] = (),
-        payload: Mapping[str, Any] | None = None,
+        self, content: str, *, summary: str = "", kind: FragmentKind = "fact", parent_id: str = "",
+        depth: int | None = None, importance: float = 0.5, confidence: float = 0.7,
+        origin: Origin = "user", project: str = "", session: str = "",
+        source_messages: Sequence[str] = (), payload: Mapping[str, Any] | None = None,
         key: str = "",
-    ) -> str:
+    ) -> str:  # fmt: skip
         """Store a fragment and return its id; the same key again returns the same id."""
         draft = Draft(
             content, summary, kind, parent_id, depth, importance, confidence, origin, project,
@@ -145,18 +134,10 @@ class Memory:
         return fragments.store_all(self.database, drafts)
 
     def capture(
-        self,
-        session: str,
-        new: Sequence[NewMessage],
-        *,
-        agent: str = "library",
-        project: str = "",
-        title: str = "",
-        branch: str = "",
-        parent: str = "",
-        files: Sequence[str] = (),
+        self, session: str, new: Sequence[NewMessage], *, agent: str = "library", project: str = "",
+        title: str = "", branch: str = "", parent: str = "", files: Sequence[str] = (),
         channel: Channel = "push",
-    ) -> list[str]:
+    ) -> list[str]:  # fmt: skip
         """Store messages of a session, each once, and return their ids in order."""
         named = (title, branch, parent, tuple(files), channel)
         return messages.capture(self.database, Conversation(session, agent, project, *named), new)
@@ -166,14 +147,9 @@ class Memory:
         return gathering.estimate(self.database, self._transcripts(paths, since))
 
     def capture_files(
-        self,
-        paths: Sequence[Path] = (),
-        *,
-        since: str = "",
-        dry_run: bool = False,
-        progress: gathering.Progress | None = None,
-        stopping: Callable[[], bool] = lambda: False,
-    ) -> Captured:
+        self, paths: Sequence[Path] = (), *, since: str = "", dry_run: bool = False,
+        progress: gathering.Progress | None = None, stopping: Callable[[], bool] = lambda: False,
+    ) -> Captured:  # fmt: skip
         """Bring in transcript files and folders, by default all that agents keep here."""
         how = FileReading(self.database, registry.find_adapter, dry_run=dry_run, stopping=stopping)
         return gathering.capture_files(how, self._transcripts(paths, since), progress=progress)
@@ -183,10 +159,13 @@ class Memory:
         return gathering.find_files(paths, registry.ADAPTERS, Path.home(), since=after)
 
     def update(
-        self, id: str, content: str, *, summary: str = "", reason: str = "", key: str = ""
-    ) -> int:
+        self, id: str, content: str, *,
+        summary: str = "", reason: str = "", origin: Origin = "user", key: str = "",
+    ) -> int:  # fmt: skip
         """Give a fragment new words and return its new version; the old ones are kept."""
-        return fragments.update(self.database, id, content, summary=summary, reason=reason, key=key)
+        return fragments.update(
+            self.database, id, content, summary=summary, reason=reason, origin=origin, key=key
+        )
 
     def delete(self, id: str, *, key: str = "") -> str:
         """Hide a fragment until `undo` brings it back; return its whole id."""
@@ -199,15 +178,9 @@ class Memory:
         return fragments.undo(self.database, id, key=key)
 
     def link(
-        self,
-        source: str,
-        target: str,
-        kind: EdgeKind,
-        *,
-        weight: float = 1.0,
-        note: str = "",
-        key: str = "",
-    ) -> None:
+        self, source: str, target: str, kind: EdgeKind, *,
+        weight: float = 1.0, note: str = "", key: str = "",
+    ) -> None:  # fmt: skip
         """Draw an edge between two fragments."""
         fragments.link(self.database, source, target, kind, weight=weight, note=note, key=key)
 
@@ -398,12 +371,9 @@ class Memory:
         """Give vectors to the items that wait for one; return how many that were."""
         if not self.sources.embedder.dimension:
             return 0
+        index = self.sources.vector_index()
         return embedding.embed_waiting(
-            self.database,
-            self.sources.embedder,
-            self.sources.vector_index(),
-            within_s=within_s,
-            progress=progress,
+            self.database, self.sources.embedder, index, within_s=within_s, progress=progress
         )
 
     def backup(self, target: Path | None = None) -> Path:
@@ -422,6 +392,30 @@ class Memory:
     ) -> dict[str, int]:
         """Bring in an export and count what was added and what was skipped."""
         return exchange.import_lines(self.database, lines, progress=progress)
+
+    def episode(self, session: str) -> Episode | None:
+        """Tell a session as an episode, kept as a fragment; None if there is nothing to tell."""
+        told = episodes.derive(self.database, session)
+        if told and not self.database.read_only:
+            episodes.keep(self.database, session, told)
+        return told
+
+    def episodes(self, *, project: str = "", limit: int = 20) -> list[Kept]:
+        """Return the latest episodes that were kept, newest first."""
+        with self.database.read() as db:
+            return episodes.newest(db, project=project, limit=limit)
+
+    def revoke(
+        self, *, session: str = "", origin: str = "", file: str = "", project: str = "",
+        dry_run: bool = False,
+    ) -> Revocation:  # fmt: skip
+        """Hide what was derived from a session, an origin or a file; the messages stay."""
+        suspect = Suspect(session, origin, file, project)
+        if dry_run:
+            return revoking.preview(self.database, suspect)
+        gone = revoking.revoke(self.database, suspect)
+        self.sources.drop_hidden([title.id for title in gone.fragments])
+        return gone
 
     def count_forgettable(
         self, *, id: str = "", session: str = "", project: str = "", match: str = ""

@@ -16,37 +16,20 @@ an agent wrote in a form that nobody knows is opaque."""
 
 Origin = Literal["user", "assistant", "tool", "web", "repo", "peer"]
 FragmentKind = Literal[
-    "fact",
-    "decision",
-    "preference",
-    "pattern",
-    "anti_pattern",
-    "architecture",
-    "config",
-    "workflow",
-    "bug_fix",
-    "skill",
-    "episode",
-    "insight",
-]
+    "fact", "decision", "preference", "pattern", "anti_pattern", "architecture", "config",
+    "workflow", "bug_fix", "skill", "episode", "insight",
+]  # fmt: skip
 EdgeKind = Literal[
-    "hierarchical",
-    "associative",
-    "temporal",
-    "supersedes",
-    "derived_from",
-    "related_to",
-    "contradicts",
-    "elaborates",
-    "example_of",
-    "supports",
-]
+    "hierarchical", "associative", "temporal", "supersedes", "derived_from", "related_to",
+    "contradicts", "elaborates", "example_of", "supports",
+]  # fmt: skip
 ItemType = Literal["message", "distillation", "fragment"]
 Channel = Literal["push", "file", "gateway", "hook"]
 """A way in: the same conversation may come in by several, and is stored once."""
 
 Scope = Literal["all", "session", "project", "knowledge"]
 SessionState = Literal["open", "idle", "closed"]
+Outcome = Literal["success", "failure", "partial", "unknown"]
 
 ROLES: tuple[Role, ...] = get_args(Role)
 PART_KINDS: tuple[PartKind, ...] = get_args(PartKind)
@@ -71,13 +54,8 @@ UNASKED_TRUST = 2
 """Only this trust and more may be put into a prompt that did not ask for it."""
 
 NOTE_EDGES: tuple[EdgeKind, ...] = (
-    "derived_from",
-    "related_to",
-    "contradicts",
-    "elaborates",
-    "example_of",
-    "supports",
-)
+    "derived_from", "related_to", "contradicts", "elaborates", "example_of", "supports",
+)  # fmt: skip
 """Edges that a person or an agent draws between two fragments."""
 
 
@@ -216,6 +194,45 @@ class Draft:
     source_messages: tuple[str, ...] = ()
     payload: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One tool call of an episode: when in seconds from the start, to what, and how it went."""
+
+    t: int
+    action: str
+    target: str
+    result: Literal["ok", "failed", "refused", "none"] = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Mishap:
+    """One error of an episode, and what was done before the same thing went well."""
+
+    type: str
+    message: str
+    resolution: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """What a session set out to do, did and reached; `sources` are the messages it quotes."""
+
+    goal: str
+    outcome: Outcome
+    reason: str
+    agent: str = ""
+    calls: int = 0
+    actions: tuple[Action, ...] = ()
+    errors: tuple[Mishap, ...] = ()
+    files_read: tuple[str, ...] = ()
+    files_changed: tuple[str, ...] = ()
+    artifacts: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
+    duration_s: int = 0
+    tokens: int = 0
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,11 +411,23 @@ class Provenance:
 
     reading: Reading
     sources: tuple[Message, ...]
+    origins: dict[str, Origin]
     versions: int
     numbers: dict[str, float]
     superseded_by: str | None
     supersedes: tuple[str, ...]
     times_recalled: int
+    allowed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Revocation:
+    """What went with something that is no longer believed."""
+
+    messages: int
+    fragments: tuple[Title, ...] = ()
+    distillations: tuple[str, ...] = ()
+    standing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

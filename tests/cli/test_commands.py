@@ -24,8 +24,8 @@ JSON_KEYS = {
     ("log", "PARENT"): {"current", "former"},
     ("diff", "PARENT"): {"from", "to", "diff"},
     ("why", "PARENT"): {
-        "reading", "sources", "versions", "numbers", "superseded_by", "supersedes",
-        "times_recalled",
+        "reading", "sources", "origins", "versions", "numbers", "superseded_by", "supersedes",
+        "times_recalled", "allowed",
     },
     ("update", "CHILD", "other words"): {"id", "version"},
     ("delete", "CHILD"): {"deleted"},
@@ -33,6 +33,9 @@ JSON_KEYS = {
     ("link", "PARENT", "CHILD"): {"source", "target", "kind"},
     ("supersede", "PARENT", "CHILD"): {"superseded", "by"},
     ("forget", "CHILD", "--yes"): {"forgotten", "dry_run"},
+    ("revoke", "--origin", "web"): {
+        "messages", "fragments", "distillations", "standing", "dry_run",
+    },
     ("remember", "x"): {"id"},
     ("backup",): {"file"},
     ("embed",): {"embedded"},

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from lore.records import Part
 from lore.text import parts
+from lore.text.parts import lowest_origin, origin_of
 
 MESSAGE = (
     Part("text", "Look at this."),
@@ -42,3 +43,19 @@ def test_a_huge_part_is_searchable_in_its_first_characters():
 
 def test_nothing_says_nothing():
     assert parts.said([]) == parts.searchable([]) == parts.readable([]) == ""
+
+
+def test_what_a_tool_gave_back_is_a_tools_in_whoever_message_it_stands():
+    assert origin_of(Part("tool_result", "x"), "user") == "tool"
+    assert origin_of(Part("text", "x"), "user") == "user"
+    assert origin_of(Part("text", "x", origin="web"), "user") == "web"
+
+
+def test_a_part_has_no_more_trust_than_its_message():
+    assert origin_of(Part("text", "x", origin="user"), "web") == "web"
+
+
+def test_the_least_trusted_voice_counts_and_asides_have_none():
+    said = (Part("text", "x"), Part("text", "y", origin="repo"), Part("aside", "z", origin="web"))
+    assert lowest_origin(said, "user") == "repo"
+    assert lowest_origin((Part("opaque", "z", origin="web"),), "assistant") == "assistant"

@@ -9,7 +9,19 @@ from datetime import UTC, datetime
 import pytest
 
 from lore.recall import moments, question
-from lore.text import entities, instructions, lines, tokens, traits, words
+from lore.text import (
+    calls,
+    entities,
+    episodes,
+    goals,
+    instructions,
+    lines,
+    outcomes,
+    results,
+    tokens,
+    traits,
+    words,
+)
 
 NOW = datetime(2026, 5, 13, 12, tzinfo=UTC)
 # What is not linear takes hours; what is, a fraction of a second.
@@ -27,7 +39,10 @@ PIECES = (
 
 def patterns() -> list[tuple[str, re.Pattern[str]]]:
     found = []
-    for module in (entities, instructions, lines, traits, words, moments, question):
+    for module in (
+        calls, entities, episodes, goals, instructions, lines, outcomes, results, traits, words,
+        moments, question,
+    ):  # fmt: skip
         for name, value in vars(module).items():
             held = value if isinstance(value, tuple) else (value,)
             flat = [x for item in held for x in (item if isinstance(item, tuple) else (item,))]
@@ -57,6 +72,10 @@ def test_reading_a_long_text_takes_linear_time(piece):
     entities.extract(text[:100_000], title=text[:100_000])
     instructions.standing(text)
     lines.summary(text)
+    calls.read_call("Bash", text)
+    calls.read_call("apply_patch", text)
+    goals.request_of(text)
+    results.message_of(text)
     tokens.clip(text, 100)
     tokens.clip_around(text, 100, ["a", "in", "the", "last"])
     traits.traits_of(text, "user")

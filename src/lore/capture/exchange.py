@@ -15,10 +15,10 @@ from typing import Any, BinaryIO
 import orjson
 
 from lore import clock
-from lore.capture import shapes
+from lore.capture import shapes, trust
 from lore.capture.messages import prepare
 from lore.errors import InvalidInput, StoreError
-from lore.records import CHANNELS, NewMessage, Part
+from lore.records import CHANNELS, TRUST, NewMessage, Part
 from lore.store import changes, dump, messages
 from lore.store.db import Connection, Database
 from lore.text import entities
@@ -167,6 +167,9 @@ def _add_fragment(db: Connection, line: Line, now: datetime) -> bool:
     if dump.has_item(db, line["id"]):
         return False
     mentioned = entities.of_fragment(line["content"], line["summary"])
+    source_ns = dump.numbers_of(db, line["source_messages"])
+    allowed = TRUST[trust.lowest(db, line["origin"], source_ns)]
+    line = {**line, "trust": min(line["trust"], allowed)}
     dump.add_fragment(db, line, mentioned, now)
     return True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -11,7 +11,8 @@ from typing import Any
 import orjson
 
 from lore import clock
-from lore.capture import projects
+from lore.capture import projects, trust
+from lore.capture.messages import standing_in
 from lore.capture.projects import Projects
 from lore.errors import InvalidInput, NotFound
 from lore.records import (
@@ -24,7 +25,17 @@ from lore.records import (
     Fragment,
     Origin,
 )
-from lore.store import actions, dump, edges, fragments, items, messages, sessions, upkeep
+from lore.store import (
+    actions,
+    dump,
+    edges,
+    fragments,
+    items,
+    messages,
+    sessions,
+    standing,
+    upkeep,
+)
 from lore.store.db import Connection, Database
 from lore.text import entities, lines, words
 
@@ -89,7 +100,7 @@ def _storing(database: Database, draft: Draft) -> Callable[[Connection], str]:
             importance=draft.importance,
             confidence=draft.confidence,
             origin=draft.origin,
-            trust=_trust(db, draft.origin, [source.n for source in sources]),
+            trust=TRUST[trust.lowest(db, draft.origin, [source.n for source in sources])],
             project_n=projects.ensure(db, project, place, now=now),
             session_n=sessions.get_number(db, draft.session) if draft.session else None,
             source_messages=tuple(source.id for source in sources),
@@ -103,12 +114,6 @@ def _storing(database: Database, draft: Draft) -> Callable[[Connection], str]:
         return new.id
 
     return work
-
-
-def _trust(db: Connection, origin: Origin, source_ns: list[int]) -> int:
-    """Return the lowest trust of a fragment's origin and of the messages it comes from."""
-    said = messages.by_number(db, source_ns).values()
-    return min([TRUST[origin], *(TRUST[message.origin] for message in said)])
 
 
 def _checked(draft: Draft) -> str:
@@ -146,9 +151,13 @@ def update(
     *,
     summary: str = "",
     reason: str = "",
+    origin: Origin = "user",
     key: str = "",
 ) -> int:
-    """Give a fragment new words and return its new version; the old ones stay readable."""
+    """Give a fragment new words and return its new version; the old ones stay readable.
+
+    `origin` says whose words they are: less trust does not change what more trust said.
+    """
     text = _checked(Draft(content))
     title = lines.one_line(words.clean(summary), SUMMARY_CHARS)
     now = database.now()
@@ -156,6 +165,7 @@ def update(
     def work(db: Connection) -> int:
         n = _living(db, id_)
         old = fragments.get(db, n)
+        trust.check_may_change(origin, old)
         actions.record(db, "update", n, {"content": old.content, "summary": old.summary}, now=now)
         return fragments.update(
             db,
@@ -176,11 +186,16 @@ def delete(database: Database, id_: str, *, key: str = "") -> str:
 
     def work(db: Connection) -> str:
         n = _living(db, id_)
-        fragments.set_deleted(db, n, now, now=now)
-        actions.record(db, "delete", n, {}, now=now)
+        hide(db, n, {}, now=now)
         return fragments.get(db, n).id
 
     return database.write(work, key=_scoped("delete", key))
+
+
+def hide(db: Connection, n: int, before: dict[str, Any], *, now: datetime) -> None:
+    """Hide a fragment in a way that can be undone; `before` is what has to come back with it."""
+    fragments.set_deleted(db, n, now, now=now)
+    actions.record(db, "delete", n, before, now=now)
 
 
 def link(
@@ -306,9 +321,13 @@ def undo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]
         if n is None and upkeep.forgotten_since(db, action.at):
             msg = "The last thing done was to forget, and that cannot be undone."
             raise InvalidInput(msg, hint="'lore undo ID' undoes what was done to one fragment.")
-        _reverse(db, action, now)
-        actions.mark_undone(db, action.n)
-        return action.verb, fragments.get(db, action.fragment_n).id
+        whole = n is None and action.before.get("together")
+        for one in actions.together_with(db, action) if whole else [action]:
+            _reverse(db, one, now)
+            actions.mark_undone(db, one.n)
+            if whole:
+                _say_again(db, one.before.get("standing", ()))
+        return "revocation" if whole else action.verb, fragments.get(db, action.fragment_n).id
 
     verb, undone = database.write(work, key=_scoped("undo", key))
     return verb, undone
@@ -337,6 +356,14 @@ def _reverse(db: Connection, action: actions.Action, now: datetime) -> None:
         former = before.get("former")
         there = former is not None and dump.has_item(db, former)
         fragments.set_superseded(db, n, former if there else None, now=now)
+
+
+def _say_again(db: Connection, item_ns: Sequence[int]) -> None:
+    """Let the standing instructions of messages hold again; none is kept beside its message."""
+    for n, message in messages.by_number(db, item_ns).items():
+        project_n = items.resolve(db, message.id).project_n
+        for text in standing_in(message):
+            standing.add(db, n, project_n, text, clock.to_us(message.created_at))
 
 
 def _unlink(db: Connection, source: int, before: dict[str, Any], now: datetime) -> None:

@@ -11,7 +11,17 @@ from lore import clock
 from lore.capture import projects
 from lore.capture.projects import Projects
 from lore.errors import InvalidInput
-from lore.records import ORIGINS, PART_KINDS, ROLES, Channel, NewMessage, Origin, Part, Role
+from lore.records import (
+    ORIGINS,
+    PART_KINDS,
+    ROLES,
+    Channel,
+    Message,
+    NewMessage,
+    Origin,
+    Part,
+    Role,
+)
 from lore.store import messages, sessions
 from lore.store.db import Connection, Database
 from lore.store.messages import PreparedMessage
@@ -125,8 +135,7 @@ def prepare(message: NewMessage, *, id: str = "") -> PreparedMessage:
         model=words.clean(message.model),
     )
     said = parts.said(cleaned)
-    by_person = message.role == "user" and not message.speaker
-    standing = instructions.standing(said) if by_person else ()
+    standing = standing_in(message)
     searchable = parts.searchable(cleaned)
     return PreparedMessage(
         new=message,
@@ -146,6 +155,15 @@ def _cleaned_part(part: Part) -> Part:
     if text is part.text and name is part.name and call_id is part.call_id:
         return part
     return replace(part, text=text, name=name, call_id=call_id)
+
+
+def standing_in(message: NewMessage | Message) -> tuple[str, ...]:
+    """Return the standing instructions of the person, without what others say in a message."""
+    if message.role != "user" or message.speaker:
+        return ()
+    origin = message.origin or _ORIGINS[message.role]
+    own = [part for part in message.parts if parts.origin_of(part, origin) == "user"]
+    return instructions.standing(parts.said(own))
 
 
 def _check(message: NewMessage) -> None:

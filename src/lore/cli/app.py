@@ -14,6 +14,7 @@ import typer
 
 from lore.cli import (
     capturing,
+    episodes,
     evaluation,
     finding,
     keeping,
@@ -22,6 +23,7 @@ from lore.cli import (
     model,
     running,
     setting,
+    trust,
 )
 from lore.cli.output import one_line
 from lore.errors import InvalidInput, LoreError, StoreFull, StoreReadOnly
@@ -42,7 +44,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 for room in (
-    knowledge, capturing, finding, looking, keeping, running, setting, model, evaluation,
+    knowledge, capturing, finding, looking, episodes, trust, keeping, running, setting, model,
+    evaluation,
 ):  # fmt: skip
     room.add_to(app)
 

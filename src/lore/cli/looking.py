@@ -24,6 +24,7 @@ from lore.cli.output import (
     print_json,
     read_text,
 )
+from lore.records import TRUST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -251,20 +252,21 @@ def why(context: typer.Context, id: Id, json: Json = False) -> None:
             return
         _print_reading(memory, provenance.reading)
         _print_sources(memory, provenance)
+        print(f"   {provenance.allowed}")
         _print_strength(provenance)
         _print_history(memory, provenance)
 
 
 def _print_sources(memory: Memory, provenance: Provenance) -> None:
-    if not provenance.reading.fragment:
-        return
     print(bold("\nWhere it comes from"))
-    if not provenance.sources:
+    if not provenance.sources and provenance.reading.fragment:
         print("   no message: it was stored by hand")
     short = memory.short_ids([source.id for source in provenance.sources])
     for source in provenance.sources:
         said = one_line(" ".join(part.text for part in source.parts), 200)
-        print(f"   {short[source.id]}  {source.created_at:%Y-%m-%d %H:%M}  {source.role}: {said}")
+        origin = provenance.origins[source.id]
+        voice = f"{source.role} (origin {origin}, trust {TRUST[origin]})"
+        print(f"   {short[source.id]}  {source.created_at:%Y-%m-%d %H:%M}  {voice}: {said}")
 
 
 _FIGURES = (

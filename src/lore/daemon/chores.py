@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
 from lore.daemon import jobs
 from lore.daemon.attempts import log
 from lore.daemon.jobs import Kinds
+from lore.errors import NotFound
 from lore.memory import Memory
+from lore.records import Job
 from lore.settings import Settings
-from lore.store import upkeep
+from lore.store import episodes, upkeep
+from lore.store import jobs as job_store
+from lore.store.db import Connection
 
 TURN_S = 5.0
 """A chore with much to do gives way to the others after so long."""
@@ -22,6 +27,14 @@ CAPTURE_TURN_S = 20.0
 
 _LOOK_S = 5.0
 """Looking whether something waits to be embedded, or a job is due, takes under a millisecond."""
+
+EPISODE = "episode"
+
+_QUIET_S, _QUIET_LOOK_S = 900.0, 60.0
+"""Whoever has not spoken for a quarter of an hour has finished, or will be told anew."""
+
+_MOST_QUEUED = 500
+"""Jobs made in one transaction."""
 
 _UPKEEP_S = 3600.0
 """How often it is asked whether the day's upkeep was done; the database remembers when."""
@@ -51,7 +64,13 @@ class Chore:
     run: Callable[[Memory, Stopping], Done]
 
 
-JOB_KINDS: Kinds = {}
+def tell_episode(memory: Memory, job: Job) -> None:
+    """Keep the episode of a session, unless that was forgotten meanwhile."""
+    with suppress(NotFound):
+        memory.episode(job.subject)
+
+
+JOB_KINDS: Kinds = {EPISODE: tell_episode}
 """What does a job of each kind; what it worked on stays, whether it fails or not."""
 
 
@@ -60,6 +79,7 @@ def chores_of(settings: Settings, kinds: Kinds = JOB_KINDS) -> tuple[Chore, ...]
     return (
         Chore("capture", "capturing", settings.capture_poll_interval_s, capture),
         Chore("embed", "embedding", _LOOK_S, embed),
+        Chore("episodes", "looking", _QUIET_LOOK_S, queue_episodes),
         Chore("jobs", "working", _LOOK_S, partial(run_jobs, kinds=kinds)),
         Chore("upkeep", "tidying", _UPKEEP_S, do_upkeep),
     )
@@ -85,6 +105,23 @@ def embed(memory: Memory, stopping: Stopping) -> Done:
         taken = memory.embed_waiting(within_s=_EMBED_SLICE_S)
         done += taken
     return Done({"embedded": done}, more=bool(taken))
+
+
+def queue_episodes(memory: Memory, _stopping: Stopping) -> Done:
+    """Queue the sessions that have gone quiet to be told as episodes."""
+    database = memory.database
+    with database.read() as db:
+        quiet = episodes.untold(
+            db, EPISODE, now=database.now(), idle_s=_QUIET_S, limit=_MOST_QUEUED
+        )
+
+    def queue(db: Connection) -> None:
+        for session in quiet:
+            job_store.add(db, EPISODE, session.id, now=database.now(), total=session.messages)
+
+    if quiet:
+        database.write(queue)
+    return Done({"episodes queued": len(quiet)}, more=len(quiet) == _MOST_QUEUED)
 
 
 def run_jobs(memory: Memory, stopping: Stopping, *, kinds: Kinds) -> Done:

@@ -83,7 +83,9 @@ def recall(sources: Sources, request: Request) -> Answer:
             question,
             ranked,
             order,
-            limits=presenting.Limits(request.limit, request.budget_tokens, FEWEST),
+            limits=presenting.Limits(
+                request.limit, request.budget_tokens, FEWEST, request.trusted_only
+            ),
             explain=request.explain,
         )
         fates = tuple(_fate(db, id_, ranked, order, chosen) for id_ in request.why_not)

@@ -13,13 +13,16 @@ from lore.recall import fusion
 from lore.recall.question import Question
 from lore.recall.sources import Numbers, Sources
 from lore.records import NOTE_EDGES, EdgeKind, ItemType
-from lore.store import edges, items, keywords, pooling
+from lore.store import edges, items, keywords, pooling, trusting
 from lore.store.db import Connection
 from lore.store.pooling import Rows
 from lore.store.vector_index import Where
 
 HEAD, LONG, FRAGMENTS, NEAREST = 120, 60, 60, 120
 """Candidates that each arm may bring."""
+
+MORE = 4
+"""So many times the nearest are looked at where only the trusted count: others stand between."""
 
 OF_TIME, LONGEST_SPAN = 40, timedelta(days=62)
 """A question about a stretch of time brings along what was said then, if it is a short one."""
@@ -180,7 +183,9 @@ def _search(
             match,
             limit=limit,
             weights=weights,
-            within=keywords.Within(bounds.project_n, bounds.session_n),
+            within=keywords.Within(
+                bounds.project_n, bounds.session_n, trusted_only=bounds.trusted_only
+            ),
         )
     )
 
@@ -209,7 +214,11 @@ def _nearest(
     if bounds.session_n is not None:
         ns = pooling.of_session(db, bounds.session_n)
         where = Where(None, where.types, None, None, ns)
-    return sources.nearest(query, NEAREST, where=where)
+    if not bounds.trusted_only:
+        return sources.nearest(query, NEAREST, where=where)
+    ns, near = sources.nearest(query, NEAREST * MORE, where=where)
+    kept = np.isin(ns, sorted(trusting.trusted(db, ns.tolist())))
+    return ns[kept][:NEAREST], near[kept][:NEAREST]
 
 
 def _column(ns: Numbers, found: dict[int, float] | dict[int, int], missing: float = 0.0) -> Floats:

@@ -10,7 +10,17 @@ import numpy as np
 
 from lore.recall.features import within
 from lore.recall.question import Question
-from lore.records import Distillation, Fragment, Hit, Message, Project, Session, Signal
+from lore.records import (
+    TRUST,
+    UNASKED_TRUST,
+    Distillation,
+    Fragment,
+    Hit,
+    Message,
+    Project,
+    Session,
+    Signal,
+)
 from lore.store import distillations, edges, fragments, messages, sessions
 from lore.store.db import Connection
 from lore.text import parts, tokens, words
@@ -35,6 +45,7 @@ class Limits:
     hits: int
     tokens: int
     fewest: int = 1
+    trusted_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +72,19 @@ def present(
     spent = 0
     page = min(limits.hits, _PAGE) + _SPARE
     for start in range(0, len(order), page):
-        for hit in _hits(db, question, ranked, order[start : start + page], explain=explain):
+        places = order[start : start + page]
+        for hit in _hits(
+            db, question, ranked, places, explain=explain, trusted_only=limits.trusted_only
+        ):
             bag = frozenset(words.split(hit.text))
             double = _double_of(bag, bags)
             if double is not None:
-                hits[double] = replace(hits[double], same=(*hits[double].same, hit.id))
-                reasons[hit.id] = f"says nearly the same as {hits[double].id}"
+                shown, other = hits[double], hit
+                if TRUST[hit.origin] > TRUST[shown.origin]:
+                    shown, other = replace(hit, same=shown.same), shown
+                    reasons[shown.id] = f"shown as hit {double + 1}"
+                hits[double] = replace(shown, same=(*shown.same, other.id))
+                reasons[other.id] = f"says nearly the same as {shown.id}"
             elif spent + hit.tokens > limits.tokens and len(hits) >= limits.fewest:
                 reasons[hit.id] = f"cut by the budget of {limits.tokens} tokens"
                 return Chosen(tuple(hits), reasons)
@@ -98,6 +116,7 @@ def _hits(
     places: Sequence[int] | np.ndarray,
     *,
     explain: bool,
+    trusted_only: bool,
 ) -> list[Hit]:
     """Read the items behind some candidates and make hits of them."""
     rows = ranked.pool.rows
@@ -108,7 +127,9 @@ def _hits(
         **fragments.by_number(db, ns),
     }
     session_ns = {int(rows.sessions[place]) for place in places} - {0}
-    shelf = _Shelf(db, sessions.by_number(db, sorted(session_ns)), sessions.projects(db))
+    shelf = _Shelf(
+        db, sessions.by_number(db, sorted(session_ns)), sessions.projects(db), trusted_only
+    )
     made = []
     for place in places:
         n = int(rows.ns[place])
@@ -132,6 +153,17 @@ class _Shelf:
     db: Connection
     sessions: dict[int, Session]
     projects: dict[int, Project]
+    trusted_only: bool
+
+    def text_of(self, message: Message) -> str:
+        """Return a message to read; what nobody said has no place in a prompt unasked."""
+        shown = [p for p in message.parts if not self.trusted_only or parts.is_spoken(p)]
+        return parts.readable(shown)
+
+    def above(self, n: int) -> list[Fragment]:
+        """Return the fragments above one, as far as they may be named."""
+        found = fragments.by_number(self.db, edges.ancestors(self.db, n)).values()
+        return [f for f in found if not self.trusted_only or f.trust >= UNASKED_TRUST]
 
     def project_name(self, project_id: str | None) -> str:
         """Return the name of a project."""
@@ -161,7 +193,7 @@ def _hit(
     title, trail, project_id = shelf.place_of(session_n)
     terms = list(question.terms)
     if isinstance(record, Message):
-        text = tokens.clip_around(parts.readable(record.parts), EXCERPT_TOKENS, terms)
+        text = tokens.clip_around(shelf.text_of(record), EXCERPT_TOKENS, terms)
         return Hit(
             record.id, "message", text, title, score, why, record.created_at, tokens.count(text),
             trail, role=record.speaker or record.role, session_id=record.session_id,
@@ -174,8 +206,7 @@ def _hit(
             tokens.count(text), trail, role="log", session_id=record.session_id,
             project_id=project_id, origin="assistant",
         )  # fmt: skip
-    above = fragments.by_number(shelf.db, edges.ancestors(shelf.db, n))
-    crumbs = [shelf.project_name(record.project_id), *(f.summary for f in above.values())]
+    crumbs = [shelf.project_name(record.project_id), *(f.summary for f in shelf.above(n))]
     text = tokens.clip_around(record.content, EXCERPT_TOKENS, terms)
     return Hit(
         record.id, "fragment", text, record.summary, score, why, record.created_at,

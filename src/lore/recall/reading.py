@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Literal
 
 from lore.errors import NotFound
-from lore.records import Message, Origin, Outline, Provenance, Reading, Title
+from lore.records import TRUST, Distillation, Message, Origin, Outline, Provenance, Reading, Title
 from lore.relevance import relevance, strength
-from lore.store import distillations, edges, fragments, items, messages, retrievals, sessions
+from lore.store import distillations, dump, edges, fragments, items, messages, retrievals, sessions
 from lore.store.db import Connection
 from lore.store.items import Item
 from lore.text import lines, parts, tokens
@@ -131,6 +131,27 @@ def roots(db: Connection, *, project_n: int | None, limit: int) -> list[Title]:
     return titles(db, [n for n, _ in fragments.roots(db, project_n=project_n, limit=limit)])
 
 
+_ALLOWED = {
+    3: "trust 3: put into prompts unasked, and only a person can change or replace it",
+    2: "trust 2: put into prompts unasked; a person can change or replace it",
+    1: "trust 1: found by asking only, never put into a prompt unasked",
+    0: "trust 0: found by asking only, and replaces nothing that has more trust",
+}
+"""What each trust allows, in the words of 'lore why'."""
+
+
+def _covered(db: Connection, distillation: Distillation) -> tuple[Message, ...]:
+    """Return the messages that a distillation condenses."""
+    session_n = items.resolve(db, distillation.id).session_n
+    ends = [distillation.from_message, distillation.to_message]
+    found = messages.by_number(db, dump.numbers_of(db, ends))
+    if session_n is None or not found:
+        return ()
+    first = min(message.ordinal for message in found.values())
+    last = max(message.ordinal for message in found.values())
+    return tuple(messages.of_session(db, session_n, first=first, limit=last - first + 1))
+
+
 def why(db: Connection, id_: str, *, now: datetime) -> Provenance:
     """Return where an item comes from and the numbers behind it."""
     reading = read(db, id_)
@@ -142,7 +163,7 @@ def why(db: Connection, id_: str, *, now: datetime) -> Provenance:
     version_count = 0
     if reading.fragment:
         fragment = reading.fragment
-        source_ns = [items.resolve(db, source).n for source in fragment.source_messages]
+        source_ns = dump.numbers_of(db, fragment.source_messages)
         sources = tuple(messages.by_number(db, source_ns).values())
         superseded_by = fragment.superseded_by
         supersedes = tuple(
@@ -162,13 +183,20 @@ def why(db: Connection, id_: str, *, now: datetime) -> Provenance:
         }
     elif reading.message:
         sources = (reading.message,)
+    elif reading.distillation:
+        sources = _covered(db, reading.distillation)
+    origins = {m.id: parts.lowest_origin(m.parts, m.origin) for m in sources}
+    lowest = min([reading.origin, *origins.values()], key=TRUST.__getitem__)
+    trust = min(TRUST[lowest], reading.fragment.trust if reading.fragment else TRUST[lowest])
     recalled = sum(reading.id in entry.hits for entry in retrievals.newest(db, limit=10_000))
     return Provenance(
         reading=reading,
         sources=sources,
+        origins=origins,
         versions=version_count,
         numbers=numbers,
         superseded_by=superseded_by,
         supersedes=supersedes,
         times_recalled=recalled,
+        allowed=_ALLOWED[trust],
     )

@@ -51,6 +51,19 @@ def find_last(db: Connection, *, fragment_n: int | None = None) -> Action | None
     return Action(n, moment(at), verb, fragment, unpack_json(before))
 
 
+def together_with(db: Connection, action: Action) -> list[Action]:
+    """Return the actions of the same moment and verb that were not undone, in order."""
+    rows = db.rows(
+        "SELECT n, at, verb, fragment_n, before FROM actions WHERE undone = 0 AND at = :at"
+        " AND verb = :verb ORDER BY n",
+        at=clock.to_us(action.at),
+        verb=action.verb,
+    )
+    return [
+        Action(n, moment(at), verb, fragment, unpack_json(b)) for n, at, verb, fragment, b in rows
+    ]
+
+
 def mark_undone(db: Connection, n: int) -> None:
     """Remember that an action was undone."""
     db.run("UPDATE actions SET undone = 1 WHERE n = :n", n=n)

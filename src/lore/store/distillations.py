@@ -64,6 +64,15 @@ def of_session(db: Connection, session_n: int) -> list[Distillation]:
     return [_distillation(row) for row in rows]
 
 
+def remove(db: Connection, ns: Sequence[int], *, now: datetime) -> None:
+    """Delete distillations; they can be made anew from the messages."""
+    ids = items.ids_of(db, ns)
+    keywords.remove(db, ns, type="distillation")
+    db.run(f"DELETE FROM changes WHERE {among('item_n', 'ns')}", ns=numbers(ns))
+    db.run(f"DELETE FROM items WHERE {among('n', 'ns')}", ns=numbers(ns))
+    changes.bury(db, list(ids.values()), now)
+
+
 def _distillation(row: Row) -> Distillation:
     values = dict(zip(Distillation.__dataclass_fields__, row, strict=True))
     values |= {"archived": bool(row[8]), "created_at": moment(row[9])}

@@ -185,6 +185,12 @@ def has_item(db: Connection, id_: str) -> bool:
     return db.find("SELECT 1 FROM items WHERE id = :id", id=id_) is not None
 
 
+def numbers_of(db: Connection, ids: Sequence[str]) -> list[int]:
+    """Return the numbers of those of the ids that are here."""
+    found = (_number(db, "items", id_) for id_ in ids)
+    return [n for n in found if n is not None]
+
+
 def _number(db: Connection, table: str, id_: str | None) -> int | None:
     """Return the number of what an import refers to; None if there is none or no more."""
     if id_ is None:

@@ -52,17 +52,19 @@ def start(db: Connection, kind: str, subject: str, *, total: int, now: datetime)
     )
 
 
-def add(db: Connection, kind: str, subject: str, *, now: datetime) -> bool:
+def add(db: Connection, kind: str, subject: str, *, now: datetime, total: int = 1) -> bool:
     """Queue a job unless it is queued or parked already; tell whether that was needed."""
     return bool(
         db.run(
             "INSERT INTO jobs"
             " (kind, subject, state, attempts, last_error, progress, total, updated_at, due_at)"
-            " VALUES (:kind, :subject, 'pending', 0, '', 0, 1, :at, :at)"
-            " ON CONFLICT (kind, subject) DO UPDATE SET state = 'pending', progress = 0, total = 1,"
-            " updated_at = excluded.updated_at, due_at = excluded.due_at WHERE state = 'done'",
+            " VALUES (:kind, :subject, 'pending', 0, '', 0, :total, :at, :at)"
+            " ON CONFLICT (kind, subject) DO UPDATE SET state = 'pending', progress = 0,"
+            " total = excluded.total, updated_at = excluded.updated_at,"
+            " due_at = excluded.due_at WHERE jobs.state = 'done'",
             kind=kind,
             subject=subject,
+            total=total,
             at=clock.to_us(now),
         )
     )
@@ -133,8 +135,8 @@ def find_due(db: Connection, kinds: Collection[str], *, now: datetime) -> Job | 
     if not kinds:
         return None
     rows = db.rows(
-        f"SELECT {_COLUMNS} FROM jobs WHERE state = 'pending' AND {_IS_DUE}"
-        f" AND {among('kind', 'kinds')} ORDER BY due_at, n LIMIT 1",
+        f"SELECT {_COLUMNS} FROM jobs WHERE state <> 'done' AND state = 'pending'"
+        f" AND {_IS_DUE} AND {among('kind', 'kinds')} ORDER BY due_at, n LIMIT 1",
         kinds=texts(sorted(kinds)),
         **_moments(now),
     )

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from lore import clock
 from lore.errors import StoreError
-from lore.records import ItemType
+from lore.records import UNASKED_TRUST, ItemType
 from lore.store.packing import unpack_parts
 from lore.store.sqlite import TOKENIZER, Connection, among, numbers, stem
+from lore.store.trusting import TRUSTED_SQL
 from lore.text import parts, words
 
 _TABLES = {
@@ -236,11 +237,12 @@ def remove(
 
 
 class Within(NamedTuple):
-    """Where a keyword search may look: one project, one session, or these items."""
+    """Where a keyword search may look: one project, one session, these items, the trusted."""
 
     project_n: int | None = None
     session_n: int | None = None
     ns: Sequence[int] | None = None
+    trusted_only: bool = False
 
 
 def search(
@@ -253,7 +255,7 @@ def search(
     within: Within | None = None,
 ) -> list[tuple[int, float]]:
     """Return the best items of one table for a quoted query, with their BM25, best first."""
-    project_n, session_n, ns = within or Within()
+    project_n, session_n, ns, trusted_only = within or Within()
     if not query or (ns is not None and not len(ns)):
         return []
     bounds = f"AND {among('+rowid', 'ns')}" if ns is not None else ""
@@ -263,6 +265,8 @@ def search(
         bounds = (
             "AND +rowid IN (SELECT n FROM items WHERE project_n IS NULL OR project_n = :project_n)"
         )
+    if trusted_only:
+        bounds += f" AND {_trusted(table)}"
     # The plus sign keeps FTS5 from running the whole match anew for each of the rows.
     weight_list = ", ".join(f"{weight:g}" for weight in weights)
     rows = db.rows(
@@ -275,6 +279,19 @@ def search(
         **({} if ns is None else {"ns": numbers(ns)}),
     )
     return [(n, -score) for n, score in rows]
+
+
+def _trusted(table: str) -> str:
+    """Return the condition that leaves out, row by row, what may not be shown unasked."""
+    if table == "fragment_words":
+        return (
+            f"EXISTS (SELECT 1 FROM fragments f WHERE f.n = {table}.rowid"
+            f" AND f.trust >= {UNASKED_TRUST})"
+        )
+    return (
+        f"NOT EXISTS (SELECT 1 FROM messages m WHERE m.n = {table}.rowid"
+        f" AND m.origin NOT IN ({TRUSTED_SQL}))"
+    )
 
 
 def count_at_most(db: Connection, table: str, word: str, most: int) -> int:

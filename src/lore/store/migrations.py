@@ -248,6 +248,7 @@ CREATE TABLE jobs (
     updated_at INTEGER NOT NULL,
     due_at INTEGER NOT NULL,
     UNIQUE (kind, subject));
+CREATE INDEX jobs_open ON jobs (due_at) WHERE state <> 'done';
 
 CREATE TABLE actions (
     n INTEGER PRIMARY KEY,

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lore.records import UNASKED_TRUST
+from lore.store import trusting
 from lore.store.fragments import VISIBLE_FRAGMENT
 from lore.store.items import type_number
 from lore.store.packing import unpack_text
 from lore.store.sqlite import Connection, among, numbers
 
 Numbers = NDArray[np.int64]
-
-_TRUSTED_ORIGINS = ("user", "assistant")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +49,10 @@ def rows_of(
     """Return items that may be shown: nothing deleted, superseded, faded or out of bounds."""
     found = db.rows(_ROWS, **_bound(ns, project_n, session_n)) if len(ns) else []
     if trusted_only:
-        found = [row for row in found if row[14] in _TRUSTED_ORIGINS and row[15] >= UNASKED_TRUST]
+        trusted = trusting.trusted(db, [row[0] for row in found])
+        found = [row for row in found if row[0] in trusted]
     found.sort()
-    columns = list(zip(*found, strict=True)) if found else [()] * 17
+    columns = list(zip(*found, strict=True)) if found else [()] * 15
     whole = [np.array(column, np.int64) for column in columns[:11]]
     relevance, importance, confidence = (np.array(column, np.float64) for column in columns[11:14])
     ns_, types, session_ns, projects, created_at, tokens, ordinals, traits = whole[:8]
@@ -73,7 +72,7 @@ def rows_of(
         relevance=relevance,
         importance=importance,
         confidence=confidence,
-        speakers=list(columns[16]),
+        speakers=list(columns[14]),
     )
 
 
@@ -93,7 +92,6 @@ SELECT i.n, i.type, coalesce(i.session_n, 0), coalesce(i.project_n, 0), i.create
     coalesce((SELECT b.n FROM messages b WHERE b.session_n = m.session_n
         AND b.ordinal = m.ordinal + 1), 0),
     coalesce(f.relevance, 0), coalesce(f.importance, 0), coalesce(f.confidence, 0),
-    coalesce(m.origin, f.origin, 'assistant'), coalesce(f.trust, {UNASKED_TRUST}),
     coalesce(m.speaker, '')
 FROM items i LEFT JOIN messages m ON m.n = i.n LEFT JOIN fragments f ON f.n = i.n
 WHERE {among("i.n", "ns")}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from lore.store.sqlite import Connection
+from lore.store.sqlite import Connection, among, numbers
 from lore.text import words
 
 
@@ -29,6 +30,23 @@ def add(db: Connection, item_n: int, project_n: int | None, text: str, created_a
         digest=digest,
         created_at=created_at,
     )
+
+
+def texts(db: Connection, item_ns: Sequence[int]) -> list[str]:
+    """Return the instructions that come from some messages."""
+    rows = db.rows(
+        f"SELECT text FROM standing WHERE {among('item_n', 'ns')} ORDER BY n", ns=numbers(item_ns)
+    )
+    return [row[0] for row in rows]
+
+
+def remove(db: Connection, item_ns: Sequence[int]) -> list[int]:
+    """Take away the instructions that come from some messages; return which had any."""
+    rows = db.rows(
+        f"DELETE FROM standing WHERE {among('item_n', 'ns')} RETURNING item_n",
+        ns=numbers(item_ns),
+    )
+    return sorted({row[0] for row in rows})
 
 
 def newest(

@@ -4,12 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lore.records import Part
+from lore.records import TRUST, Origin, Part
 
 _SAID = ("text", "image", "document")
 _UNSEARCHED = ("reasoning", "aside", "opaque")
+_BESIDE = ("aside", "opaque")
 _SEARCHED_CHARS = 60_000
 """Of one part, so much is searchable; the whole is stored."""
+
+
+def is_said(part: Part) -> bool:
+    """Tell whether a part is something that was said in words."""
+    return part.kind in _SAID
+
+
+def is_spoken(part: Part) -> bool:
+    """Tell whether a part belongs to the talk: words, reasoning, calls and results."""
+    return part.kind not in _BESIDE
+
+
+def origin_of(part: Part, of_message: Origin) -> Origin:
+    """Return who said a part: its own origin, and never more than its message's.
+
+    What a tool gave back is a tool's, in whoever's message it stands.
+    """
+    own = part.origin or ("tool" if part.kind == "tool_result" else of_message)
+    return min(own, of_message, key=TRUST.__getitem__)
+
+
+def lowest_origin(parts: Iterable[Part], of_message: Origin) -> Origin:
+    """Return the least trusted of those who speak in a message; asides are not said."""
+    told = (origin_of(part, of_message) for part in parts if is_spoken(part))
+    return min(told, key=TRUST.__getitem__, default=of_message)
 
 
 def said(parts: Iterable[Part]) -> str:

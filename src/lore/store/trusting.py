@@ -1,0 +1,60 @@
+"""Trusting: which items hold a part that may not be put into a prompt unasked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lore.records import TRUST, UNASKED_TRUST
+from lore.store.packing import unpack_parts
+from lore.store.sqlite import Connection, among, numbers
+from lore.text.parts import lowest_origin
+
+TRUSTED_ORIGINS = tuple(origin for origin, trust in TRUST.items() if trust >= UNASKED_TRUST)
+
+TRUSTED_SQL = ", ".join(f"'{origin}'" for origin in TRUSTED_ORIGINS)
+"""The same as a list in SQL."""
+
+_MIXED = """(m.parts LIKE '%"origin":%' OR m.parts LIKE '%"tool_result"%')"""
+"""Only a message that holds one of these can have a part of another origin than its own."""
+
+
+def trusted(db: Connection, ns: Sequence[int]) -> set[int]:
+    """Return those of the items that may be put into a prompt unasked."""
+    if not len(ns):
+        return set()
+    rows = db.rows(
+        "SELECT i.n FROM items i LEFT JOIN messages m ON m.n = i.n"
+        f" LEFT JOIN fragments f ON f.n = i.n WHERE {among('i.n', 'ns')}"
+        f" AND coalesce(m.origin, f.origin, 'assistant') IN ({TRUSTED_SQL})"
+        f" AND coalesce(f.trust, {UNASKED_TRUST}) >= {UNASKED_TRUST}",
+        ns=numbers(ns),
+    )
+    found = {row[0] for row in rows}
+    return found - doubtful(db, sorted(found))
+
+
+def doubtful(db: Connection, ns: Sequence[int]) -> set[int]:
+    """Return the messages in which someone else speaks too, and distillations of such."""
+    if not len(ns):
+        return set()
+    mixed = db.rows(
+        f"SELECT m.n, m.origin, m.parts FROM messages m WHERE {among('m.n', 'ns')} AND {_MIXED}",
+        ns=numbers(ns),
+    )
+    found = {n for n, origin, parts in mixed if _is_low(origin, parts)}
+    covered = db.rows(
+        "SELECT d.n, m.origin, m.parts FROM distillations d"
+        " JOIN items a ON a.id = d.from_message JOIN items b ON b.id = d.to_message"
+        " JOIN messages first ON first.n = a.n JOIN messages last ON last.n = b.n"
+        " JOIN messages m ON m.session_n = d.session_n"
+        " AND m.ordinal BETWEEN first.ordinal AND last.ordinal"
+        f" WHERE {among('d.n', 'ns')} AND (m.origin NOT IN ({TRUSTED_SQL}) OR {_MIXED})",
+        ns=numbers(ns),
+    )
+    return found | {n for n, origin, parts in covered if _is_low(origin, parts)}
+
+
+def _is_low(origin: str, packed: str) -> bool:
+    if origin not in TRUSTED_ORIGINS:
+        return True
+    return lowest_origin(unpack_parts(packed), origin) not in TRUSTED_ORIGINS

@@ -1,0 +1,174 @@
+"""Tool calls as agents write them: what was done, to what, and which files it concerns."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lore.text import lines
+
+Deed = Literal["run", "read", "edit", "write", "look", "fetch", "other"]
+Check = Literal["", "test", "lint", "build"]
+
+TARGET_CHARS = 120
+_COMMAND_CHARS = 2_000
+"""Of a command, so much is looked at: a script that it carries says no more of it."""
+
+_DEEDS: dict[str, Deed] = {
+    **dict.fromkeys(
+        ("bash", "shell", "exec_command", "local_shell", "local_shell_call", "container.exec",
+         "run_shell_command", "run_terminal_cmd", "execute_command", "terminal"), "run"),
+    **dict.fromkeys(("read", "view", "read_file", "readfile", "open_file", "notebookread"), "read"),
+    **dict.fromkeys(
+        ("edit", "multiedit", "notebookedit", "apply_patch", "patch", "str_replace", "replace",
+         "str_replace_based_edit_tool", "str_replace_editor", "edit_file"), "edit"),
+    **dict.fromkeys(("write", "write_file", "create_file", "save_file"), "write"),
+    **dict.fromkeys(("grep", "glob", "ls", "list", "search", "lsp", "list_directory"), "look"),
+    **dict.fromkeys(
+        ("webfetch", "websearch", "web_fetch", "web_search", "fetch", "google_web_search"), "fetch"
+    ),
+}  # fmt: skip
+"""The tools of Claude Code, Codex, opencode and Gemini CLI, in lower case."""
+
+_COMMAND_FIELDS = ("command", "cmd", "script")
+_FILE_FIELDS = ("file_path", "filePath", "path", "absolute_path", "notebook_path", "filename")
+_TELLING_FIELDS = (
+    "pattern", "url", "query", "description", "skill", "name", "title", "subject", "question",
+    "prompt", "id",
+)  # fmt: skip
+
+_PATCHED = re.compile(r"^\*\*\* (Update|Add|Delete) File: ([^\n]{1,400})", re.MULTILINE)
+_CHECKS: tuple[tuple[Check, re.Pattern[str]], ...] = (
+    ("test", re.compile(
+        r"\b(?:pytest|go test|(?:cargo|dotnet|swift|mvn|bazel|deno|bun|mix|zig build) test"
+        r"|jest|vitest|rspec|phpunit|unittest|tox|nox|ctest|gradlew? test|playwright test"
+        r"|(?:npm|yarn|pnpm|mise|just|make|task|uv|poetry|composer|rake)(?: run)? [\w:-]*test)",
+        re.IGNORECASE)),
+    ("lint", re.compile(
+        r"\b(?:golangci-lint|eslint|ruff|mypy|pyright|flake8|pylint|clippy|shellcheck|rubocop"
+        r"|go vet|tsc|biome|prettier --check|lint-imports"
+        r"|(?:npm|yarn|pnpm|mise|just|make|task)(?: run)? [\w:-]*(?:lint|check|types))\b",
+        re.IGNORECASE)),
+    ("build", re.compile(
+        r"\b(?:go (?:build|install)|cargo (?:build|check)|docker build|gradlew? build|mvn package"
+        r"|(?:npm|yarn|pnpm|mise|just|make|task|uv)(?: run)? [\w:-]*build|cmake --build)\b",
+        re.IGNORECASE)),
+)  # fmt: skip
+_STEP = re.compile(r"&&|\|\||;")
+_SPEAKING = re.compile(r"\s*(?:git|gh|glab|echo|printf|cat|ls|grep|rg|find|sed|cp|mv|rm|mkdir)\b")
+_WRAPPED = re.compile(
+    r"^\s*(?:(?:cd|export|source|set)\s[^&;|\n]{0,300}(?:&&|;)\s*|[A-Z_]{1,40}=\S{0,200}\s+"
+    r"|(?:timeout|time|sudo|nice)\s+(?:\d+\w?\s+)?)"
+)
+_PIPED = re.compile(r"\s*(?:2>&1|\|\|?\s*(?:tail|head|grep|true|echo)\b.*|>\s*/dev/null.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call, understood as far as that goes."""
+
+    tool: str
+    deed: Deed
+    target: str
+    command: str = ""
+    check: Check = ""
+    read: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    created: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Return what two tries of the same thing have in common."""
+        return self.check or f"{self.deed}:{self.target}"
+
+
+def read_call(name: str, text: str) -> Call:
+    """Read a tool call from its name and its input, JSON or not."""
+    tool = name or "tool"
+    given = _given(text)
+    deed = _DEEDS.get(tool.lower().rsplit("__", 1)[-1], "other")
+    if deed == "run":
+        return _run(tool, _command(given, text))
+    if deed == "edit" and (patch := _patch(tool, _first(given, ("input", "patch")) or text)):
+        return patch
+    file = _first(given, _FILE_FIELDS)
+    if file and deed in ("read", "edit", "write"):
+        if given.get("command") == "view":
+            deed = "read"
+        return Call(
+            tool, deed, lines.one_line(file, TARGET_CHARS),
+            read=(file,) if deed == "read" else (),
+            changed=(file,) if deed != "read" else (),
+            created=(file,) if deed == "write" or given.get("command") == "create" else (),
+        )  # fmt: skip
+    target = _first(given, _TELLING_FIELDS) or file or ("" if given else text)
+    return Call(tool, deed, lines.one_line(target, TARGET_CHARS))
+
+
+def _given(text: str) -> dict[str, Any]:
+    if not text.lstrip().startswith("{"):
+        return {}
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return given if isinstance(given, dict) else {}
+
+
+def _first(given: dict[str, Any], names: tuple[str, ...]) -> str:
+    """Return the first field that holds a text."""
+    found = (given[name] for name in names if isinstance(given.get(name), str))
+    return next((text for text in found if text.strip()), "")
+
+
+def _command(given: dict[str, Any], text: str) -> str:
+    """Return the command line; Codex gives it as a list, often with a shell around it."""
+    for name in _COMMAND_FIELDS:
+        value = given.get(name)
+        if isinstance(value, list) and value:
+            words = [str(word) for word in value]
+            return (
+                words[-1]
+                if words[0].rsplit("/", 1)[-1] in ("bash", "sh", "zsh")
+                else " ".join(words)
+            )
+        if isinstance(value, str):
+            return value
+    return "" if given else text
+
+
+def _run(tool: str, command: str) -> Call:
+    patch = _patch(tool, command) if "*** Begin Patch" in command else None
+    if patch:
+        return patch
+    command = command[:_COMMAND_CHARS]
+    bare = bare_command(command)
+    target = lines.one_line(bare, TARGET_CHARS)
+    return Call(tool, "run", target, command=command, check=_check(bare[:400]))
+
+
+def _check(command: str) -> Check:
+    """Return what a command checks; one that only speaks of tests checks nothing."""
+    steps = [step for step in _STEP.split(command) if not _SPEAKING.match(step)]
+    return next((kind for kind, pattern in _CHECKS if any(map(pattern.search, steps))), "")
+
+
+def bare_command(command: str) -> str:
+    """Return a command without the folder, environment and pipes around it."""
+    bare = command.lstrip()
+    while found := _WRAPPED.match(bare):
+        bare = bare[found.end() :]
+    first = bare.split("\n", 1)[0]
+    return _PIPED.split(first, maxsplit=1)[0].strip() or first.strip()
+
+
+def _patch(tool: str, text: str) -> Call | None:
+    found = _PATCHED.findall(text)
+    if not found:
+        return None
+    files = tuple(dict.fromkeys(path.strip() for _, path in found))
+    created = tuple(path.strip() for verb, path in found if verb == "Add")
+    target = lines.one_line(", ".join(files), TARGET_CHARS)
+    return Call(tool, "edit", target, changed=files, created=created)

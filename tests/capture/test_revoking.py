@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lore.capture import episodes, revoking
+from lore.capture import fragments as capture
+from lore.capture.messages import Conversation
+from lore.capture.messages import capture as capture_messages
+from lore.capture.revoking import Suspect
+from lore.errors import InvalidInput, NotFound
+from lore.records import Distillation, Draft, NewMessage, Part
+from lore.store import (
+    distillations,
+    fragments,
+    items,
+    keywords,
+    messages,
+    sessions,
+    standing,
+    watermarks,
+)
+from tests.fakes import NOON
+
+
+@pytest.fixture
+def say(database):
+    def say(*parts: Part, role="user", session="s", project="", parent=""):
+        new = NewMessage(role, parts, NOON, key=f"{session}{parts}")
+        conversation = Conversation(session, project=project, parent=parent)
+        return capture_messages(database, conversation, [new])[0]
+
+    return say
+
+
+@pytest.fixture
+def store(database):
+    def store(text, *sources, origin="user", **rest):
+        return capture.store(database, Draft(text, origin=origin, source_messages=sources, **rest))
+
+    return store
+
+
+def gone(database, *ids: str | None) -> list[bool]:
+    with database.read() as db:
+        return [fragments.is_deleted(db, items.resolve(db, id_ or "").n) for id_ in ids]
+
+
+def distil(database, first: str, last: str, session: str = "s"):
+    def work(db):
+        n = sessions.get_number(db, session)
+        made = Distillation("d" * 32, "", 0, "condensed", first, last, 3, 9, False, NOON)
+        distillations.add(db, n, made, now=NOON)
+        return made.id
+
+    return database.write(work)
+
+
+def test_what_came_from_a_session_goes_and_its_messages_stay(database, say, store):
+    said, other = say(Part("text", "one"), session="a"), say(Part("text", "two"), session="b")
+    doomed, kept = store("from a", said), store("from b", other)
+    told = revoking.revoke(database, Suspect(session="a"))
+    assert [title.id for title in told.fragments] == [doomed]
+    assert told.messages == 1
+    assert gone(database, doomed, kept) == [True, False]
+    with database.read() as db:
+        assert messages.of_session(db, sessions.get_number(db, "a"))
+        assert not keywords.search(
+            db, "fragment_words", '"from"  "a"', limit=5, weights=keywords.FRAGMENT_WEIGHTS
+        )
+
+
+def test_a_subagents_session_goes_with_its_parents(database, say, store):
+    say(Part("text", "one"), session="a")
+    below = say(Part("text", "two"), session="sub", parent="a")
+    doomed = store("from below", below)
+    revoking.revoke(database, Suspect(session="a"))
+    assert gone(database, doomed) == [True]
+
+
+def test_what_was_derived_through_other_fragments_goes_too(database, say, store):
+    said = say(Part("text", "read on a page", origin="web"))
+    first = store("first", said, origin="assistant")
+    second, third, beside = store("second"), store("third"), store("beside")
+    capture.link(database, second, first, "derived_from")
+    capture.link(database, third, second, "derived_from")
+    capture.link(database, beside, first, "related_to")
+    revoking.revoke(database, Suspect(origin="web"))
+    assert gone(database, first, second, third, beside) == [True, True, True, False]
+
+
+def test_an_origin_is_found_in_the_parts_of_messages_and_in_fragments_themselves(
+    database, say, store
+):
+    mixed = say(Part("text", "look"), Part("tool_result", "out"), session="m")
+    plain = say(Part("text", "said"), session="p")
+    by_part, by_hand = store("x", mixed), store("y", origin="tool")
+    kept = store("z", plain)
+    revoking.revoke(database, Suspect(origin="tool"))
+    assert gone(database, by_part, by_hand, kept) == [True, True, False]
+
+
+def test_a_revocation_keeps_to_its_project(database, say, store):
+    here = say(Part("text", "a", origin="web"), session="a", project="/code/a")
+    there = say(Part("text", "b", origin="web"), session="b", project="/code/b")
+    doomed, kept = store("x", here), store("y", there)
+    revoking.revoke(database, Suspect(origin="web", project="/code/a"))
+    assert gone(database, doomed, kept) == [True, False]
+
+
+def test_what_a_tool_read_from_a_file_goes(database, say, store):
+    def read(path: str, id_: str):
+        call = Part("tool_call", json.dumps({"file_path": path}), "Read", id_)
+        say(call, role="assistant")
+        return say(Part("tool_result", f"text of {path}", "", id_), role="tool")
+
+    bad, good = read("/code/docs/evil.md", "1"), read("/code/docs/fine.md", "2")
+    shell = Part("tool_call", json.dumps({"command": "cat docs/evil.md"}), "Bash", "3")
+    say(shell, role="assistant")
+    by_shell = say(Part("tool_result", "text", "", "3"), role="tool")
+    doomed, also, kept = store("x", bad), store("z", by_shell), store("y", good)
+    revoking.revoke(database, Suspect(file="docs/evil.md"))
+    assert gone(database, doomed, also, kept) == [True, True, False]
+
+
+def test_what_came_in_by_a_transcript_goes(database, say, store):
+    doomed = store("x", say(Part("text", "one")))
+    database.write(
+        lambda db: watermarks.put(
+            db, "/code/t.jsonl", position=1, now=NOON, session_n=sessions.get_number(db, "s")
+        )
+    )
+    revoking.revoke(database, Suspect(file="/code/t.jsonl"))
+    assert gone(database, doomed) == [True]
+
+
+def test_standing_instructions_of_a_session_go_and_come_back_with_undo(database, say, store):
+    said = say(Part("text", "Always use tabs in Makefiles."))
+    ids = [store("x", said), store("y", said)]
+    told = revoking.revoke(database, Suspect(session="s"))
+    assert told.standing == ("Always use tabs in Makefiles.",)
+    with database.read() as db:
+        assert standing.newest(db, None, everywhere=True) == []
+    verb, _ = capture.undo(database)
+    assert verb == "revocation"
+    assert gone(database, *ids) == [False, False]
+    with database.read() as db:
+        assert [s.text for s in standing.newest(db, None)] == ["Always use tabs in Makefiles."]
+
+
+def test_one_fragment_of_a_revocation_comes_back_alone(database, say, store):
+    said = say(Part("text", "Always use tabs in Makefiles."))
+    one, other = store("x", said), store("y", said)
+    revoking.revoke(database, Suspect(session="s"))
+    capture.undo(database, one)
+    assert gone(database, one, other) == [False, True]
+    with database.read() as db:
+        assert standing.newest(db, None, everywhere=True) == []
+
+
+def test_distillations_of_what_is_revoked_go(database, say):
+    first, last = say(Part("text", "one")), say(Part("text", "two", origin="web"))
+    id_ = distil(database, first, last)
+    told = revoking.revoke(database, Suspect(origin="web"))
+    assert told.distillations == (id_,)
+    with database.read() as db, pytest.raises(NotFound):
+        items.resolve(db, id_)
+
+
+def test_a_preview_says_the_same_and_takes_nothing(database, say, store):
+    id_ = store("x", say(Part("text", "Always use tabs in Makefiles.")))
+    seen = revoking.preview(database, Suspect(session="s"))
+    assert gone(database, id_) == [False]
+    assert revoking.revoke(database, Suspect(session="s")) == seen
+    assert revoking.preview(database, Suspect(session="s")).fragments == ()
+
+
+def test_the_episode_of_a_revoked_session_stays_away(database, say):
+    say(Part("text", "Please mend the date parser"))
+    id_ = episodes.record(database, "s")
+    revoking.revoke(database, Suspect(session="s"))
+    assert episodes.record(database, "s") is None
+    assert gone(database, id_) == [True]
+
+
+@pytest.mark.parametrize(
+    "suspect", [Suspect(), Suspect(session="s", origin="web"), Suspect(origin="god")]
+)
+def test_a_revocation_names_one_thing(database, suspect):
+    with pytest.raises(InvalidInput):
+        revoking.revoke(database, suspect)
+
+
+def test_a_session_that_is_not_there_is_told_so(database):
+    with pytest.raises(NotFound):
+        revoking.revoke(database, Suspect(session="none"))

@@ -1,0 +1,98 @@
+"""Episodes and revocations as a person sees them."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lore.memory import Memory
+from lore.records import NewMessage, Part
+from lore.settings import load
+from tests.cli.conftest import Lore
+
+NOON = datetime(2026, 5, 13, 12, tzinfo=UTC)
+
+
+def message(role, second: int, *parts: Part) -> NewMessage:
+    return NewMessage(role, parts, NOON + timedelta(seconds=second))
+
+
+@pytest.fixture
+def worked(lore: Lore) -> Lore:
+    """Return the command line on a home with one session of work in it."""
+    config = load({"LORE_EMBED_PROVIDER": "none"}, home=lore.home).settings
+    edit = Part("tool_call", json.dumps({"file_path": "/code/dates.py"}), "Edit", "1")
+    run = Part("tool_call", json.dumps({"command": "pytest"}), "Bash", "2")
+    with Memory.open(config=config) as memory:
+        ids = memory.capture("work", [
+            message("user", 0, Part("text", "Please mend the date parser. Always run the tests.")),
+            message("assistant", 5, edit),
+            message("tool", 6, Part("tool_result", "updated", "", "1")),
+            message("assistant", 7, run),
+            message("tool", 9, Part("tool_result", "error: \x1b[31mleap", "", "2", failed=True)),
+            message("tool", 10, Part("tool_result", "from a page", origin="web")),
+        ], project="/code", agent="codex")  # fmt: skip
+        memory.store("Pages say so", origin="assistant", source_messages=[ids[-1]])
+    return lore
+
+
+def test_an_episode_is_told_and_then_listed_and_found(worked: Lore):
+    told = worked("episode", "work").works().out
+    assert "Please mend the date parser" in told
+    assert "failure: the last test failed" in told
+    assert "/code/dates.py" in told
+    assert "\x1b[31m" not in told
+    assert "failure" in worked("episodes").works().out
+    assert "mend the date parser" in worked("recall", "date parser").works().out
+
+
+def test_an_episode_as_json_has_stable_keys(worked: Lore):
+    found = json.loads(worked("episode", "work", "--json").works().out)
+    assert set(found) == {
+        "goal", "outcome", "reason", "agent", "calls", "actions", "errors", "files_read",
+        "files_changed", "artifacts", "commits", "duration_s", "tokens", "sources",
+    }  # fmt: skip
+    [listed] = json.loads(worked("episodes", "--json", "--project", "/code").works().out)
+    assert set(listed) == {"id", "session_id", "at", "episode"}
+
+
+def test_telling_an_episode_twice_keeps_one(worked: Lore):
+    worked("episode", "work").works()
+    worked("episode", "work").works()
+    assert len(json.loads(worked("episodes", "--json").works().out)) == 1
+
+
+def test_without_episodes_the_way_to_one_is_told(worked: Lore):
+    assert "lore episode" in worked("episodes").works().out
+    worked("episode", "nowhere").fails_with(3)
+
+
+def test_why_names_origin_and_trust_of_each_message_and_what_they_allow(worked: Lore):
+    [hit] = json.loads(worked("search", "pages", "--json").works().out)
+    told = worked("why", hit["id"]).works().out
+    assert "origin web, trust 0" in told
+    assert "found by asking only" in told
+
+
+def test_a_revocation_is_shown_confirmed_done_and_undone(worked: Lore):
+    assert "would go" in worked("revoke", "--origin", "web", "--dry-run").works().out
+    assert "--yes" in worked("revoke", "--origin", "web").fails_with(2).err
+    done = worked("revoke", "--origin", "web", "--yes").works().out
+    assert "Pages say so" in done
+    assert "Revoked: 1 fragment" in done
+    assert json.loads(worked("search", "pages", "--json").works().out) == []
+    assert "revocation" in worked("undo").works().out
+    assert len(json.loads(worked("search", "pages", "--json").works().out)) == 1
+
+
+def test_revoking_a_session_names_its_standing_instructions(worked: Lore):
+    told = worked("revoke", "--session", "work", "--yes").works().out
+    assert "standing: Always run the tests." in told
+    assert "Nothing was derived" in worked("revoke", "--session", "work", "--yes").works().out
+
+
+@pytest.mark.parametrize(
+    "given", [[], ["--session", "work", "--origin", "web"], ["--origin", "nobody"]]
+)
+def test_a_revocation_of_nothing_in_particular_is_refused(worked: Lore, given):
+    worked("revoke", "--yes", *given).fails_with(2)
