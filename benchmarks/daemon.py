@@ -240,7 +240,7 @@ def measure(root: Path, messages: int, files: int, idle_s: float) -> dict[str, o
     rng = random.Random(4)
     told: dict[str, object] = {"messages": messages, "files": files}
     with daemon(root) as pid:
-        told["captured and embedded within s"] = round(
+        told["all captured and embedded after s"] = round(
             wait_until(lambda: is_embedded(root), 900), 1
         )
         told["model loaded"] = resident(pid)
