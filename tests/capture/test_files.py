@@ -397,3 +397,12 @@ def test_an_archive_that_breaks_off_gives_what_came_before(reading, tmp_path, da
     assert not read_file(broken, path).news
     assert read_file(reading, path).added == 1
     assert texts(database, "s2") == ["c"]
+
+
+def test_reading_can_be_stopped_between_batches_and_goes_on_from_there(reading, talk, database):
+    talk.write_bytes(b"".join(line(i) for i in range(1, 8)))
+    stopped = replace(reading, batch_messages=3, stopping=lambda: True)
+    assert read_file(stopped, talk).added == 3
+    assert read_file(stopped, talk).added == 3
+    assert read_file(reading, talk).added == 1
+    assert len(texts(database)) == 7
