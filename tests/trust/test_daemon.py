@@ -17,6 +17,7 @@ from lore.daemon import jobs, lock, status
 from lore.embed.none import NoEmbedder
 from lore.errors import StoreFull, StoreReadOnly
 from lore.memory import Memory
+from lore.store import jobs as job_store
 from tests.cli.conftest import environment, run_process
 from tests.store.samples import new_message
 
@@ -112,7 +113,7 @@ def test_a_job_that_fails_is_parked_and_shown_and_its_input_is_kept(tmp_path: Pa
     with Memory.open(home=home, embedder=NoEmbedder()) as memory:
         memory.capture("talk", [new_message("something to distil", 0, key="1")])
         database = memory.database
-        database.write(lambda db: jobs.jobs.add(db, "bad", "talk", now=database.now()))
+        database.write(lambda db: job_store.add(db, "bad", "talk", now=database.now()))
         serve("jobs", "steady")
 
         def has_parked() -> bool:
