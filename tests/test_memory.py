@@ -118,5 +118,5 @@ def test_doctor_looks_at_everything_and_names_what_is_missing(tmp_path: Path):
     names = [check.name for check in examine(home=tmp_path)]
     assert names == [
         "versions", "home", "disk", "files", "database", "keywords", "vectors", "embedder",
-        "sessions",
+        "sessions", "jobs",
     ]  # fmt: skip

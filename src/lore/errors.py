@@ -14,14 +14,18 @@ LoreError                       1
 ├── EmbedderError               9   an embedder was asked for by name and cannot serve
 │   └── WeightsRejected         9   a model file fails its SHA-256
 ├── EvaluationError            10   evaluation data cannot be read
-└── CaptureError               11   a transcript that was named cannot be read
+├── CaptureError               11   a transcript that was named cannot be read
+└── DaemonError                12   the daemon cannot be started or stopped
+    └── AlreadyRunning         12   another one serves this home
 """
 
 from __future__ import annotations
 
 __all__ = [
+    "AlreadyRunning",
     "AmbiguousId",
     "CaptureError",
+    "DaemonError",
     "EmbedderError",
     "EvaluationError",
     "InvalidInput",
@@ -122,3 +126,13 @@ class CaptureError(LoreError):
     """A transcript that was named cannot be read."""
 
     exit_code = 11
+
+
+class DaemonError(LoreError):
+    """The daemon cannot be started or stopped."""
+
+    exit_code = 12
+
+
+class AlreadyRunning(DaemonError):
+    """Another daemon serves this home."""

@@ -226,3 +226,21 @@ def test_the_newest_are_embedded_first(database, index_of, filled):
     embed_waiting(database, embedder, index_of(embedder), within_s=0)
     assert embedder.asked[0] == f"note number {OVER_TWO_BATCHES - 1}"
     assert len(embedder.asked) == embedding.BATCH
+
+
+def test_what_failed_is_left_alone_until_its_delay_is_over(database, index_of, filled):
+    away = FakeEmbedder(before=stop_after(0, EmbedderError("the service is away")))
+    with pytest.raises(EmbedderError):
+        embed_waiting(database, away, index_of(away), within_s=5)
+    back = FakeEmbedder()
+    assert embed_waiting(database, back, index_of(back), within_s=5) == 0
+    database.write(lambda db: jobs.retry(db, None, now=database.now()))
+    assert embed_waiting(database, back, index_of(back), within_s=60) == OVER_TWO_BATCHES
+
+
+def test_a_batch_of_long_texts_is_small_so_that_it_ends_soon(database, index_of):
+    fragments.store_all(database, (Draft(f"{i} " + "many words " * 400) for i in range(20)))
+    sizes: list[int] = []
+    embedder = FakeEmbedder(before=lambda texts: sizes.append(len(texts)))
+    embed_waiting(database, embedder, index_of(embedder))
+    assert sizes == [8, 8, 4]

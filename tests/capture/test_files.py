@@ -416,3 +416,12 @@ def test_no_secret_of_a_session_s_title_is_kept(reading, talk, database):
     with database.read() as db:
         assert "[secret:" in sessions.recent(db)[0].title
     assert secret not in mark_of(database, talk).context
+
+
+def test_reading_can_be_stopped_between_batches_and_goes_on_from_there(reading, talk, database):
+    talk.write_bytes(b"".join(line(i) for i in range(1, 8)))
+    stopped = replace(reading, batch_messages=3, stopping=lambda: True)
+    assert read_file(stopped, talk).added == 3
+    assert read_file(stopped, talk).added == 3
+    assert read_file(reading, talk).added == 1
+    assert len(texts(database)) == 7

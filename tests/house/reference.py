@@ -57,7 +57,7 @@ def _command_page(path: str, command: Any) -> str:
     rows += [
         (", ".join(f"`{name}`" for name in option.opts), _explained(option))
         for option in command.params
-        if option.param_type_name == "option"
+        if option.param_type_name == "option" and not option.hidden
     ]
     if rows:
         lines += ["| | |", "|---|---|"]

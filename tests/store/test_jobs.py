@@ -23,3 +23,26 @@ def test_a_job_that_fails_too_often_is_parked_with_its_error(db: Connection) -> 
         jobs.fail(db, job.id, "x" * 900, now=NOON)
     (parked,) = jobs.open_jobs(db)
     assert (parked.state, parked.attempts, len(parked.last_error)) == ("parked", 5, 500)
+
+
+def test_a_job_that_failed_is_held_until_it_is_due(db: Connection) -> None:
+    job = jobs.start(db, "embed", "model", total=1, now=NOON)
+    assert not jobs.is_held(db, "embed", "model", now=NOON)
+    jobs.fail(db, job.id, "away", now=NOON)
+    assert jobs.is_held(db, "embed", "model", now=NOON)
+    assert jobs.find_due(db, ["embed"], now=NOON) is None
+    assert not jobs.is_held(db, "embed", "model", now=minutes(1))
+    assert jobs.find_due(db, ["other", "embed"], now=minutes(1))
+
+
+def test_a_job_that_was_done_begins_with_no_failures(db: Connection) -> None:
+    job = jobs.start(db, "embed", "model", total=1, now=NOON)
+    jobs.fail(db, job.id, "away", now=NOON)
+    jobs.finish(db, job.id, now=NOON)
+    again = jobs.start(db, "embed", "model", total=1, now=NOON)
+    assert (again.attempts, again.last_error) == (0, "")
+
+
+def test_no_delay_is_longer_than_the_longest() -> None:
+    longest = jobs.LONGEST_DELAY_S * (1 + jobs.JITTER)
+    assert all(0 < jobs.delay_s(failures) <= longest for failures in range(60))

@@ -155,7 +155,7 @@ def forged() -> Iterator[bytes]:
             "record": "message", "id": str(UUID(int=place)), "session_id": "5" * 32,
             "ordinal": place, "key": f"k{place}", "role": "user", "speaker": "",
             "parts": [{"kind": "text", "text": text, "origin": "web"}], "origin": "user",
-            "model": "", "usage": {}, "created_at": us,
+            "model": "", "usage": {}, "created_at": us, "channel": 0,
         }).encode()  # fmt: skip
         yield json.dumps({
             "record": "fragment", "id": str(UUID(int=place + (1 << 120))), "content": text,

@@ -18,6 +18,10 @@ from lore.store.vectors import Waiting
 BATCH = 64
 """Items of one transaction: a kill loses at most so many vectors, which are made again."""
 
+BATCH_CHARS, LONGEST_CHARS = 8_192, 1_024
+"""A batch ends sooner where texts are long, so that one takes about half a second of a core;
+a model reads no more than the beginning of a text."""
+
 Progress = Callable[[int, int], None]
 
 
@@ -34,8 +38,8 @@ def embed_waiting(
         return 0
     with database.read() as db:
         total = vectors.count_waiting(db)
-        parked = jobs.is_parked(db, "embed", embedder.identity)
-    if not total or (parked and within_s is not None):
+        held = jobs.is_held(db, "embed", embedder.identity, now=database.now())
+    if not total or (held and within_s is not None):
         return 0
     started = time.monotonic()
     embedder_n = database.write(
@@ -73,7 +77,7 @@ def _begin(db: Connection, *, subject: str, total: int, now: datetime) -> Job:
 def _embed_batch(database: Database, embedder: Embedder, embedder_n: int, job: Job) -> int | None:
     """Embed some of what waits and count it; None if nothing waits for this embedder."""
     with database.read() as db:
-        waiting = vectors.waiting(db, limit=BATCH)
+        waiting = _bounded(vectors.waiting(db, limit=BATCH))
         versions = _versions(db, waiting)
     if not waiting:
         return None
@@ -93,6 +97,16 @@ def _embed_batch(database: Database, embedder: Embedder, embedder_n: int, job: J
         return len(same)
 
     return database.write(keep)
+
+
+def _bounded(waiting: Sequence[Waiting]) -> Sequence[Waiting]:
+    """Return as much of what waits as makes one batch, and at least one item."""
+    chars = 0
+    for place, item in enumerate(waiting):
+        chars += min(len(item.text), LONGEST_CHARS)
+        if chars > BATCH_CHARS and place:
+            return waiting[:place]
+    return waiting
 
 
 def _versions(db: Connection, waiting: Sequence[Waiting]) -> dict[int, int]:

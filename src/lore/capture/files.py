@@ -46,6 +46,7 @@ class FileReading:
     redactor: Redactor = UNKEPT
     dry_run: bool = False
     progress: Progress | None = None
+    stopping: Callable[[], bool] = lambda: False
     longest_line: int = LONGEST_LINE
     batch_messages: int = staging.BATCH_MESSAGES
 
@@ -231,7 +232,7 @@ def _read_lines(reader: _Reader, adapter: LineAdapter) -> None:
         if reader.batch.is_full() or place.position - told_to > _QUIET_BYTES:
             reader.tell_progress(place.position - told_to)
             told_to = place.position
-            if not _write_lines(reader, place):
+            if not _write_lines(reader, place) or reader.reading.stopping():
                 return
     reader.tell_progress(place.position - told_to)
     _write_lines(reader, place, is_end=True)
@@ -292,6 +293,9 @@ def _read_whole(reader: _Reader, adapter: WholeAdapter) -> None:
                 if reader.batch.is_full() and not reader.write(position, fingerprint, ""):
                     return
             position = stretch.position
+            if reader.reading.stopping():
+                reader.write(position, fingerprint, "")
+                return
     except CaptureError:
         reader.write(position, fingerprint, "")
         raise

@@ -97,6 +97,8 @@ def capture_files(
     done, summed, captured = 0, Counts(), 0
     problems: list[FileProblem] = []
     for file in files:
+        if reading.stopping():
+            break
 
         def tell(size: int, before: int = done) -> None:
             if progress:

@@ -21,6 +21,7 @@ from lore.cli import (
     knowledge,
     looking,
     model,
+    running,
     setting,
     trust,
 )
@@ -43,7 +44,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 for room in (
-    knowledge, capturing, finding, looking, episodes, trust, keeping, setting, model, evaluation,
+    knowledge, capturing, finding, looking, episodes, trust, keeping, running, setting, model,
+    evaluation,
 ):  # fmt: skip
     room.add_to(app)
 

@@ -163,8 +163,8 @@ def _coverage(
     if "covered_close" in wanted:
         found["covered_close"] = _closest(around.own, own, needles, weights)
     found["together"] = _together(around.own, own, needles, weights)
-    held_by = own.sum(axis=0)
-    found["sole"] = own @ np.where(held_by <= SOLE_HOLDERS, weights, 0.0)
+    alone: Floats = np.where(own.sum(axis=0) <= SOLE_HOLDERS, weights, 0.0)
+    found["sole"] = own.astype(float) @ alone
     return found
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from lore.recall.sources import Sources
 from lore.records import Check
 from lore.settings import Settings
-from lore.store import checks, files, rebuilding, session_states, upkeep, vectors
+from lore.store import checks, files, jobs, rebuilding, session_states, upkeep, vectors
 from lore.store.checks import Finding
 
 _LITTLE_SPACE = 200_000_000
@@ -97,6 +97,7 @@ def check_memory(sources: Sources, notice: str, *, fix: bool) -> list[Check]:
         _check_vectors(sources, fix=fix),
         _check_embedder(sources, notice),
         _check_sessions(sources),
+        _check_jobs(sources),
     ]
 
 
@@ -170,6 +171,17 @@ def _check_sessions(sources: Sources) -> Check:
         return Check("sessions", "ok", "each in the one project that was named for it")
     named = ", ".join(moved[:_NAMED]) + (" …" if len(moved) > _NAMED else "")
     return Check("sessions", "ok", f"captured for a second project, kept in the first: {named}")
+
+
+def _check_jobs(sources: Sources) -> Check:
+    with sources.database.read() as db:
+        found = jobs.open_jobs(db)
+    parked = [job for job in found if job.state == "parked"]
+    if parked:
+        reasons = "; ".join(f"{job.kind} {job.id}: {job.last_error}" for job in parked[:5])
+        detail = f"{len(parked):,} parked after {jobs.MAX_ATTEMPTS} attempts: {reasons}"
+        return Check("jobs", "degraded", detail, "'lore jobs retry --all' tries them again.")
+    return Check("jobs", "ok", f"{len(found):,} pending, none parked")
 
 
 def _items(count: int) -> str:

@@ -20,6 +20,7 @@ class Job:
     progress: int
     total: int
     updated_at: datetime
+    due_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,6 +142,11 @@ class Database:
             self._queue.put(write)
         return write.future
 
+    def checkpoint(self) -> None:
+        """Fold the log into the database file."""
+        with self._own_connection() as connection:
+            sqlite.empty_log(connection)
+
     def erase_traces(self) -> None:
         """Leave no trace of deleted rows in the file and its log; writes the file anew."""
         with self._own_connection() as connection:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
 import orjson
 
+from lore import clock
 from lore.records import TRUST, Origin
 from lore.store.packing import unpack_json
 from lore.store.sqlite import Connection
@@ -57,3 +59,31 @@ def newest(db: Connection, *, project_n: int | None, limit: int) -> list[int]:
         limit=limit,
     )
     return [row[0] for row in rows]
+
+
+class Untold(NamedTuple):
+    """A session that has gone quiet, and how many messages it has."""
+
+    id: str
+    messages: int
+
+
+def untold(db: Connection, kind: str, *, now: datetime, idle_s: float, limit: int) -> list[Untold]:
+    """Return sessions that have gone quiet and had no job of a kind since they last grew.
+
+    A job's total says how long the session was; a last message that is still to come was dated
+    by a clock that is wrong, and is not waited for.
+    """
+    rows = db.rows(
+        "SELECT q.id, q.size FROM (SELECT s.id, s.last_message_at AS at,"
+        " (SELECT max(ordinal) + 1 FROM messages WHERE session_n = s.n) AS size FROM sessions s"
+        " WHERE s.last_message_at NOT BETWEEN :quiet AND :now) q"
+        " LEFT JOIN jobs j ON j.kind = :kind AND j.subject = q.id"
+        " WHERE q.size > 0 AND (j.n IS NULL OR (j.state = 'done' AND j.total <> q.size))"
+        " ORDER BY q.at DESC LIMIT :limit",
+        kind=kind,
+        quiet=clock.to_us(now - timedelta(seconds=idle_s)),
+        now=clock.to_us(now),
+        limit=limit,
+    )
+    return [Untold(*row) for row in rows]

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import random
+from collections.abc import Collection
+from datetime import datetime, timedelta
 
 from lore import clock
+from lore.errors import NotFound
 from lore.records import Job
 from lore.store.packing import moment
-from lore.store.sqlite import Connection, Row
+from lore.store.sqlite import Connection, Row, among, texts
 
 MAX_ATTEMPTS = 5
 """A job that failed so often is parked: visible, and out of the way."""
 
-_COLUMNS = "n, kind, subject, state, attempts, last_error, progress, total, updated_at"
+FIRST_DELAY_S, GROWTH = 30, 4
+"""A failed job waits for 30 s, 2 min, 8 min, 32 min: a service that is down comes back in such
+times, and one that is not must not be asked all day."""
+
+LONGEST_DELAY_S = 4 * 3600
+JITTER = 0.2
+"""Jobs that failed together are not tried again together."""
+
+_COLUMNS = "n, kind, subject, state, attempts, last_error, progress, total, updated_at, due_at"
+
+_IS_DUE = "(due_at <= :now OR due_at > :never)"
+"""A delay that is longer than any given was set by a clock that was wrong."""
 
 
 def start(db: Connection, kind: str, subject: str, *, total: int, now: datetime) -> Job:
     """Return the job for a subject, made if it is new, begun again if it was done."""
     db.run(
         "INSERT INTO jobs"
-        " (kind, subject, state, attempts, last_error, progress, total, updated_at)"
-        " VALUES (:kind, :subject, 'pending', 0, '', 0, :total, :at)"
+        " (kind, subject, state, attempts, last_error, progress, total, updated_at, due_at)"
+        " VALUES (:kind, :subject, 'pending', 0, '', 0, :total, :at, :at)"
         " ON CONFLICT (kind, subject) DO UPDATE SET total = excluded.total,"
         " updated_at = excluded.updated_at,"
         " progress = CASE jobs.state WHEN 'done' THEN 0 ELSE jobs.progress END, state = 'pending'",
@@ -38,6 +52,24 @@ def start(db: Connection, kind: str, subject: str, *, total: int, now: datetime)
     )
 
 
+def add(db: Connection, kind: str, subject: str, *, now: datetime, total: int = 1) -> bool:
+    """Queue a job unless it is queued or parked already; tell whether that was needed."""
+    return bool(
+        db.run(
+            "INSERT INTO jobs"
+            " (kind, subject, state, attempts, last_error, progress, total, updated_at, due_at)"
+            " VALUES (:kind, :subject, 'pending', 0, '', 0, :total, :at, :at)"
+            " ON CONFLICT (kind, subject) DO UPDATE SET state = 'pending', progress = 0,"
+            " total = excluded.total, updated_at = excluded.updated_at,"
+            " due_at = excluded.due_at WHERE jobs.state = 'done'",
+            kind=kind,
+            subject=subject,
+            total=total,
+            at=clock.to_us(now),
+        )
+    )
+
+
 def advance(db: Connection, job_n: int, *, progress: int, now: datetime) -> None:
     """Write down how far a job has come."""
     db.run(
@@ -51,34 +83,82 @@ def advance(db: Connection, job_n: int, *, progress: int, now: datetime) -> None
 def finish(db: Connection, job_n: int, *, now: datetime) -> None:
     """Write down that a job is done."""
     db.run(
-        "UPDATE jobs SET state = 'done', progress = total, last_error = '', updated_at = :at"
-        " WHERE n = :n",
+        "UPDATE jobs SET state = 'done', attempts = 0, progress = total, last_error = '',"
+        " updated_at = :at, due_at = :at WHERE n = :n",
         at=clock.to_us(now),
         n=job_n,
     )
 
 
 def fail(db: Connection, job_n: int, error: str, *, now: datetime) -> None:
-    """Write down that a job failed; after 5 attempts it is parked."""
+    """Write down that a job failed: it waits, longer each time, and is parked after 5 attempts."""
+    before = int(db.value("SELECT attempts FROM jobs WHERE n = :n", n=job_n))
     db.run(
-        "UPDATE jobs SET attempts = attempts + 1, last_error = :error, updated_at = :at,"
-        " state = CASE WHEN attempts + 1 >= :most THEN 'parked' ELSE 'pending' END"
+        "UPDATE jobs SET attempts = :attempts, last_error = :error, updated_at = :at,"
+        " due_at = :due, state = CASE WHEN :attempts >= :most THEN 'parked' ELSE 'pending' END"
         " WHERE n = :n",
+        attempts=before + 1,
         error=error[:500],
         at=clock.to_us(now),
+        due=clock.to_us(now + timedelta(seconds=delay_s(before))),
         most=MAX_ATTEMPTS,
         n=job_n,
     )
 
 
-def is_parked(db: Connection, kind: str, subject: str) -> bool:
-    """Tell whether a job failed so often that only a person starts it again."""
-    found = db.value(
-        "SELECT state FROM jobs WHERE kind = :kind AND subject = :subject",
-        kind=kind,
-        subject=subject,
+def explain(db: Connection, job_n: int, error: str) -> None:
+    """Write down why a job failed whose failure is counted already."""
+    db.run("UPDATE jobs SET last_error = :error WHERE n = :n", error=error[:500], n=job_n)
+
+
+def delay_s(failures: int) -> float:
+    """Return how long a job waits that failed so often before."""
+    exact = min(FIRST_DELAY_S * float(GROWTH) ** failures, LONGEST_DELAY_S)
+    return exact * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - spreads, hides nothing
+
+
+def retry(db: Connection, job_n: int | None, *, now: datetime) -> int:
+    """Let one job, or all that failed, be tried again at once; return how many that are."""
+    if job_n is not None and not db.find("SELECT 1 FROM jobs WHERE n = :n", n=job_n):
+        msg = f"There is no job {job_n}."
+        raise NotFound(msg, hint="'lore jobs' lists them.")
+    return db.run(
+        "UPDATE jobs SET state = 'pending', attempts = 0, due_at = :at"
+        " WHERE state <> 'done' AND (n = :n OR (:n IS NULL AND attempts > 0))",
+        at=clock.to_us(now),
+        n=job_n,
     )
-    return bool(found == "parked")
+
+
+def find_due(db: Connection, kinds: Collection[str], *, now: datetime) -> Job | None:
+    """Return the job of these kinds that has waited longest, if one is due."""
+    if not kinds:
+        return None
+    rows = db.rows(
+        f"SELECT {_COLUMNS} FROM jobs WHERE state <> 'done' AND state = 'pending'"
+        f" AND {_IS_DUE} AND {among('kind', 'kinds')} ORDER BY due_at, n LIMIT 1",
+        kinds=texts(sorted(kinds)),
+        **_moments(now),
+    )
+    return _job(rows[0]) if rows else None
+
+
+def is_held(db: Connection, kind: str, subject: str, *, now: datetime) -> bool:
+    """Tell whether a job that failed is parked, or waits for its next attempt."""
+    return bool(
+        db.find(
+            "SELECT 1 FROM jobs WHERE kind = :kind AND subject = :subject"
+            f" AND (state = 'parked' OR (state = 'pending' AND attempts > 0 AND NOT {_IS_DUE}))",
+            kind=kind,
+            subject=subject,
+            **_moments(now),
+        )
+    )
+
+
+def _moments(now: datetime) -> dict[str, int]:
+    longest = timedelta(seconds=LONGEST_DELAY_S * (1 + JITTER))
+    return {"now": clock.to_us(now), "never": clock.to_us(now + longest)}
 
 
 def open_jobs(db: Connection) -> list[Job]:
@@ -88,5 +168,7 @@ def open_jobs(db: Connection) -> list[Job]:
 
 
 def _job(row: Row) -> Job:
-    n, kind, subject, state, attempts, last_error, progress, total, at = row
-    return Job(n, kind, subject, state, attempts, last_error, progress, total, moment(at))
+    n, kind, subject, state, attempts, last_error, progress, total, at, due = row
+    return Job(
+        n, kind, subject, state, attempts, last_error, progress, total, moment(at), moment(due)
+    )

@@ -247,7 +247,9 @@ CREATE TABLE jobs (
     progress INTEGER NOT NULL,
     total INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
+    due_at INTEGER NOT NULL,
     UNIQUE (kind, subject));
+CREATE INDEX jobs_open ON jobs (due_at) WHERE state <> 'done';
 
 CREATE TABLE actions (
     n {NUMBERED},

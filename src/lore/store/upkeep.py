@@ -194,9 +194,12 @@ def epoch(db: Connection) -> str:
 
 
 def chores_are_due(db: Connection, now: datetime) -> bool:
-    """Tell whether the daily upkeep was last done more than a day ago."""
+    """Tell whether the daily upkeep was last done more than a day ago.
+
+    Or at a time that is still to come: then the clock was wrong, and nothing is to wait for it.
+    """
     done = db.value("SELECT value FROM meta WHERE key = 'chores_at'")
-    return done is None or clock.to_us(now) - int(done) >= _DAY_US
+    return done is None or not 0 <= clock.to_us(now) - int(done) < _DAY_US
 
 
 def do_chores(db: Connection, now: datetime) -> None:

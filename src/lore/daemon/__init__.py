@@ -1,0 +1,1 @@
+"""The daemon: capture, embedding, jobs and upkeep, in one process for each home."""

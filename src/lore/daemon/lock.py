@@ -1,0 +1,112 @@
+"""The lock: one daemon for each home, and who that is."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from lore.errors import AlreadyRunning
+
+LOCK_FILE = "lore.pid"
+
+_PATIENCE_S, _PAUSE_S = 0.5, 0.05
+"""Whoever asks who runs holds the lock for an instant; it is tried again for so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The daemon that serves a home."""
+
+    pid: int
+    since: datetime
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """The lock of a home, held by this process until it ends."""
+
+    path: Path
+    file: int
+
+    def is_in_place(self) -> bool:
+        """Tell whether the file that is locked still is the one in the home."""
+        try:
+            there, ours = self.path.lstat(), os.fstat(self.file)
+        except OSError:
+            return False
+        return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
+
+    def release(self) -> None:
+        """Give the home free; the file stays, for to remove it would be a race."""
+        with suppress(OSError):
+            os.ftruncate(self.file, 0)
+        os.close(self.file)
+
+
+def take(home: Path, *, now: datetime, version: str) -> Lock:
+    """Lock a home; what a killed daemon left behind is no obstacle."""
+    path = home / LOCK_FILE
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    if not _locks(file, fcntl.LOCK_EX, patience_s=_PATIENCE_S):
+        holder = _parsed(os.pread(file, 200, 0))
+        os.close(file)
+        raise already_running(home, holder)
+    held = Lock(path, file)
+    try:
+        os.ftruncate(file, 0)
+        os.pwrite(file, f"{os.getpid()}\n{now.isoformat()}\n{version}\n".encode(), 0)
+    except OSError:
+        held.release()
+        raise
+    return held
+
+
+def already_running(home: Path, holder: Holder | None) -> AlreadyRunning:
+    """Return the error that says who serves a home."""
+    who = f" (pid {holder.pid})" if holder else ""
+    msg = f"Lore is running already for {home}{who}."
+    return AlreadyRunning(msg, hint="'lore status' shows what it does.")
+
+
+def find_holder(home: Path) -> Holder | None:
+    """Return the daemon that holds the lock of a home."""
+    try:
+        file = os.open(home / LOCK_FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        if _locks(file, fcntl.LOCK_SH):
+            return None
+        until = time.monotonic() + _PATIENCE_S
+        while (holder := _parsed(os.pread(file, 200, 0))) is None and time.monotonic() < until:
+            time.sleep(_PAUSE_S)
+        return holder
+    finally:
+        os.close(file)
+
+
+def _locks(file: int, kind: int, *, patience_s: float = 0.0) -> bool:
+    until = time.monotonic() + patience_s
+    while True:
+        try:
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_PAUSE_S)
+        else:
+            return True
+
+
+def _parsed(content: bytes) -> Holder | None:
+    try:
+        pid, since, version = content.decode().split("\n")[:3]
+        return Holder(int(pid), datetime.fromisoformat(since), version)
+    except ValueError:
+        return None

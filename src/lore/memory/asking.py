@@ -1,0 +1,153 @@
+"""The desk for questions: recall, search, sessions, standing instructions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from lore.checking import Count, Whole, checked_class
+from lore.errors import StoreError
+from lore.memory.desk import Desk
+from lore.recall import answering, reading, searching, session_search
+from lore.recall.answering import Request
+from lore.recall.searching import SearchRequest
+from lore.records import (
+    Answer,
+    Hit,
+    Outline,
+    Scope,
+    SessionHit,
+    Title,
+)
+from lore.store import items, sessions
+
+_CATCH_UP_S = 0.5
+"""A recall first embeds what waits, for so long at most."""
+
+
+@checked_class
+class Asking(Desk):
+    """For questions."""
+
+    __slots__ = ()
+
+    def recall(
+        self,
+        query: str,
+        *,
+        scope: Scope = "all",
+        session: str = "",
+        project: str = "",
+        limit: Count | None = None,
+        budget_tokens: Count | None = None,
+        recipe: str = "",
+        explain: bool = False,
+        why_not: Sequence[str] = (),
+        trusted_only: bool = False,
+        now: datetime | None = None,
+        log: bool = True,
+    ) -> Answer:
+        """Answer a question from messages, distillations and fragments, best first.
+
+        `trusted_only` is for what is put into a prompt that did not ask for it: only what the
+        person or the assistant said.
+        """
+        started = time.perf_counter()
+        query = self.redactor.redact(query)
+        request = Request(
+            query=query,
+            scope=scope,
+            session=session,
+            project=project,
+            limit=self.settings.recall_max_hits if limit is None else limit,
+            budget_tokens=(
+                self.settings.recall_budget_tokens if budget_tokens is None else budget_tokens
+            ),
+            recipe=recipe or self.settings.search_recipe,
+            explain=explain,
+            why_not=tuple(why_not),
+            trusted_only=trusted_only,
+            now=now or self.database.now(),
+        )
+        self._catch_up()
+        answer = answering.recall(self.sources, request)
+        if log:
+            took_ms = (time.perf_counter() - started) * 1000
+            self.sources.log_retrieval("recall", query, [h.id for h in answer.hits], took_ms)
+        return answering.with_notice(answer, self.notice)
+
+    def search(
+        self,
+        query: str,
+        *,
+        parent_id: str = "",
+        depth: Whole | None = None,
+        limit: Count = 10,
+        deep: bool = False,
+        kind: str = "",
+        origin: str = "",
+        since: str = "",
+        project: str = "",
+        log: bool = True,
+    ) -> list[Hit]:
+        """Search the fragments; `deep` follows the graph to what they are related to."""
+        query = self.redactor.redact(query)
+        request = SearchRequest(
+            query, parent_id, depth, limit, deep, kind, origin, since, project, self.database.now()
+        )
+        started = time.perf_counter()
+        self._catch_up()
+        hits = searching.search(self.sources, request)
+        if log:
+            took_ms = (time.perf_counter() - started) * 1000
+            self.sources.log_retrieval("search", query, [hit.id for hit in hits], took_ms)
+        return hits
+
+    def find_sessions(
+        self,
+        query: str,
+        *,
+        project: str = "",
+        limit: Count = 5,
+        now: datetime | None = None,
+        recipe: str = "",
+    ) -> list[SessionHit]:
+        """Find the sessions in which something was said or done."""
+        self._catch_up()
+        return session_search.find_sessions(
+            self.sources,
+            self.redactor.redact(query),
+            project=project,
+            limit=limit,
+            now=now or self.database.now(),
+            recipe=recipe or self.settings.search_recipe,
+        )
+
+    def standing(self, *, project: str = "", question: str = "") -> list[Hit]:
+        """Return the standing instructions of a project, those near a question first."""
+        return answering.standing(self.sources, project, question)
+
+    def roots(self, *, query: str = "", limit: Count = 20, project: str = "") -> list[Title]:
+        """Return the roots, strongest first, or those that fit a question."""
+        if query:
+            return searching.roots(self.sources, query, limit=limit, project=project)
+        with self.database.read() as db:
+            project_n = sessions.get_project(db, project) if project else None
+            return reading.roots(db, project_n=project_n, limit=limit)
+
+    def explore(self, what: str, *, max_depth: Whole = 2) -> list[Outline]:
+        """Return the tree below a fragment, or below the best hits for a question."""
+        if items.looks_like_id(what):
+            with self.database.read() as db:
+                return [reading.explore(db, what, max_depth=max_depth)]
+        hits = self.search(what, limit=3)
+        with self.database.read() as db:
+            return [reading.explore(db, hit.id, max_depth=max_depth) for hit in hits]
+
+    def _catch_up(self) -> None:
+        """Embed what waits, for a moment, so that what was just stored is found by meaning."""
+        if not self.database.read_only:
+            with suppress(StoreError):
+                self.embed_waiting(within_s=_CATCH_UP_S)

@@ -1,0 +1,87 @@
+"""The desk for what comes in: messages, transcript files, imports, and episodes told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from lore.capture import (
+    episodes,
+    exchange,
+    gathering,
+    messages,
+)
+from lore.capture.adapters import registry
+from lore.capture.episodes import Kept
+from lore.capture.files import FileReading
+from lore.capture.messages import Conversation
+from lore.checking import checked_class
+from lore.memory.desk import Desk
+from lore.recall import moments
+from lore.records import (
+    Captured,
+    CaptureEstimate,
+    Channel,
+    Episode,
+    NewMessage,
+)
+
+
+@checked_class
+class Capturing(Desk):
+    """For what comes in."""
+
+    __slots__ = ()
+
+    def capture(
+        self, session: str, new: Sequence[NewMessage], *, agent: str = "library",
+        project: str = "", title: str = "", branch: str = "", parent: str = "",
+        files: Sequence[str] = (), channel: Channel = "push",
+    ) -> list[str]:  # fmt: skip
+        """Store messages of a session, each once, and return their ids in order.
+
+        A session stays in the project that was named first; `lore doctor` names the sessions
+        for which another one was named later.
+        """
+        named = (title, branch, parent, tuple(files), channel)
+        conversation = Conversation(session, agent, project, *named)
+        return messages.capture(self.database, conversation, new, redactor=self.redactor)
+
+    def estimate_capture(self, paths: Sequence[Path] = (), *, since: str = "") -> CaptureEstimate:
+        """Return how much `capture_files` would read, and how long that may take."""
+        return gathering.estimate(self.database, self._transcripts(paths, since))
+
+    def capture_files(
+        self, paths: Sequence[Path] = (), *, since: str = "", dry_run: bool = False,
+        progress: gathering.Progress | None = None, stopping: Callable[[], bool] = lambda: False,
+    ) -> Captured:  # fmt: skip
+        """Bring in transcript files and folders, by default all that agents keep here."""
+        how = FileReading(
+            self.database, registry.find_adapter,
+            redactor=self.redactor, dry_run=dry_run, stopping=stopping,
+        )  # fmt: skip
+        return gathering.capture_files(how, self._transcripts(paths, since), progress=progress)
+
+    def _transcripts(self, paths: Sequence[Path], since: str) -> list[gathering.Found]:
+        after = moments.since(since, self.database.now()) if since else None
+        return gathering.find_files(paths, registry.ADAPTERS, Path.home(), since=after)
+
+    def import_lines(
+        self, lines: Iterable[bytes], *, progress: Callable[[int], None] | None = None
+    ) -> dict[str, int]:
+        """Bring in an export and count what was added and what was skipped."""
+        return exchange.import_lines(
+            self.database, lines, redactor=self.redactor, progress=progress
+        )
+
+    def episode(self, session: str) -> Episode | None:
+        """Tell a session as an episode, kept as a fragment; None if there is nothing to tell."""
+        told = episodes.derive(self.database, session)
+        if told and not self.database.read_only:
+            episodes.keep(self.database, session, told)
+        return told
+
+    def episodes(self, *, project: str = "", limit: int = 20) -> list[Kept]:
+        """Return the latest episodes that were kept, newest first."""
+        with self.database.read() as db:
+            return episodes.newest(db, project=project, limit=limit)

@@ -1,0 +1,35 @@
+"""The desk that all others are made of: what a memory has open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lore.capture import embedding
+from lore.checking import Seconds, checked_class
+from lore.recall.sources import Sources
+from lore.settings import Settings
+from lore.store.db import Database
+from lore.text.secrets import Redactor
+
+
+@checked_class
+@dataclass(slots=True)
+class Desk:
+    """What a memory has open, and what is degraded."""
+
+    settings: Settings
+    database: Database
+    sources: Sources
+    redactor: Redactor
+    notice: str = ""
+
+    def embed_waiting(
+        self, *, within_s: Seconds | None = None, progress: embedding.Progress | None = None
+    ) -> int:
+        """Give vectors to the items that wait for one; return how many that were."""
+        if not self.sources.embedder.dimension:
+            return 0
+        index = self.sources.vector_index()
+        return embedding.embed_waiting(
+            self.database, self.sources.embedder, index, within_s=within_s, progress=progress
+        )

@@ -1,0 +1,132 @@
+"""Memory: opens everything once; its desks delegate."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Self
+
+from lore import clock, settings
+from lore.capture import (
+    embedding,
+)
+from lore.capture.redaction import open_redactor
+from lore.checking import checked, checked_class
+from lore.embed import Embedder, open_embedder
+from lore.errors import LoreError, NotFound
+from lore.memory.asking import Asking
+from lore.memory.capturing import Capturing
+from lore.memory.keeping import Keeping
+from lore.memory.knowing import Knowing
+from lore.memory.looking import Looking
+from lore.recall import health
+from lore.recall.sources import Sources
+from lore.records import (
+    Check,
+)
+from lore.settings import Settings
+from lore.store import upkeep
+from lore.store.db import Database, open_database
+
+
+@checked_class
+class Memory(Capturing, Knowing, Asking, Looking, Keeping):
+    """All that one database holds, and the object that opens it."""
+
+    __slots__ = ()
+
+    @classmethod
+    def open(
+        cls,
+        home: Path | str | None = None,
+        *,
+        config: Settings | None = None,
+        embedder: Embedder | None = None,
+        now: clock.Clock = clock.now,
+        create: bool = True,
+    ) -> Self:
+        """Open the memory in a home folder, made if it is not there."""
+        warning = ""
+        if config is None:
+            loaded = settings.load(home=Path(home) if home else None, project_dir=Path.cwd())
+            config, warning = loaded.settings, loaded.warning
+        path = config.database
+        if not create and not path.exists():
+            msg = f"There is no memory at {path} yet."
+            raise NotFound(msg, hint="'lore remember' or 'lore import' makes one.")
+        database = open_database(
+            path, busy_timeout_s=config.store_busy_timeout_s, backups=config.backups, now=now
+        )
+        try:
+            redactor = open_redactor(config)
+            opened, notice = (embedder, "") if embedder else _open_embedder(config)
+            embedding.adopt_embedder(database, opened)
+            _do_chores(database)
+            sources = Sources(database, opened, config, owns_embedder=embedder is None)
+        except BaseException:
+            database.close()
+            raise
+        degraded = _joined(warning, notice, _why_read_only(database))
+        return cls(config, database, sources, redactor, degraded)
+
+    def close(self) -> None:
+        """Finish what is queued and close everything."""
+        self.sources.close()
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        """Return the memory itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the memory."""
+        self.close()
+
+
+def _do_chores(database: Database) -> None:
+    """Do the daily upkeep in the background, if it is due."""
+    if database.read_only:
+        return
+    with database.read() as db:
+        due = upkeep.chores_are_due(db, database.now())
+    if due:
+        database.submit(partial(upkeep.do_chores, now=database.now()))
+
+
+def _joined(*notices: str) -> str:
+    return " ".join(notice for notice in notices if notice)
+
+
+def _why_read_only(database: Database) -> str:
+    if database.full:
+        return "The disk is full: the memory is open for reading only."
+    if database.read_only:
+        return "The memory is open for reading only: 'lore doctor' says why."
+    return ""
+
+
+def _open_embedder(config: Settings) -> tuple[Embedder, str]:
+    opened = open_embedder(config)
+    return opened.embedder, opened.notice
+
+
+@checked
+def restore_backup(source: Path, *, home: Path | None = None) -> Path | None:
+    """Put a backup in the place of the database; return where the former one was kept."""
+    config = settings.load(home=home).settings
+    return upkeep.restore(config.database, source, config.backups)
+
+
+@checked
+def examine(*, home: Path | None = None, fix: bool = False) -> list[Check]:
+    """Check everything that can be wrong with a home, and mend what is derived."""
+    config = settings.load(home=home).settings
+    checks = health.check_home(config)
+    try:
+        memory = Memory.open(config=config, create=False)
+    except NotFound as error:
+        return [*checks, Check("database", "degraded", str(error), error.hint)]
+    except LoreError as error:
+        return [*checks, Check("database", "broken", str(error), error.hint)]
+    with memory:
+        return [*checks, *health.check_memory(memory.sources, memory.notice, fix=fix)]

@@ -1,0 +1,64 @@
+"""The desk for keeping and giving up: backup, export, forget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import BinaryIO
+
+from lore.capture import (
+    exchange,
+)
+from lore.checking import checked_class
+from lore.memory.desk import Desk
+from lore.records import (
+    Names,
+)
+from lore.store import forgetting, upkeep
+
+
+@checked_class
+class Keeping(Desk):
+    """For keeping and giving up."""
+
+    __slots__ = ()
+
+    def backup(self, target: Path | str | None = None) -> Path:
+        """Write a consistent copy of the database and return its path."""
+        if target is None:
+            self.settings.backups.mkdir(mode=0o700, parents=True, exist_ok=True)
+            target = self.settings.backups
+        return upkeep.backup(self.database, Path(target))
+
+    def export(self, target: Path | str | BinaryIO) -> int:
+        """Write everything as JSON lines and return how many records that were."""
+        place = Path(target) if isinstance(target, str) else target
+        return exchange.export(self.database, place)
+
+    def count_forgettable(
+        self, *, id: str = "", session: str = "", project: str = "", match: str = ""
+    ) -> int:
+        """Count what `forget` would delete."""
+        with self.database.read() as db:
+            doomed = forgetting.collect(db, id, session, project, match)
+            found = forgetting.with_derived(db, doomed)
+        return len(found.item_ns) + len(found.session_ns) + len(found.project_ns)
+
+    def names_with(self, text: str) -> Names:
+        """Return the sessions and projects that have a text in their names.
+
+        `forget(match=…)` takes it out of the names of sessions; a project keeps its path until
+        the project itself is forgotten.
+        """
+        with self.database.read() as db:
+            return forgetting.names_with(db, text)
+
+    def forget(
+        self, *, id: str = "", session: str = "", project: str = "", match: str = ""
+    ) -> list[str]:
+        """Delete on a person's request, without a trace; return the ids that are gone."""
+        with self.database.read() as db:
+            doomed = forgetting.collect(db, id, session, project, match)
+            doomed = forgetting.with_derived(db, doomed)
+        gone = upkeep.forget(self.database, doomed, match, self.settings.backups)
+        self.sources.forget_vectors(doomed.item_ns)
+        return gone

@@ -1,0 +1,124 @@
+"""The desk for knowledge by hand: storing, changing, linking, undoing, revoking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from lore.capture import (
+    fragments,
+    revoking,
+    undoing,
+)
+from lore.capture.revoking import Suspect
+from lore.checking import Whole, checked_class
+from lore.memory.desk import Desk
+from lore.records import (
+    Draft,
+    EdgeKind,
+    FragmentKind,
+    Origin,
+    Revocation,
+)
+
+
+@checked_class
+class Knowing(Desk):
+    """For knowledge by hand."""
+
+    __slots__ = ()
+
+    def store(
+        self,
+        content: str,
+        *,
+        summary: str = "",
+        kind: FragmentKind = "fact",
+        parent_id: str = "",
+        depth: Whole | None = None,
+        importance: float = 0.5,
+        confidence: float = 0.7,
+        origin: Origin = "user",
+        project: str = "",
+        session: str = "",
+        source_messages: Sequence[str] = (),
+        payload: Mapping[str, Any] | None = None,
+        key: str = "",
+    ) -> str:
+        """Store a fragment and return its id; the same key again returns the same id."""
+        draft = Draft(
+            content, summary, kind, parent_id, depth, importance, confidence, origin, project,
+            session, tuple(source_messages), payload or {},
+        )  # fmt: skip
+        return fragments.store(self.database, draft, key=key, redactor=self.redactor)
+
+    def store_all(self, drafts: Iterable[Draft]) -> list[str]:
+        """Store many fragments at once and return their ids in order."""
+        return fragments.store_all(self.database, drafts, redactor=self.redactor)
+
+    def update(
+        self,
+        id: str,
+        content: str,
+        *,
+        summary: str = "",
+        reason: str = "",
+        origin: Origin = "user",
+        key: str = "",
+    ) -> int:
+        """Give a fragment new words and return its new version; the old ones are kept."""
+        return fragments.update(
+            self.database, id, content,
+            summary=summary, reason=reason, origin=origin, key=key, redactor=self.redactor,
+        )  # fmt: skip
+
+    def delete(self, id: str, *, key: str = "") -> str:
+        """Hide a fragment until `undo` brings it back; return its whole id."""
+        deleted = fragments.delete(self.database, id, key=key)
+        self.sources.drop_hidden([deleted])
+        return deleted
+
+    def undo(self, id: str = "", *, key: str = "") -> tuple[str, str]:
+        """Undo the last change by hand, of all or of one fragment; return verb and id."""
+        return undoing.undo(self.database, id, key=key)
+
+    def redo(self, id: str = "", *, key: str = "") -> tuple[str, str]:
+        """Do again what was last undone; return verb and id."""
+        return undoing.redo(self.database, id, key=key)
+
+    def next_undo(self, id: str = "", *, redo: bool = False) -> tuple[str, str] | None:
+        """Return verb and id of what `undo`, or `redo`, would act on."""
+        with self.database.read() as db:
+            return undoing.find_next(db, id, redo=redo)
+
+    def link(
+        self, source: str, target: str, kind: EdgeKind, *,
+        weight: float = 1.0, note: str = "", key: str = "",
+    ) -> None:  # fmt: skip
+        """Draw an edge between two fragments."""
+        fragments.link(
+            self.database, source, target, kind,
+            weight=weight, note=note, key=key, redactor=self.redactor,
+        )  # fmt: skip
+
+    def supersede(self, old: str, new: str, *, key: str = "") -> None:
+        """Let a newer fragment replace an older one; both are kept."""
+        fragments.supersede(self.database, old, new, key=key)
+        self.sources.drop_hidden([old])
+
+    def revoke(
+        self,
+        *,
+        session: str = "",
+        origin: str = "",
+        file: str = "",
+        project: str = "",
+        dry_run: bool = False,
+    ) -> Revocation:
+        """Hide what was derived from a session, an origin or a file; the messages stay."""
+        suspect = Suspect(session, origin, file, project)
+        if dry_run:
+            return revoking.preview(self.database, suspect)
+        gone = revoking.revoke(self.database, suspect)
+        self.sources.drop_hidden([title.id for title in gone.fragments])
+        return gone

@@ -1,0 +1,86 @@
+"""The lock of a home, taken by real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lore.daemon import lock
+from lore.errors import AlreadyRunning
+from tests.fakes import NOON
+
+HOLDING = """
+import sys, time
+from datetime import datetime, UTC
+from pathlib import Path
+from lore.daemon import lock
+held = lock.take(Path(sys.argv[1]), now=datetime.now(UTC), version="9.9")
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def hold(home: Path) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDING, str(home)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    assert process.stdout.readline() == "held\n"
+    process.stdout.close()
+    return process
+
+
+def test_only_one_process_holds_the_lock_and_others_are_told_which(tmp_path: Path):
+    with hold(tmp_path) as process:
+        holder = lock.find_holder(tmp_path)
+        assert holder
+        assert (holder.pid, holder.version) == (process.pid, "9.9")
+        with pytest.raises(AlreadyRunning, match=f"pid {process.pid}"):
+            lock.take(tmp_path, now=NOON, version="1")
+        process.kill()
+
+
+def test_what_a_killed_process_left_is_no_obstacle(tmp_path: Path):
+    with hold(tmp_path) as process:
+        os.kill(process.pid, signal.SIGKILL)
+    assert (tmp_path / lock.LOCK_FILE).read_text()
+    assert lock.find_holder(tmp_path) is None
+    held = lock.take(tmp_path, now=NOON, version="1")
+    assert (tmp_path / lock.LOCK_FILE).read_text().startswith(f"{os.getpid()}\n2026-")
+    held.release()
+    assert lock.find_holder(tmp_path) is None
+
+
+def test_the_file_is_for_its_owner_only(tmp_path: Path):
+    held = lock.take(tmp_path, now=NOON, version="1")
+    assert held.path.stat().st_mode & 0o777 == 0o600
+    held.release()
+
+
+def test_a_lock_file_that_was_removed_or_replaced_is_noticed(tmp_path: Path):
+    held = lock.take(tmp_path, now=NOON, version="1")
+    assert held.is_in_place()
+    held.path.unlink()
+    assert not held.is_in_place()
+    held.path.write_text("another")
+    assert not held.is_in_place()
+    held.release()
+
+
+def test_a_link_in_place_of_the_lock_file_is_not_followed(tmp_path: Path):
+    (tmp_path / "precious").write_text("kept")
+    (tmp_path / lock.LOCK_FILE).symlink_to(tmp_path / "precious")
+    with pytest.raises(OSError, match="symbolic"):
+        lock.take(tmp_path, now=NOON, version="1")
+    assert (tmp_path / "precious").read_text() == "kept"
+
+
+@pytest.mark.parametrize("content", ["", "garbage", "12\nno date\n1\n", "\0" * 300])
+def test_a_garbled_file_names_nobody(tmp_path: Path, content: str):
+    (tmp_path / lock.LOCK_FILE).write_text(content)
+    assert lock.find_holder(tmp_path) is None

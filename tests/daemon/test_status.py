@@ -1,0 +1,68 @@
+"""The status file: written whole, read with care, believed only while the lock is held."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lore.daemon import lock, status
+from lore.daemon.status import ChoreStatus, Status
+from tests.fakes import NOON
+
+TOLD = Status(
+    running=True,
+    state="embedding",
+    pid=1,
+    since=NOON,
+    waiting=7,
+    last_error="embed: no model",
+    last_error_at=NOON,
+    today={"messages": 3},
+    chores=(ChoreStatus("embed", 5.0, NOON, NOON, 0.1, 2, "no model"),),
+)
+
+
+def test_a_status_is_read_as_it_was_written(tmp_path: Path):
+    assert status.write(tmp_path, TOLD)
+    assert status._read(tmp_path) == TOLD
+    assert (tmp_path / status.STATUS_FILE).stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == [status.STATUS_FILE]
+
+
+def test_what_a_dead_daemon_wrote_is_the_past(tmp_path: Path):
+    status.write(tmp_path, TOLD)
+    read = status.read(tmp_path)
+    assert (read.running, read.state, read.pid) == (False, "stopped", None)
+    assert read.last_error == "embed: no model"
+
+
+def test_a_daemon_that_has_not_told_anything_yet_is_starting(tmp_path: Path):
+    status.write(tmp_path, replace(TOLD, pid=-1))
+    held = lock.take(tmp_path, now=NOON, version="1.2")
+    read = status.read(tmp_path)
+    held.release()
+    assert (read.running, read.state, read.since, read.chores) == (True, "starting", NOON, ())
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "no json", "[]", '{"chores": 3}', '{"chores": [{"x": 1}]}', '{"since": "long ago"}'],
+)
+def test_a_garbled_status_is_none(tmp_path: Path, content: str):
+    (tmp_path / status.STATUS_FILE).write_text(content)
+    assert status.read(tmp_path) == Status()
+
+
+def test_fields_of_another_version_are_passed_over(tmp_path: Path):
+    (tmp_path / status.STATUS_FILE).write_text('{"waiting": 4, "moon": "full"}')
+    assert status.read(tmp_path).waiting == 4
+
+
+def test_a_status_that_cannot_be_written_is_no_error(tmp_path: Path):
+    assert not status.write(tmp_path / "gone", TOLD)
+
+
+def test_the_memory_of_this_process_is_known():
+    assert 5 < status.resident_mb() < 5_000
