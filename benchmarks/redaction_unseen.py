@@ -1,4 +1,4 @@
-"""A corpus for redaction made after the rules, by another hand: secrets, and what is none.
+"""A fresh corpus that the author of the redaction rules does not see: secrets, and what is none.
 
 Run as a script it checks the corpus itself and prints its kinds.
 """
