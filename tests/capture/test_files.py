@@ -425,3 +425,14 @@ def test_reading_can_be_stopped_between_batches_and_goes_on_from_there(reading, 
     assert read_file(stopped, talk).added == 3
     assert read_file(reading, talk).added == 1
     assert len(texts(database)) == 7
+
+
+def test_a_session_without_a_title_is_called_by_its_first_request(reading, talk, database):
+    talk.write_bytes(line(1, "hi") + line(2, "Please fix the login page, it shows a blank screen"))
+    read_file(reading, talk)
+    with database.read() as db:
+        assert sessions.recent(db)[0].title.startswith("Please fix the login page")
+    append(talk, b'{"title": "Herons"}\n')
+    read_file(reading, talk)
+    with database.read() as db:
+        assert sessions.recent(db)[0].title == "Herons"

@@ -202,11 +202,17 @@ def _derive(message: NewMessage, *, id: str = "") -> PreparedMessage:
 
 def standing_in(message: NewMessage | Message) -> tuple[str, ...]:
     """Return the standing instructions of the person, without what others say in a message."""
+    said = person_said(message)
+    return instructions.standing(said) if said else ()
+
+
+def person_said(message: NewMessage | Message) -> str:
+    """Return what the person typed: no tool's words, no other speaker's, no asides."""
     if message.role != "user" or message.speaker:
-        return ()
+        return ""
     origin = message.origin or _ORIGINS[message.role]
     own = [part for part in message.parts if parts.origin_of(part, origin) == "user"]
-    return instructions.standing(parts.said(own))
+    return parts.said(own)
 
 
 def _cleaned_part(part: Part, clean: Callable[[str], str]) -> Part:

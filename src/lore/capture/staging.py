@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from lore.capture import projects
-from lore.capture.messages import prepare
+from lore.capture.messages import person_said, prepare
 from lore.capture.projects import Projects
 from lore.capture.redaction import UNKEPT
 from lore.capture.transcripts import Context
@@ -21,12 +21,15 @@ from lore.records import NewMessage
 from lore.store import claims, messages, sessions
 from lore.store.db import Connection
 from lore.store.messages import PreparedMessage
-from lore.text import words
+from lore.text import goals, lines, words
 from lore.text.secrets import Redactor
 
 BATCH_MESSAGES = 1_000
 BATCH_BYTES = 4 << 20
 """What shares a transaction: enough to make its commit cheap, little enough to hold."""
+
+TITLE_CHARS = 80
+"""As much of the first request as names a session."""
 
 _SECRET = re.compile(r"\[secret:([\w.-]+):[0-9a-f]+\]")
 _SHOWN_CHARS = 40
@@ -126,7 +129,19 @@ def write(
         session_n = _ensure_session(db, agent, run, seen, now=now)
         ids = messages.add(db, session_n, run.prepared, now=now, channel="file")
         added += sum(id_ == message.id for id_, message in zip(ids, run.prepared, strict=True))
+        if not run.context.title:
+            _name_after_goal(db, session_n, run.prepared)
     return session_n, added
+
+
+def _name_after_goal(db: Connection, session_n: int, prepared: Sequence[PreparedMessage]) -> None:
+    """Call a session that its agent gave no title by what the person first asked for."""
+    if sessions.has_title(db, session_n):
+        return
+    said = [person_said(message.new) for message in prepared]
+    goal, _ = goals.find_goal(text for text in said if text)
+    if goal:
+        sessions.describe(db, session_n, title=lines.one_line(goal, TITLE_CHARS))
 
 
 def count_new(db: Connection, batch: Batch, agent: str) -> int:

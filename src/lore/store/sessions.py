@@ -141,6 +141,11 @@ def complete(
     )
 
 
+def has_title(db: Connection, n: int) -> bool:
+    """Tell whether a session is called something."""
+    return bool(db.value("SELECT title FROM sessions WHERE n = :n", n=n))
+
+
 def describe(db: Connection, n: int, *, title: str = "", files: Sequence[str] = ()) -> None:
     """Give a session its title, and add files that were touched in it."""
     row = db.find("SELECT title, files FROM sessions WHERE n = :n", n=n)

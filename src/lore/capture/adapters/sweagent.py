@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,7 @@ def _said(record: Record, message: NewMessage, *, called: bool) -> list[NewMessa
     if role == "tool" or (role == "user" and called):
         return [NewMessage("tool", blocks.result(content, "shell", ""), at, key, origin="tool")]
     if role == "user":
+        # a template of the run's: nobody typed it, and its rules are no one's wishes
         parts = blocks.typed(content)
-        return [asides.from_person(message, parts)] if parts else []
+        return [replace(asides.from_person(message, parts), speaker="task")] if parts else []
     return []
