@@ -256,7 +256,7 @@ TOKENS: tuple[Kind, ...] = (
         "[pypi]\nusername = __token__\npassword = «SECRET»",
         "docker login -u «who» # pasted «SECRET» at the prompt",
         'CLOJARS_PASSWORD="«SECRET»" lein deploy clojars',
-        "curl -H 'X-JFrog-Art-Api: «SECRET»' https://«org».jfrog.io/artifactory/api/repositories",
+        "curl -H 'X-JFrog-Art-Api: «SECRET»' https://«org».jfrog.io/binaries/api/repositories",
     ),
     hide(
         "hosting",
