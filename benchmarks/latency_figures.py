@@ -101,12 +101,8 @@ def measure(place: Place) -> Figures:
     found: Figures = {}
     with open_memory(place.home, embedder) as memory:
 
-        def recall_and_log(question: str) -> None:
-            memory.recall(question)
-            memory.database.write(lambda _: None)  # waits until the log has its entry
-
         verbs: dict[str, tuple[int, Callable[[str], object]]] = {
-            "recall": (len(asked), recall_and_log),
+            "recall": (len(asked), memory.recall),
             "recall_unlogged": (len(asked), lambda q: memory.recall(q, log=False)),
             "search": (len(asked), lambda q: memory.search(q, log=False)),
             "deep": (DEEP_QUERIES, lambda q: memory.search(q, deep=True, log=False)),

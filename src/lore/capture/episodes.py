@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from lore import clock
 from lore.capture import trust
-from lore.records import Action, Episode, Fragment, Mishap, Origin
+from lore.records import Action, Episode, Fragment, KeptEpisode, Mishap, Origin
 from lore.store import changes, episodes, fragments, items, messages, sessions
 from lore.store.db import Connection, Database
 from lore.store.fragments import NewFragment
@@ -20,14 +19,6 @@ MOST_MESSAGES = 100_000
 
 IMPORTANCE = 0.4
 """Below what someone found worth storing: there is an episode of every session."""
-
-
-class Kept(NamedTuple):
-    """An episode, with the fragment that holds it and when its session ended."""
-
-    fragment: Fragment
-    episode: Episode
-    at: datetime
 
 
 def record(database: Database, session: str) -> str | None:
@@ -54,7 +45,7 @@ def derive(database: Database, session: str) -> Episode | None:
     return telling.derive(said, agent=known.agent, title=known.title)
 
 
-def newest(db: Connection, *, project: str, limit: int) -> list[Kept]:
+def newest(db: Connection, *, project: str, limit: int) -> list[KeptEpisode]:
     """Return the latest episodes that were kept, newest first."""
     project_n = sessions.get_project(db, project) if project else None
     ns = episodes.newest(db, project_n=project_n, limit=limit)
@@ -63,11 +54,11 @@ def newest(db: Connection, *, project: str, limit: int) -> list[Kept]:
     return [one for one in kept if one.episode.goal or one.episode.calls]
 
 
-def _kept(db: Connection, fragment: Fragment) -> Kept:
+def _kept(db: Connection, fragment: Fragment) -> KeptEpisode:
     at = fragment.created_at
     if fragment.session_id:
         at = sessions.get(db, sessions.get_number(db, fragment.session_id)).last_message_at
-    return Kept(fragment, episode_of(fragment.payload), at)
+    return KeptEpisode(fragment, episode_of(fragment.payload), at)
 
 
 def _keep(database: Database, db: Connection, session_n: int, episode: Episode) -> str | None:

@@ -13,14 +13,7 @@ from lore.memory.desk import Desk
 from lore.recall import answering, reading, searching, session_search
 from lore.recall.answering import Request
 from lore.recall.searching import SearchRequest
-from lore.records import (
-    Answer,
-    Hit,
-    Outline,
-    Scope,
-    SessionHit,
-    Title,
-)
+from lore.records import Answer, Hit, Outline, Scope, SessionHit, Title
 from lore.store import items, sessions
 
 _CATCH_UP_S = 0.5

@@ -1,30 +1,27 @@
-"""The desk for what comes in: messages, transcript files, imports, and episodes told of them."""
+"""The desk for what comes in: messages, transcript files, imports, and episodes told of them.
+
+Adapters and the telling of episodes are imported when they are used: they would cost every
+command, also the smallest, a tenth of a second.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from lore.capture import (
-    episodes,
-    exchange,
-    gathering,
-    messages,
-)
-from lore.capture.adapters import registry
-from lore.capture.episodes import Kept
-from lore.capture.files import FileReading
+from lore.capture import messages
 from lore.capture.messages import Conversation
 from lore.checking import checked_class
 from lore.memory.desk import Desk
 from lore.recall import moments
-from lore.records import (
-    Captured,
-    CaptureEstimate,
-    Channel,
-    Episode,
-    NewMessage,
-)
+from lore.records import Captured, CaptureEstimate, Channel, Episode, KeptEpisode, NewMessage
+
+if TYPE_CHECKING:
+    from lore.capture.gathering import Found
+
+Progress = Callable[[int, int], None]
+"""Told how many bytes of how many were read."""
 
 
 @checked_class
@@ -49,20 +46,29 @@ class Capturing(Desk):
 
     def estimate_capture(self, paths: Sequence[Path] = (), *, since: str = "") -> CaptureEstimate:
         """Return how much `capture_files` would read, and how long that may take."""
+        from lore.capture import gathering
+
         return gathering.estimate(self.database, self._transcripts(paths, since))
 
     def capture_files(
         self, paths: Sequence[Path] = (), *, since: str = "", dry_run: bool = False,
-        progress: gathering.Progress | None = None, stopping: Callable[[], bool] = lambda: False,
+        progress: Progress | None = None, stopping: Callable[[], bool] = lambda: False,
     ) -> Captured:  # fmt: skip
         """Bring in transcript files and folders, by default all that agents keep here."""
+        from lore.capture import gathering
+        from lore.capture.adapters import registry
+        from lore.capture.files import FileReading
+
         how = FileReading(
             self.database, registry.find_adapter,
             redactor=self.redactor, dry_run=dry_run, stopping=stopping,
         )  # fmt: skip
         return gathering.capture_files(how, self._transcripts(paths, since), progress=progress)
 
-    def _transcripts(self, paths: Sequence[Path], since: str) -> list[gathering.Found]:
+    def _transcripts(self, paths: Sequence[Path], since: str) -> list[Found]:
+        from lore.capture import gathering
+        from lore.capture.adapters import registry
+
         after = moments.since(since, self.database.now()) if since else None
         return gathering.find_files(paths, registry.ADAPTERS, Path.home(), since=after)
 
@@ -70,18 +76,24 @@ class Capturing(Desk):
         self, lines: Iterable[bytes], *, progress: Callable[[int], None] | None = None
     ) -> dict[str, int]:
         """Bring in an export and count what was added and what was skipped."""
+        from lore.capture import exchange
+
         return exchange.import_lines(
             self.database, lines, redactor=self.redactor, progress=progress
         )
 
     def episode(self, session: str) -> Episode | None:
         """Tell a session as an episode, kept as a fragment; None if there is nothing to tell."""
+        from lore.capture import episodes
+
         told = episodes.derive(self.database, session)
         if told and not self.database.read_only:
             episodes.keep(self.database, session, told)
         return told
 
-    def episodes(self, *, project: str = "", limit: int = 20) -> list[Kept]:
+    def episodes(self, *, project: str = "", limit: int = 20) -> list[KeptEpisode]:
         """Return the latest episodes that were kept, newest first."""
+        from lore.capture import episodes
+
         with self.database.read() as db:
             return episodes.newest(db, project=project, limit=limit)

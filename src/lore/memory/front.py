@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from lore import clock, settings
-from lore.capture import (
-    embedding,
-)
+from lore.capture import embedding
 from lore.capture.redaction import open_redactor
 from lore.checking import checked, checked_class
 from lore.embed import Embedder, open_embedder
@@ -21,9 +19,7 @@ from lore.memory.knowing import Knowing
 from lore.memory.looking import Looking
 from lore.recall import health
 from lore.recall.sources import Sources
-from lore.records import (
-    Check,
-)
+from lore.records import Check
 from lore.settings import Settings
 from lore.store import upkeep
 from lore.store.db import Database, open_database

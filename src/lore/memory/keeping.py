@@ -5,14 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO
 
-from lore.capture import (
-    exchange,
-)
+from lore.capture import exchange
 from lore.checking import checked_class
 from lore.memory.desk import Desk
-from lore.records import (
-    Names,
-)
+from lore.records import Names
 from lore.store import forgetting, upkeep
 
 

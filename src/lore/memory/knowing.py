@@ -5,21 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lore.capture import (
-    fragments,
-    revoking,
-    undoing,
-)
-from lore.capture.revoking import Suspect
+from lore.capture import fragments, undoing
 from lore.checking import Whole, checked_class
 from lore.memory.desk import Desk
-from lore.records import (
-    Draft,
-    EdgeKind,
-    FragmentKind,
-    Origin,
-    Revocation,
-)
+from lore.records import Draft, EdgeKind, FragmentKind, Origin, Revocation
 
 
 @checked_class
@@ -116,6 +105,9 @@ class Knowing(Desk):
         dry_run: bool = False,
     ) -> Revocation:
         """Hide what was derived from a session, an origin or a file; the messages stay."""
+        from lore.capture import revoking
+        from lore.capture.revoking import Suspect
+
         suspect = Suspect(session, origin, file, project)
         if dry_run:
             return revoking.preview(self.database, suspect)

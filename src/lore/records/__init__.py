@@ -42,6 +42,7 @@ from lore.records.knowledge import (
     Episode,
     Fragment,
     FragmentVersion,
+    KeptEpisode,
     Mishap,
 )
 from lore.records.talk import (
@@ -98,6 +99,7 @@ __all__ = [
     "Hit",
     "ItemType",
     "Job",
+    "KeptEpisode",
     "Message",
     "Mishap",
     "Names",

@@ -122,3 +122,12 @@ class Episode:
     duration_s: int = 0
     tokens: int = 0
     sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEpisode:
+    """An episode, with the fragment that holds it and when its session ended."""
+
+    fragment: Fragment
+    episode: Episode
+    at: datetime
