@@ -119,14 +119,17 @@ class Redactor:
 
 
 @cache
-def _forms() -> Any:
+def _forms(*, groups: bool) -> Any:
     """Return all forms as one pattern: one pass finds every kind."""
     forms = "|".join(f"{form.before}({form.pattern})" for form in FORMS)
-    return compile_linear(f"{_BOUND}(?:{forms})")
+    return compile_linear(f"{_BOUND}(?:{forms})", groups=groups)
 
 
 def _find_forms(data: bytes) -> Iterator[Span]:
-    for match in _forms().finditer(data):
+    first = _forms(groups=False).search(data)
+    if first is None:
+        return
+    for match in _forms(groups=True).finditer(data, first.start()):
         index = match.lastindex
         start, end = match.span(index)
         form = FORMS[index - 1]
