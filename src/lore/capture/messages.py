@@ -153,7 +153,7 @@ def _keyed(new: Sequence[NewMessage]) -> list[NewMessage]:
             digest = hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:24]
             seen[digest] = seen.get(digest, 0) + 1
             key = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
-        keyed.append(replace(message, key=key))
+        keyed.append(message if key == message.key else replace(message, key=key))
     return keyed
 
 
@@ -169,13 +169,15 @@ def _cleaned(message: NewMessage, redactor: Redactor) -> NewMessage:
     for part in message.parts:
         texts += (part.text, part.name, part.call_id)
     clean = words.clean if not redactor.holds_secret(texts) else _cleaning(redactor)
-    return replace(
-        message,
-        parts=tuple(_cleaned_part(part, clean) for part in message.parts),
-        origin=message.origin or _ORIGINS[message.role],
+    return NewMessage(
+        role=message.role,
+        parts=tuple([_cleaned_part(part, clean) for part in message.parts]),
+        created_at=message.created_at,
         key=clean(message.key),
         speaker=clean(message.speaker),
+        origin=message.origin or _ORIGINS[message.role],
         model=clean(message.model),
+        usage=message.usage,
     )
 
 
@@ -184,7 +186,6 @@ def _cleaning(redactor: Redactor) -> Callable[[str], str]:
 
 
 def _derive(message: NewMessage, *, id: str = "") -> PreparedMessage:
-    said = parts.said(message.parts)
     standing = standing_in(message)
     searchable = parts.searchable(message.parts)
     return PreparedMessage(
@@ -192,7 +193,7 @@ def _derive(message: NewMessage, *, id: str = "") -> PreparedMessage:
         id=id or clock.new_id(message.created_at),
         key=message.key,
         tokens=tokens.count(parts.readable(message.parts)),
-        embeds=message.role in ("user", "assistant") and bool(said.strip()),
+        embeds=message.role in ("user", "assistant") and parts.says_something(message.parts),
         traits=traits_of(searchable, message.role, standing=bool(standing)),
         standing=standing,
         digest=digests.digest_of(message.role, message.parts),

@@ -47,9 +47,10 @@ _CASES = bytes(
     0x41 if chr(byte).isupper() else 0x61
     for byte in range(256)
 )  # fmt: skip
-"""Turns ASCII into 'A' for capitals, 'a' for other letters and digits, and spaces."""
+"""Turns ASCII into 'A' for capitals, 'a' for other letters and digits, and spaces; other
+letters belong to the word beside them."""
 
-_HUMPED = (re.compile(rb"aA[aA]*"), re.compile(rb"AAa[aA]*"))
+_HUMPED = (re.compile(rb"aA[^ ]*"), re.compile(rb"AAa[^ ]*"))
 """What a camel-case word has in it, from there to its end: 'userName', 'HTTPServer'."""
 
 _CAMEL = re.compile(rb"[A-Za-z]*[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
@@ -124,9 +125,7 @@ def _camel_runs(text: str) -> list[str]:
         for found in humped.finditer(cases):
             hump, end = found.span()
             ends[cases.rfind(b" ", 0, hump) + 1] = end
-    # Letters that are not ASCII belong to the word beside them, which is then none of these.
-    whole = (start for start in sorted(ends) if cases[ends[start] : ends[start] + 1] in b" ")
-    runs = dict.fromkeys(data[start : ends[start]] for start in whole)
+    runs = dict.fromkeys([data[start : ends[start]] for start in sorted(ends)])
     return [run.decode() for run in runs if run.isascii() and _CAMEL.match(run)]
 
 

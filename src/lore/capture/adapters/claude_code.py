@@ -234,9 +234,12 @@ def _fresh_usage(message: Line, state: State) -> dict[str, int]:
         return {}
     own = fields.text(message.get("id"))
     held, _, told = state.get("usage", "").partition(" ")
-    state["usage"] = f"{own} {fields.compact(usage)}"
+    packed = fields.compact(usage)
+    state["usage"] = f"{own} {packed}"
     if not own or held != own:
         return usage
+    if packed == told:
+        return {}
     known = fields.counts(orjson.loads(told))
     grown = {name: count - known.get(name, 0) for name, count in usage.items()}
     return {name: count for name, count in grown.items() if count > 0}

@@ -75,11 +75,15 @@ def counts(value: Any) -> dict[str, int]:
     """Return the counts above zero of an object, those of objects inside it by their own names."""
     found: dict[str, int] = {}
     for name, count in table(value).items():
-        nested = count.items() if isinstance(count, dict) else ((name, count),)
-        for each, number in nested:
-            if type(number) is int and 0 < number < _LARGEST_COUNT:
-                found[text(each)] = number
+        if isinstance(count, dict):
+            found |= {text(each): number for each, number in count.items() if _counts(number)}
+        elif _counts(count):
+            found[text(name)] = count
     return found
+
+
+def _counts(value: Any) -> bool:
+    return type(value) is int and 0 < value < _LARGEST_COUNT
 
 
 def compact(value: Any) -> str:
