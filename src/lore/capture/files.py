@@ -164,6 +164,7 @@ class _Reader:
             problem=problem,
         )
         batch, self.batch = self.batch, self._new_batch()
+        batch.prepare()
         added = self._store(batch, mark)
         if added is None:
             return False

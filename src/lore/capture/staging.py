@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from lore.capture import projects
-from lore.capture.messages import prepare
+from lore.capture.messages import check, prepare_all
 from lore.capture.projects import Projects
 from lore.capture.redaction import UNKEPT
 from lore.capture.transcripts import Context
@@ -57,7 +57,8 @@ class Run:
     """Messages that follow each other in one session."""
 
     context: Context
-    prepared: list[PreparedMessage]
+    new: list[NewMessage] = field(default_factory=list)
+    prepared: list[PreparedMessage] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -72,30 +73,36 @@ class Batch:
     bytes: int = 0
 
     def add(self, context: Context, new: Sequence[NewMessage], size: int) -> None:
-        """Prepare messages and put them into the batch."""
+        """Put messages into the batch."""
         if self.runs and self.runs[-1].context.session == context.session:
             run = self.runs[-1]
             run.context = context
         else:
-            run = Run(context, [])
+            run = Run(context)
             self.runs.append(run)
         self.bytes += size
         for message in new:
             try:
-                prepared = prepare(message, redactor=self.redactor)
+                check(message)
             except InvalidInput:
                 self.counts.skipped["invalid"] += 1
                 continue
-            self._note_secrets(message, prepared)
-            run.prepared.append(prepared)
+            run.new.append(message)
             self.messages += 1
+
+    def prepare(self) -> None:
+        """Redact what was put into the batch and derive the rest, all of it before any write."""
+        for run in self.runs:
+            run.prepared = prepare_all(run.new, redactor=self.redactor)
+            for message, prepared in zip(run.new, run.prepared, strict=True):
+                self._note_secrets(message, prepared)
 
     def end(self, context: Context) -> None:
         """Take in what was told of a session after its last message."""
         if self.runs and self.runs[-1].context.session == context.session:
             self.runs[-1].context = context
         elif context.title or context.files:
-            self.runs.append(Run(context, []))
+            self.runs.append(Run(context))
 
     def is_full(self) -> bool:
         """Tell whether it is time to write."""
