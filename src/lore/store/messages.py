@@ -78,12 +78,14 @@ def add(
             added.append(message)
         ids.append(known[message.key])
     if added:
-        ns = _insert(db, _Place(session_n, project_n, ordinal, channel), added)
-        _index(db, _Place(session_n, project_n, ordinal, channel), ns, added)
+        place = _Place(session_n, project_n, ordinal, channel)
+        moments = [clock.to_us(message.new.created_at) for message in added]
+        ns = _insert(db, place, added, moments)
+        _index(db, place, ns, added, moments)
         changes.log(db, "add", ns, now)
         db.run(
             "UPDATE sessions SET last_message_at = :at WHERE n = :n AND last_message_at < :at",
-            at=max(clock.to_us(message.new.created_at) for message in added),
+            at=max(moments),
             n=session_n,
         )
     return ids
@@ -128,8 +130,9 @@ def _forgotten(db: Connection, place: tuple[str, str], wanted: dict[str, str]) -
     }
 
 
-def _insert(db: Connection, place: _Place, added: Sequence[PreparedMessage]) -> list[int]:
-    moments = [clock.to_us(message.new.created_at) for message in added]
+def _insert(
+    db: Connection, place: _Place, added: Sequence[PreparedMessage], moments: Sequence[int]
+) -> list[int]:
     ns = items.add_all(
         db,
         [
@@ -173,14 +176,17 @@ def _insert(db: Connection, place: _Place, added: Sequence[PreparedMessage]) -> 
 
 
 def _index(
-    db: Connection, place: _Place, ns: Sequence[int], added: Sequence[PreparedMessage]
+    db: Connection,
+    place: _Place,
+    ns: Sequence[int],
+    added: Sequence[PreparedMessage],
+    moments: Sequence[int],
 ) -> None:
     """Make messages findable."""
     for speaker in {message.new.speaker for message in added if message.new.speaker}:
         db.run("INSERT INTO speakers (name) VALUES (:name) ON CONFLICT DO NOTHING", name=speaker)
     new = []
-    for n, message in zip(ns, added, strict=True):
-        at = clock.to_us(message.new.created_at)
+    for n, message, at in zip(ns, added, moments, strict=True):
         said = (message.new.role, message.new.speaker, message.searchable)
         new.append(keywords.NewMessageText(n, *said, at))
         for text in message.standing:

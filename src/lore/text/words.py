@@ -50,7 +50,7 @@ _CASES = bytes(
 """Turns ASCII into 'A' for capitals, 'a' for other letters and digits, and spaces; other
 letters belong to the word beside them."""
 
-_HUMPED = (re.compile(rb"aA[^ ]*"), re.compile(rb"AAa[^ ]*"))
+_HUMPED = re.compile(rb"A(?:(?<=aA)|(?=Aa))[^ ]*")
 """What a camel-case word has in it, from there to its end: 'userName', 'HTTPServer'."""
 
 _CAMEL = re.compile(rb"[A-Za-z]*[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
@@ -120,12 +120,10 @@ def _camel_runs(text: str) -> list[str]:
     """Return the camel-case words of a text, each once, in order."""
     data = text.encode("utf-8", "surrogatepass")
     cases = data.translate(_CASES)
-    ends: dict[int, int] = {}
-    for humped in _HUMPED:
-        for found in humped.finditer(cases):
-            hump, end = found.span()
-            ends[cases.rfind(b" ", 0, hump) + 1] = end
-    runs = dict.fromkeys([data[start : ends[start]] for start in sorted(ends)])
+    runs: dict[bytes, None] = {}
+    for found in _HUMPED.finditer(cases):
+        hump, end = found.span()
+        runs[data[cases.rfind(b" ", 0, hump) + 1 : end]] = None
     return [run.decode() for run in runs if run.isascii() and _CAMEL.match(run)]
 
 

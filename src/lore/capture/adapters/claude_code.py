@@ -33,6 +33,9 @@ _MOST_CHAINS = 20
 _MOST_FILES = 200
 _NAME_CHARS = 60
 _META_BYTES = 65_536
+_STAMP_CHARS = 40
+"""A time is kept as it is written, unless that is longer than ISO 8601 needs."""
+
 _ATTACHED_DEPTH = 4
 
 _SIGNS = (b'"parentUuid"', b'"leafUuid"', b'"file-history-snapshot"', b'"queue-operation"')
@@ -91,11 +94,13 @@ def tell(line: Any, context: Context) -> Told:
     if teller is None:
         return Told(context, unknown=kind[:_NAME_CHARS])
     state = dict(context.state)
-    at = fields.moment(line.get("timestamp"))
+    stamp = line.get("timestamp")
+    at = fields.moment(stamp)
     if at is None:
         at = fields.moment(state.get("time")) or clock.now()
     else:
-        state["time"] = at.isoformat()
+        written = isinstance(stamp, str) and len(stamp) <= _STAMP_CHARS
+        state["time"] = stamp if written else at.isoformat()
     session, parent = _session(line, context, state)
     key = fields.text(line.get("uuid"))
     state["last"] = key
