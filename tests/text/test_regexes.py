@@ -35,7 +35,7 @@ PIECES = (
     "a", "A", "aA", "Aa ", "AB1", '"', "'", "a'", "_", "a_", "/", "a/", "a.", ".", "-", "a-b:",
     "1", "1 ", "1st ", " ", "\n", " \t", "(", " (", ")", "`", "```", ">\n", "“", "?", "? ",
     "In ", "X In ", "Of The ", "A of ", "the order ", "clear ", "please, ", "i ", "may ", "2020 ",
-    "january ", "in the last ", "a couple of ", "last ",
+    "january ", "in the last ", "a couple of ", "last ", "aAé", "AAaé",
     "日", "日。", "é", "e\u0301", "<lore-memory>", "</lore-memory", "data:", ";base64,",
 )  # fmt: skip
 

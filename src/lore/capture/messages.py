@@ -191,7 +191,7 @@ def _texts(message: NewMessage) -> list[str]:
     texts = [message.key, message.speaker, message.model]
     for part in message.parts:
         texts += (part.text, part.name, part.call_id)
-    return texts
+    return [text for text in texts if text]
 
 
 def _derive(message: NewMessage, *, id: str = "") -> PreparedMessage:

@@ -71,6 +71,7 @@ class Batch:
     runs: list[Run] = field(default_factory=list)
     messages: int = 0
     bytes: int = 0
+    _kept: tuple[Context, Context] | None = None
 
     def add(self, context: Context, new: Sequence[NewMessage], size: int) -> None:
         """Put messages into the batch."""
@@ -92,6 +93,8 @@ class Batch:
 
     def prepare(self) -> None:
         """Redact what was put into the batch and derive the rest, all of it before any write."""
+        for run in reversed(self.runs):
+            run.context = self.kept(run.context)
         for run in self.runs:
             run.prepared = prepare_all(run.new, redactor=self.redactor)
             for message, prepared in zip(run.new, run.prepared, strict=True):
@@ -103,6 +106,12 @@ class Batch:
             self.runs[-1].context = context
         elif context.title or context.files:
             self.runs.append(Run(context))
+
+    def kept(self, context: Context) -> Context:
+        """Return what was told of a session without the secrets in it; they are sought once."""
+        if self._kept is None or self._kept[0] is not context:
+            self._kept = context, _redacted(context, self.redactor)
+        return self._kept[1]
 
     def is_full(self) -> bool:
         """Tell whether it is time to write."""
@@ -126,7 +135,6 @@ def write(
     """Store a batch in the caller's transaction; return its last session and what was new."""
     session_n, added = None, 0
     for run in batch.runs:
-        run.context = redacted(run.context, batch.redactor)
         if not run.prepared:
             _describe(db, sessions.find_number(db, _name(run), agent=agent), run.context)
             continue
@@ -140,7 +148,6 @@ def count_new(db: Connection, batch: Batch, agent: str) -> int:
     """Return how many messages of a batch are not stored yet."""
     new = 0
     for run in batch.runs:
-        run.context = redacted(run.context, batch.redactor)
         session_n = sessions.find_number(db, _name(run), agent=agent)
         keys = {message.key for message in run.prepared}
         known = claims.known(db, session_n, "file", list(keys)) if session_n else {}
@@ -177,7 +184,7 @@ def _ensure_session(db: Connection, agent: str, run: Run, seen: Projects, *, now
     return n
 
 
-def redacted(context: Context, redactor: Redactor) -> Context:
+def _redacted(context: Context, redactor: Redactor) -> Context:
     """Return what was told of a session without the secrets in it."""
     values = [str(value) for value in (*context.files, *context.state.values())]
     names = [getattr(context, name) for name in _TEXTS]

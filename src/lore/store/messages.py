@@ -69,7 +69,9 @@ def add(
         n=session_n,
     )[0]
     ordinal = max(ordinal, following)
-    known = _recognised(db, session_n, (agent, external_id), channel, prepared)
+    keys = [message.key for message in prepared]
+    known = claims.known(db, session_n, channel, keys) if following else {}
+    known |= _recognised(db, session_n, (agent, external_id), channel, _fresh(prepared, known))
     ids: list[str] = []
     added: list[PreparedMessage] = []
     for message in prepared:
@@ -100,22 +102,22 @@ class _Place(NamedTuple):
     channel: Channel
 
 
+def _fresh(prepared: Sequence[PreparedMessage], known: dict[str, str]) -> list[PreparedMessage]:
+    return [message for message in prepared if message.key not in known]
+
+
 def _recognised(
     db: Connection,
     session_n: int,
     place: tuple[str, str],
     channel: Channel,
-    prepared: Sequence[PreparedMessage],
+    fresh: Sequence[PreparedMessage],
 ) -> dict[str, str]:
-    """Return the ids of messages that are here, or were until someone had them forgotten."""
-    known = claims.known(db, session_n, channel, [message.key for message in prepared])
-
-    def fresh() -> list[PreparedMessage]:
-        return [message for message in prepared if message.key not in known]
-
-    known |= _forgotten(db, place, {message.key: message.key for message in fresh()})
-    known |= claims.claim(db, session_n, channel, [(m.key, m.digest) for m in fresh()])
-    contents = {m.key: claims.content_key(channel, m.digest) for m in fresh()}
+    """Return the ids of new keys' messages that are here, or were until they were forgotten."""
+    known = _forgotten(db, place, {message.key: message.key for message in fresh})
+    fresh = _fresh(fresh, known)
+    known |= claims.claim(db, session_n, channel, [(m.key, m.digest) for m in fresh])
+    contents = {m.key: claims.content_key(channel, m.digest) for m in _fresh(fresh, known)}
     return known | _forgotten(db, place, contents)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from lore.text import secret_values
@@ -153,12 +154,11 @@ _TESTS: dict[NameKind, Callable[[str], bool]] = {
 }  # fmt: skip
 
 
-def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
+def _named(joint: str, data: bytes, found: Any, at: int) -> Iterator[Span]:
     """Judge what follows a name."""
     start, _ = found.span(_WORD)
     name, before = _whole_name(data, start, found.group(_WORD))
     kind = classify(name)
-    joint = _NAMES[found.lastindex]
     if not kind or (joint == "tag" and before != b"<"):
         return
     if kind == "cookie":
@@ -289,9 +289,11 @@ def _lone(data: bytes, _found: Any, at: int) -> Iterator[Span]:
         yield at, end, "url-password"
 
 
-_JUDGES = {
-    "header": _header, "bearer": _bearer, "basic": _basic, "assign": _named, "comma": _named,
-    "call": _named, "tag": _named, "beside": _named, "said": _named, "cell": _named,
-    "literal": _named, "flag": _flag, "user": _user, "short": _short, "url": _address,
-    "lone": _lone,
+_JOINTS = ("assign", "comma", "call", "tag", "beside", "said", "cell", "literal")
+"""What can stand between a name and its value."""
+
+_JUDGES: dict[str, Callable[[bytes, Any, int], Iterator[Span]]] = {
+    "header": _header, "bearer": _bearer, "basic": _basic, "flag": _flag, "user": _user,
+    "short": _short, "url": _address, "lone": _lone,
+    **{joint: partial(_named, joint) for joint in _JOINTS},
 }  # fmt: skip

@@ -99,8 +99,8 @@ def tell(line: Any, context: Context) -> Told:
     if at is None:
         at = fields.moment(state.get("time")) or clock.now()
     else:
-        written = isinstance(stamp, str) and len(stamp) <= _STAMP_CHARS
-        state["time"] = stamp if written else at.isoformat()
+        told = fields.text(stamp)
+        state["time"] = told if len(told) <= _STAMP_CHARS else at.isoformat()
     session, parent = _session(line, context, state)
     key = fields.text(line.get("uuid"))
     state["last"] = key

@@ -75,15 +75,14 @@ def counts(value: Any) -> dict[str, int]:
     """Return the counts above zero of an object, those of objects inside it by their own names."""
     found: dict[str, int] = {}
     for name, count in table(value).items():
-        if isinstance(count, dict):
-            found |= {text(each): number for each, number in count.items() if _counts(number)}
-        elif _counts(count):
-            found[text(name)] = count
+        if type(count) is int:
+            if 0 < count < _LARGEST_COUNT:
+                found[text(name)] = count
+        elif isinstance(count, dict):
+            for each, number in count.items():
+                if type(number) is int and 0 < number < _LARGEST_COUNT:
+                    found[text(each)] = number
     return found
-
-
-def _counts(value: Any) -> bool:
-    return type(value) is int and 0 < value < _LARGEST_COUNT
 
 
 def compact(value: Any) -> str:
