@@ -263,7 +263,7 @@ def test_messages_that_are_prepared_together_are_what_each_would_be_alone():
     new[34] = said("Zq7Rw2Lk9Xv4Bn6Tm1Pd8Hs3Jf5Gc0Ya2We4", key="k34")
     alone = [prepare(message, redactor=REDACTOR) for message in new]
     together = prepare_all(new, redactor=REDACTOR)
-    assert [replace(one, id="") for one in together] == [replace(one, id="") for one in alone]
+    assert [one._replace(id="") for one in together] == [one._replace(id="") for one in alone]
     assert "Tr0ub4dor" not in together[7].searchable
     assert together[34].searchable == new[34].parts[0].text
 
