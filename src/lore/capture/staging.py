@@ -120,7 +120,7 @@ class Batch:
     def _note_secrets(self, message: NewMessage, prepared: PreparedMessage) -> None:
         """Count what was taken out, by its mark."""
         for before, after in zip(message.parts, prepared.new.parts, strict=True):
-            if "[secret:" not in after.text or before.text == after.text:
+            if before.text == after.text or "[secret:" not in after.text:
                 continue
             for found in _SECRET.finditer(after.text):
                 if found[0] not in before.text:
