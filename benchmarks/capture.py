@@ -26,7 +26,7 @@ from typing import TypeVar
 from lore import clock
 from lore.capture.adapters.registry import find_adapter
 from lore.capture.files import FileReading, read_file
-from lore.capture.messages import prepare
+from lore.capture.messages import prepare_all
 from lore.capture.projects import Projects
 from lore.capture.redaction import UNKEPT
 from lore.capture.transcript_files import open_file
@@ -147,8 +147,8 @@ def stages(folder: Path, files: list[Path]) -> dict[str, float]:
     """Return the CPU seconds of each part of the way."""
     parsing, _ = cpu_s(lambda: list(told(files, tells=False)))
     telling, said = cpu_s(lambda: list(told(files, tells=True)))
-    plain, _ = cpu_s(lambda: [[prepare(m, redactor=UNREDACTED) for m in each] for each in said])
-    both, prepared = cpu_s(lambda: [[prepare(m, redactor=UNKEPT) for m in each] for each in said])
+    plain, _ = cpu_s(lambda: [prepare_all(each, redactor=UNREDACTED) for each in said])
+    both, prepared = cpu_s(lambda: [prepare_all(each, redactor=UNKEPT) for each in said])
     database = open_fresh(folder)
 
     def store(db: Connection, number: int) -> None:

@@ -100,7 +100,6 @@ def measure(place: Place) -> Figures:
     embedder = place.embedder()
     found: Figures = {}
     with open_memory(place.home, embedder) as memory:
-
         verbs: dict[str, tuple[int, Callable[[str], object]]] = {
             "recall": (len(asked), memory.recall),
             "recall_unlogged": (len(asked), lambda q: memory.recall(q, log=False)),

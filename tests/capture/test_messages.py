@@ -7,14 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.capture.messages import Conversation, capture, message_of, prepare
+from lore.capture.messages import Conversation, capture, message_of, prepare, prepare_all
 from lore.errors import InvalidInput, NotFound
 from lore.records import NewMessage, Part
 from lore.store import keywords, messages, sessions, standing
 from lore.text import traits
+from lore.text.secrets import Redactor
 from tests.fakes import NOON
 
 TALK = Conversation("talk")
+REDACTOR = Redactor(b"k" * 32)
 
 
 def said(text: str, *, role="user", seconds: float = 0, **rest) -> NewMessage:
@@ -252,3 +254,20 @@ def test_any_message_can_be_prepared(role, parts):
     assert made.tokens >= 0
     for part in made.new.parts:
         part.text.encode()
+
+
+def test_messages_that_are_prepared_together_are_what_each_would_be_alone():
+    new = [said(f"Step {i} of runAll is done.", key=f"k{i}") for i in range(40)]
+    new[7] = said("export DB_PASSWORD=Tr0ub4dor&3", key="k7")
+    new[33] = said("my password:", key="k33")
+    new[34] = said("Zq7Rw2Lk9Xv4Bn6Tm1Pd8Hs3Jf5Gc0Ya2We4", key="k34")
+    alone = [prepare(message, redactor=REDACTOR) for message in new]
+    together = prepare_all(new, redactor=REDACTOR)
+    assert [one._replace(id="") for one in together] == [one._replace(id="") for one in alone]
+    assert "Tr0ub4dor" not in together[7].searchable
+    assert together[34].searchable == new[34].parts[0].text
+
+
+def test_a_control_character_hides_no_secret():
+    made = prepare(said('{"password":\x01"Tr0ub4dor&3"}'), redactor=REDACTOR)
+    assert "Tr0ub4dor" not in made.searchable

@@ -125,3 +125,29 @@ def test_no_generated_key_survives(drawn: str, line: str):
     secret = f"github_pat_9aZ{drawn}"
     redacted = REDACTOR.redact(line.format(secret))
     assert secret not in redacted or not REDACTOR.find(secret)
+
+
+@pytest.mark.parametrize(("kind", "secret", "place"), SECRETS)
+def test_one_look_at_many_texts_sees_the_secret_of_one(kind, secret, place):
+    assert REDACTOR.holds_secret([*BENIGN, place.format(secret), *BENIGN]), kind
+
+
+def test_one_look_at_many_texts_takes_none_of_them_for_the_rest_of_another():
+    assert not REDACTOR.holds_secret(["my password:", TOKEN, "token", f"value: {TOKEN}"])
+
+
+PIECES = st.sampled_from(
+    [place.format(secret) for _, secret, place in SECRETS]
+    + [*BENIGN, "password", "token:", "login bob", "-----BEGIN RSA PRIVATE KEY-----", TOKEN]
+)
+
+
+@given(st.lists(st.lists(PIECES, max_size=3).map("\n".join), max_size=6))
+def test_what_is_found_in_a_text_is_seen_among_others(texts):
+    assert REDACTOR.holds_secret(texts) or not any(map(REDACTOR.find, texts))
+
+
+def test_a_pattern_of_ones_own_that_is_bound_to_the_ends_of_a_text_is_seen_among_others():
+    own = Redactor(b"k" * 32, patterns=[r"^\d{6}$"])
+    assert own.holds_secret(["a word", "123456"])
+    assert not own.holds_secret(["a word", "123456 of them"])

@@ -165,6 +165,7 @@ class _Reader:
             problem=problem,
         )
         batch, self.batch = self.batch, self._new_batch()
+        batch.prepare()
         added = self._store(batch, mark)
         if added is None:
             return False
@@ -241,7 +242,7 @@ def _read_lines(reader: _Reader, adapter: LineAdapter) -> None:
 def _write_lines(reader: _Reader, place: _Place, *, is_end: bool = False) -> bool:
     reader.batch.end(_named(place.context, reader.opened.path))
     known_by = place.known_by(reader.opened)
-    kept = staging.redacted(place.context, reader.reading.redactor)
+    kept = reader.batch.kept(place.context)
     return reader.write(place.position, known_by, _packed(kept), is_end=is_end)
 
 

@@ -38,6 +38,9 @@ _ORIGINS: dict[Role, Origin] = {
     "system": "tool",
 }
 
+_LOOKED_AT = 16
+"""Messages in which secrets are looked for at once: few have any, and then each is looked at."""
+
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
@@ -66,8 +69,9 @@ def capture(
         raise InvalidInput(msg)
     if not new:
         return []
-    cleaned = [_cleaned(message, redactor) for message in new]
-    prepared = [_derive(message) for message in _keyed(cleaned)]
+    for message in new:
+        check(message)
+    prepared = [_derive(message) for message in _keyed(_all_cleaned(new, redactor))]
     told = _cleaned_place(conversation, redactor)
     place = Projects().find(told.project)
     return database.write(lambda db: _store(db, told, place, prepared, now=database.now()))
@@ -153,38 +157,44 @@ def _keyed(new: Sequence[NewMessage]) -> list[NewMessage]:
             digest = hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:24]
             seen[digest] = seen.get(digest, 0) + 1
             key = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
-        keyed.append(replace(message, key=key))
+        keyed.append(message if key == message.key else replace(message, key=key))
     return keyed
 
 
 def prepare(message: NewMessage, *, id: str = "", redactor: Redactor = UNKEPT) -> PreparedMessage:
     """Redact a message and derive all that the store keeps beside it."""
-    return _derive(_cleaned(message, redactor), id=id)
+    check(message)
+    return _derive(_redacted(_changed(message, words.clean), redactor), id=id)
 
 
-def _cleaned(message: NewMessage, redactor: Redactor) -> NewMessage:
-    """Return a message as it may be stored: text that can be held, and no secrets in it."""
-    _check(message)
+def prepare_all(new: Sequence[NewMessage], *, redactor: Redactor) -> list[PreparedMessage]:
+    """Prepare messages that were checked; together that is quicker than one by one."""
+    return [_derive(message) for message in _all_cleaned(new, redactor)]
+
+
+def _all_cleaned(new: Sequence[NewMessage], redactor: Redactor) -> list[NewMessage]:
+    """Return messages as they may be stored: texts that can be held, and no secrets in them."""
+    cleaned = [_changed(message, words.clean) for message in new]
+    for start in range(0, len(cleaned), _LOOKED_AT):
+        some = slice(start, start + _LOOKED_AT)
+        if redactor.holds_secret(text for message in cleaned[some] for text in _texts(message)):
+            cleaned[some] = [_redacted(message, redactor) for message in cleaned[some]]
+    return cleaned
+
+
+def _redacted(message: NewMessage, redactor: Redactor) -> NewMessage:
+    return _changed(message, redactor.redact) if redactor.holds_secret(_texts(message)) else message
+
+
+def _texts(message: NewMessage) -> list[str]:
+    """Return every text of a message that somebody else wrote."""
     texts = [message.key, message.speaker, message.model]
     for part in message.parts:
         texts += (part.text, part.name, part.call_id)
-    clean = words.clean if not redactor.holds_secret(texts) else _cleaning(redactor)
-    return replace(
-        message,
-        parts=tuple(_cleaned_part(part, clean) for part in message.parts),
-        origin=message.origin or _ORIGINS[message.role],
-        key=clean(message.key),
-        speaker=clean(message.speaker),
-        model=clean(message.model),
-    )
-
-
-def _cleaning(redactor: Redactor) -> Callable[[str], str]:
-    return lambda text: redactor.redact(words.clean(text))
+    return [text for text in texts if text]
 
 
 def _derive(message: NewMessage, *, id: str = "") -> PreparedMessage:
-    said = parts.said(message.parts)
     standing = standing_in(message)
     searchable = parts.searchable(message.parts)
     return PreparedMessage(
@@ -192,7 +202,7 @@ def _derive(message: NewMessage, *, id: str = "") -> PreparedMessage:
         id=id or clock.new_id(message.created_at),
         key=message.key,
         tokens=tokens.count(parts.readable(message.parts)),
-        embeds=message.role in ("user", "assistant") and bool(said.strip()),
+        embeds=message.role in ("user", "assistant") and parts.says_something(message.parts),
         traits=traits_of(searchable, message.role, standing=bool(standing)),
         standing=standing,
         digest=digests.digest_of(message.role, message.parts),
@@ -215,14 +225,29 @@ def person_said(message: NewMessage | Message) -> str:
     return parts.said(own)
 
 
-def _cleaned_part(part: Part, clean: Callable[[str], str]) -> Part:
-    text, name, call_id = clean(part.text), clean(part.name), clean(part.call_id)
+def _changed(message: NewMessage, change: Callable[[str], str]) -> NewMessage:
+    """Return a message with each of its texts changed, and with its origin."""
+    return NewMessage(
+        role=message.role,
+        parts=tuple([_changed_part(part, change) for part in message.parts]),
+        created_at=message.created_at,
+        key=change(message.key),
+        speaker=change(message.speaker),
+        origin=message.origin or _ORIGINS[message.role],
+        model=change(message.model),
+        usage=message.usage,
+    )
+
+
+def _changed_part(part: Part, change: Callable[[str], str]) -> Part:
+    text, name, call_id = change(part.text), change(part.name), change(part.call_id)
     if text is part.text and name is part.name and call_id is part.call_id:
         return part
     return replace(part, text=text, name=name, call_id=call_id)
 
 
-def _check(message: NewMessage) -> None:
+def check(message: NewMessage) -> None:
+    """Refuse a message of a role, kind or origin that there is not."""
     if message.role not in ROLES:
         msg = f"'{message.role}' is no role."
         raise InvalidInput(msg, hint=f"Roles: {', '.join(ROLES)}.")

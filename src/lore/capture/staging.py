@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from lore.capture import projects
-from lore.capture.messages import person_said, prepare
+from lore.capture.messages import check, person_said, prepare_all
 from lore.capture.projects import Projects
 from lore.capture.redaction import UNKEPT
 from lore.capture.transcripts import Context
@@ -60,7 +60,8 @@ class Run:
     """Messages that follow each other in one session."""
 
     context: Context
-    prepared: list[PreparedMessage]
+    new: list[NewMessage] = field(default_factory=list)
+    prepared: list[PreparedMessage] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -73,32 +74,47 @@ class Batch:
     runs: list[Run] = field(default_factory=list)
     messages: int = 0
     bytes: int = 0
+    _kept: tuple[Context, Context] | None = None
 
     def add(self, context: Context, new: Sequence[NewMessage], size: int) -> None:
-        """Prepare messages and put them into the batch."""
+        """Put messages into the batch."""
         if self.runs and self.runs[-1].context.session == context.session:
             run = self.runs[-1]
             run.context = context
         else:
-            run = Run(context, [])
+            run = Run(context)
             self.runs.append(run)
         self.bytes += size
         for message in new:
             try:
-                prepared = prepare(message, redactor=self.redactor)
+                check(message)
             except InvalidInput:
                 self.counts.skipped["invalid"] += 1
                 continue
-            self._note_secrets(message, prepared)
-            run.prepared.append(prepared)
+            run.new.append(message)
             self.messages += 1
+
+    def prepare(self) -> None:
+        """Redact what was put into the batch and derive the rest, all of it before any write."""
+        for run in reversed(self.runs):
+            run.context = self.kept(run.context)
+        for run in self.runs:
+            run.prepared = prepare_all(run.new, redactor=self.redactor)
+            for message, prepared in zip(run.new, run.prepared, strict=True):
+                self._note_secrets(message, prepared)
 
     def end(self, context: Context) -> None:
         """Take in what was told of a session after its last message."""
         if self.runs and self.runs[-1].context.session == context.session:
             self.runs[-1].context = context
         elif context.title or context.files:
-            self.runs.append(Run(context, []))
+            self.runs.append(Run(context))
+
+    def kept(self, context: Context) -> Context:
+        """Return what was told of a session without the secrets in it; they are sought once."""
+        if self._kept is None or self._kept[0] is not context:
+            self._kept = context, _redacted(context, self.redactor)
+        return self._kept[1]
 
     def is_full(self) -> bool:
         """Tell whether it is time to write."""
@@ -107,7 +123,7 @@ class Batch:
     def _note_secrets(self, message: NewMessage, prepared: PreparedMessage) -> None:
         """Count what was taken out, by its mark."""
         for before, after in zip(message.parts, prepared.new.parts, strict=True):
-            if "[secret:" not in after.text or before.text == after.text:
+            if before.text == after.text or "[secret:" not in after.text:
                 continue
             for found in _SECRET.finditer(after.text):
                 if found[0] not in before.text:
@@ -122,7 +138,6 @@ def write(
     """Store a batch in the caller's transaction; return its last session and what was new."""
     session_n, added = None, 0
     for run in batch.runs:
-        run.context = redacted(run.context, batch.redactor)
         if not run.prepared:
             _describe(db, sessions.find_number(db, _name(run), agent=agent), run.context)
             continue
@@ -148,7 +163,6 @@ def count_new(db: Connection, batch: Batch, agent: str) -> int:
     """Return how many messages of a batch are not stored yet."""
     new = 0
     for run in batch.runs:
-        run.context = redacted(run.context, batch.redactor)
         session_n = sessions.find_number(db, _name(run), agent=agent)
         keys = {message.key for message in run.prepared}
         known = claims.known(db, session_n, "file", list(keys)) if session_n else {}
@@ -185,7 +199,7 @@ def _ensure_session(db: Connection, agent: str, run: Run, seen: Projects, *, now
     return n
 
 
-def redacted(context: Context, redactor: Redactor) -> Context:
+def _redacted(context: Context, redactor: Redactor) -> Context:
     """Return what was told of a session without the secrets in it."""
     values = [str(value) for value in (*context.files, *context.state.values())]
     names = [getattr(context, name) for name in _TEXTS]

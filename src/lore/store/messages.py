@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
@@ -31,8 +30,7 @@ _COLUMNS = (
 _FROM = "FROM messages m JOIN items i ON i.n = m.n JOIN sessions s ON s.n = m.session_n"
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedMessage:
+class PreparedMessage(NamedTuple):
     """A message with everything that is derived from it, ready to be written."""
 
     new: NewMessage
@@ -69,7 +67,9 @@ def add(
         n=session_n,
     )[0]
     ordinal = max(ordinal, following)
-    known = _recognised(db, session_n, (agent, external_id), channel, prepared)
+    keys = [message.key for message in prepared]
+    known = claims.known(db, session_n, channel, keys) if following else {}
+    known |= _recognised(db, session_n, (agent, external_id), channel, _fresh(prepared, known))
     ids: list[str] = []
     added: list[PreparedMessage] = []
     for message in prepared:
@@ -78,12 +78,14 @@ def add(
             added.append(message)
         ids.append(known[message.key])
     if added:
-        ns = _insert(db, _Place(session_n, project_n, ordinal, channel), added)
-        _index(db, _Place(session_n, project_n, ordinal, channel), ns, added)
+        place = _Place(session_n, project_n, ordinal, channel)
+        moments = [clock.to_us(message.new.created_at) for message in added]
+        ns = _insert(db, place, added, moments)
+        _index(db, place, ns, added, moments)
         changes.log(db, "add", ns, now)
         db.run(
             "UPDATE sessions SET last_message_at = :at WHERE n = :n AND last_message_at < :at",
-            at=max(clock.to_us(message.new.created_at) for message in added),
+            at=max(moments),
             n=session_n,
         )
     return ids
@@ -98,22 +100,22 @@ class _Place(NamedTuple):
     channel: Channel
 
 
+def _fresh(prepared: Sequence[PreparedMessage], known: dict[str, str]) -> list[PreparedMessage]:
+    return [message for message in prepared if message.key not in known]
+
+
 def _recognised(
     db: Connection,
     session_n: int,
     place: tuple[str, str],
     channel: Channel,
-    prepared: Sequence[PreparedMessage],
+    fresh: Sequence[PreparedMessage],
 ) -> dict[str, str]:
-    """Return the ids of messages that are here, or were until someone had them forgotten."""
-    known = claims.known(db, session_n, channel, [message.key for message in prepared])
-
-    def fresh() -> list[PreparedMessage]:
-        return [message for message in prepared if message.key not in known]
-
-    known |= _forgotten(db, place, {message.key: message.key for message in fresh()})
-    known |= claims.claim(db, session_n, channel, [(m.key, m.digest) for m in fresh()])
-    contents = {m.key: claims.content_key(channel, m.digest) for m in fresh()}
+    """Return the ids of new keys' messages that are here, or were until they were forgotten."""
+    known = _forgotten(db, place, {message.key: message.key for message in fresh})
+    fresh = _fresh(fresh, known)
+    known |= claims.claim(db, session_n, channel, [(m.key, m.digest) for m in fresh])
+    contents = {m.key: claims.content_key(channel, m.digest) for m in _fresh(fresh, known)}
     return known | _forgotten(db, place, contents)
 
 
@@ -128,8 +130,9 @@ def _forgotten(db: Connection, place: tuple[str, str], wanted: dict[str, str]) -
     }
 
 
-def _insert(db: Connection, place: _Place, added: Sequence[PreparedMessage]) -> list[int]:
-    moments = [clock.to_us(message.new.created_at) for message in added]
+def _insert(
+    db: Connection, place: _Place, added: Sequence[PreparedMessage], moments: Sequence[int]
+) -> list[int]:
     ns = items.add_all(
         db,
         [
@@ -173,14 +176,17 @@ def _insert(db: Connection, place: _Place, added: Sequence[PreparedMessage]) -> 
 
 
 def _index(
-    db: Connection, place: _Place, ns: Sequence[int], added: Sequence[PreparedMessage]
+    db: Connection,
+    place: _Place,
+    ns: Sequence[int],
+    added: Sequence[PreparedMessage],
+    moments: Sequence[int],
 ) -> None:
     """Make messages findable."""
     for speaker in {message.new.speaker for message in added if message.new.speaker}:
         db.run("INSERT INTO speakers (name) VALUES (:name) ON CONFLICT DO NOTHING", name=speaker)
     new = []
-    for n, message in zip(ns, added, strict=True):
-        at = clock.to_us(message.new.created_at)
+    for n, message, at in zip(ns, added, moments, strict=True):
         said = (message.new.role, message.new.speaker, message.searchable)
         new.append(keywords.NewMessageText(n, *said, at))
         for text in message.standing:

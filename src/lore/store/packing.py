@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -19,14 +20,14 @@ _JSON = "["
 """How packed parts begin that are not one plain text; a text that begins so is packed too."""
 
 _PACKED_KEY = re.compile(r"[0-9a-f]{16}")
+_RECENT_KEYS = 4_096
+"""A batch's keys are looked up first and written then."""
 
 
 def pack_parts(parts: Sequence[Part]) -> str:
     """Return one plain text as it is, other parts as compact JSON without empty fields."""
-    if len(parts) == 1 and parts[0] == Part("text", parts[0].text):
-        text = parts[0].text
-        if not text.startswith(_JSON):
-            return text
+    if len(parts) == 1 and _is_plain_part(parts[0]):
+        return parts[0].text
     packed = []
     for part in parts:
         fields: dict[str, str | bool] = {"kind": part.kind, "text": part.text}
@@ -40,6 +41,12 @@ def pack_parts(parts: Sequence[Part]) -> str:
             fields["failed"] = True
         packed.append(fields)
     return orjson.dumps(packed).decode()
+
+
+def _is_plain_part(part: Part) -> bool:
+    """Tell whether a part is nothing but a text that can be told from packed parts."""
+    bare = not (part.name or part.call_id or part.origin or part.failed)
+    return bare and part.kind == "text" and not part.text.startswith(_JSON)
 
 
 def unpack_text(packed: str) -> str:
@@ -62,6 +69,7 @@ def unpack_parts(packed: str) -> tuple[Part, ...]:
         raise damage from error
 
 
+@lru_cache(maxsize=_RECENT_KEYS)
 def pack_key(key: str) -> int:
     """Return the number by which a session knows a message's key again.
 

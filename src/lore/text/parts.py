@@ -43,6 +43,11 @@ def said(parts: Iterable[Part]) -> str:
     return "\n".join(part.text for part in parts if part.kind in _SAID and part.text)
 
 
+def says_something(parts: Iterable[Part]) -> bool:
+    """Tell whether anything was said in words."""
+    return any(part.kind in _SAID and part.text and not part.text.isspace() for part in parts)
+
+
 def searchable(parts: Iterable[Part]) -> str:
     """Return what a keyword search should find: words, calls and results, no asides."""
     lines = []

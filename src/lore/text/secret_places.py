@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from lore.text import secret_values
@@ -60,11 +61,18 @@ _PLACE = compile_linear(
 _NAMES = {index: name.decode() for name, index in _PLACE.groupindex.items()}
 _WORD = _PLACE.groupindex[b"word"]
 
-_LEFT = re.compile(
-    rb"(?:(?:^|[^A-Za-z])(?:api|access|secret|private|auth|account|signing|encryption|master|admin"
-    rb"|service|recovery|license)[ \t])?[A-Za-z0-9_.\-$]*$",
+_NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-$"
+_NAME_CHARS = 64
+"""So far back a name is looked for."""
+
+_BEFORE_NAME = re.compile(
+    rb"(?:^|[^A-Za-z])(?:api|access|secret|private|auth|account|signing|encryption|master|admin"
+    rb"|service|recovery|license)[ \t]\Z",
     re.IGNORECASE,
 )
+_BEFORE_CHARS = 12
+"""The longest of these words, with what stands on both sides of it."""
+
 _ENV_LINE = re.compile(rb"(?:^|\n|\\n)[ \t]*(?:export[ \t]+|set[ \t]+)?[A-Z0-9_]+=$")
 _SCHEME = re.compile(
     rb"(?:bearer|basic|token|digest|api-?key|bot|key|sso-key|genie-?key|splunk|discogs|hmac)[ \t]+"
@@ -146,18 +154,17 @@ _TESTS: dict[NameKind, Callable[[str], bool]] = {
 }  # fmt: skip
 
 
-def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
+def _named(joint: str, data: bytes, found: Any, at: int) -> Iterator[Span]:
     """Judge what follows a name."""
     start, _ = found.span(_WORD)
     name, before = _whole_name(data, start, found.group(_WORD))
     kind = classify(name)
-    joint = _NAMES[found.lastindex]
     if not kind or (joint == "tag" and before != b"<"):
         return
     if kind == "cookie":
         yield from _cookies(data, at)
         return
-    whole_line = joint == "assign" and bool(_ENV_LINE.search(data, max(0, start - 64), at))
+    whole_line = joint == "assign" and _is_env_line(data, start, at)
     value = read_value(data, at, whole_line=whole_line, prose=joint == "said")
     if _is_loose(joint, kind, value, data[at - 2 : at]):
         return
@@ -180,14 +187,24 @@ def _told(kind: NameKind) -> str:
 
 def _whole_name(data: bytes, start: int, word: bytes) -> tuple[str, bytes]:
     """Return a name with what stands on its left, and the byte before it."""
-    low = max(0, start - 64)
-    left = _LEFT.search(data, low, start)
-    assert left is not None
-    head = left.group()
-    before = data[left.start() - 1 : left.start()] if left.start() else b""
+    low = max(0, start - _NAME_CHARS)
+    near = data[low:start].removesuffix(b"\n")
+    begin = low + len(near.rstrip(_NAME_BYTES))
+    if begin > low and data[begin - 1] in b" \t":
+        word_before = _BEFORE_NAME.search(data, max(low, begin - _BEFORE_CHARS), begin)
+        begin = word_before.start() if word_before else begin
+    head = data[begin : low + len(near)]
+    before = data[begin - 1 : begin] if begin else b""
     if before == b"\\" and head:
         head = head[1:]
     return (head + word).decode("latin-1"), before
+
+
+def _is_env_line(data: bytes, start: int, at: int) -> bool:
+    """Tell whether a name and its sign are all that stands on a line before a value."""
+    if data[at - 1 : at] != b"=":
+        return False
+    return _ENV_LINE.search(data, max(0, start - _NAME_CHARS), at) is not None
 
 
 def _cookies(data: bytes, at: int) -> Iterator[Span]:
@@ -272,9 +289,11 @@ def _lone(data: bytes, _found: Any, at: int) -> Iterator[Span]:
         yield at, end, "url-password"
 
 
-_JUDGES = {
-    "header": _header, "bearer": _bearer, "basic": _basic, "assign": _named, "comma": _named,
-    "call": _named, "tag": _named, "beside": _named, "said": _named, "cell": _named,
-    "literal": _named, "flag": _flag, "user": _user, "short": _short, "url": _address,
-    "lone": _lone,
+_JOINTS = ("assign", "comma", "call", "tag", "beside", "said", "cell", "literal")
+"""What can stand between a name and its value."""
+
+_JUDGES: dict[str, Callable[[bytes, Any, int], Iterator[Span]]] = {
+    "header": _header, "bearer": _bearer, "basic": _basic, "flag": _flag, "user": _user,
+    "short": _short, "url": _address, "lone": _lone,
+    **{joint: partial(_named, joint) for joint in _JOINTS},
 }  # fmt: skip

@@ -30,6 +30,9 @@ _HASH_CHARS = 8
 _ROUNDS = 4
 """A mark in the place of a secret can show another beside it; real text needs one round more."""
 
+_APART = "\n\0\n"
+"""Stands between texts that are looked at together: no rule reads on over both of these."""
+
 _MARK = re.compile(rb"\[secret:[a-z0-9\-]{1,32}:[0-9a-f]{8}\]")
 _BLANK = b"\0"
 _FILLED = re.compile(rb"[^\0]+")
@@ -87,8 +90,14 @@ class Redactor:
         return found
 
     def holds_secret(self, texts: Iterable[str]) -> bool:
-        """Tell whether any of some texts may hold a secret; one look at many short ones."""
-        return bool(self._spans("\n".join(texts).encode("utf-8", "surrogatepass"), ""))
+        """Tell whether any of some texts may hold a secret; one look at many short ones.
+
+        A person's own patterns may be bound to the ends of a text, so they see one at a time.
+        """
+        looked_at = list(texts)
+        if self._spans(_APART.join(looked_at).encode("utf-8", "surrogatepass"), ""):
+            return True
+        return bool(self._patterns) and any(map(self.find, looked_at))
 
     def _spans(self, data: bytes, name: str) -> list[Span]:
         if not self._active:
@@ -119,14 +128,17 @@ class Redactor:
 
 
 @cache
-def _forms() -> Any:
+def _forms(*, groups: bool) -> Any:
     """Return all forms as one pattern: one pass finds every kind."""
     forms = "|".join(f"{form.before}({form.pattern})" for form in FORMS)
-    return compile_linear(f"{_BOUND}(?:{forms})")
+    return compile_linear(f"{_BOUND}(?:{forms})", groups=groups)
 
 
 def _find_forms(data: bytes) -> Iterator[Span]:
-    for match in _forms().finditer(data):
+    first = _forms(groups=False).search(data)
+    if first is None:
+        return
+    for match in _forms(groups=True).finditer(data, first.start()):
         index = match.lastindex
         start, end = match.span(index)
         form = FORMS[index - 1]

@@ -16,7 +16,9 @@ STANDING = 64
 FROM_USER = 128
 FROM_ASSISTANT = 256
 
-_HEAD = 1_000
+_HEAD, _OPENING, _TAIL = 1_000, 400, 200
+"""Characters: where times and numbers are looked for, whose text it is, and questions."""
+
 _YEARS = (str(year).encode() for year in range(1900, 2100))
 _TIMES = frozenset(
     b"""yesterday today tomorrow tonight last next ago week weekend month year morning
@@ -25,6 +27,7 @@ _TIMES = frozenset(
 ).union(_YEARS)
 _NUMBERS = frozenset(b"one two three four five six seven eight nine ten dozen twice once".split())
 _FIRST_PERSONS = frozenset((b"i", b"my", b"we", b"our", b"me"))
+_TELLING = _TIMES | _NUMBERS | _FIRST_PERSONS
 _DIGIT = re.compile(r"\d")
 
 _WORDS = bytes(
@@ -35,9 +38,11 @@ _WORDS = bytes(
 """Turns text into words with spaces between them, in lower case as far as it is ASCII."""
 
 
-def _words(text: str) -> set[bytes]:
+def _telling(text: str) -> frozenset[bytes]:
+    """Return the words of a text that are a sign of something."""
     plain = text if text.isascii() else _SIGNS.sub(" ", text)
-    return set(plain.encode("utf-8", "surrogatepass").translate(_WORDS).split())
+    words = plain.encode("utf-8", "surrogatepass").translate(_WORDS).split()
+    return _TELLING.intersection(words)
 
 
 _SIGNS = re.compile(r"[^\w\x00-\x7f]")
@@ -48,17 +53,21 @@ def traits_of(text: str, role: str, *, standing: bool = False) -> int:
     """Return the traits of a text as a sum of the constants of this module."""
     stripped = text.strip()
     head = text[:_HEAD]
-    words = _words(head)
-    speaks = not words.isdisjoint(_FIRST_PERSONS)
-    found = (
-        (EMPTY, not stripped),
-        (ASKS, stripped.endswith("?")),
-        (LEAVES_QUESTION, "?" in stripped[-200:]),
-        (HAS_TIME, not words.isdisjoint(_TIMES)),
-        (HAS_NUMBER, _DIGIT.search(head) or not words.isdisjoint(_NUMBERS)),
-        (FIRST_PERSON, speaks and not _words(text[:400]).isdisjoint(_FIRST_PERSONS)),
-        (STANDING, standing),
-        (FROM_USER, role == "user"),
-        (FROM_ASSISTANT, role == "assistant"),
-    )
-    return sum(trait for trait, has in found if has)
+    words = _telling(head)
+    found = _ROLES.get(role, 0) | (STANDING if standing else 0)
+    if not stripped:
+        found |= EMPTY
+    elif "?" in stripped[-_TAIL:]:
+        found |= LEAVES_QUESTION | (ASKS if stripped.endswith("?") else 0)
+    if _DIGIT.search(head):
+        found |= HAS_NUMBER
+    if words:
+        found |= 0 if words.isdisjoint(_TIMES) else HAS_TIME
+        found |= 0 if words.isdisjoint(_NUMBERS) else HAS_NUMBER
+        speaks = not words.isdisjoint(_FIRST_PERSONS)
+        if speaks and not _telling(text[:_OPENING]).isdisjoint(_FIRST_PERSONS):
+            found |= FIRST_PERSON
+    return found
+
+
+_ROLES = {"user": FROM_USER, "assistant": FROM_ASSISTANT}

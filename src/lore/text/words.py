@@ -41,13 +41,19 @@ _MARK = re.compile(rf"[{_MARKS}]")
 _SYMBOL = re.compile(rf"[^\w\x00-\x7f{_MARKS}]")
 """Emoji and signs: the keyword index takes those younger than 2012 for letters."""
 
-_RUNS = bytes(
-    byte if chr(byte).isalnum() and byte < 0x80 else 0x20 if byte < 0x80 else 0xFF
+_CASES = bytes(
+    0xFF if byte >= 0x80 else
+    0x20 if not chr(byte).isalnum() else
+    0x41 if chr(byte).isupper() else 0x61
     for byte in range(256)
-)
-"""Turns what stands between runs of ASCII letters into spaces; other letters belong to theirs."""
+)  # fmt: skip
+"""Turns ASCII into 'A' for capitals, 'a' for other letters and digits, and spaces; other
+letters belong to the word beside them."""
 
-_CAMEL = re.compile(r"^(?:[A-Za-z]*[a-z0-9][A-Z]|[A-Z]{2,}[a-z])")
+_HUMPED = re.compile(rb"A(?:(?<=aA)|(?=Aa))[^ ]*")
+"""What a camel-case word has in it, from there to its end: 'userName', 'HTTPServer'."""
+
+_CAMEL = re.compile(rb"[A-Za-z]*[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _IDENTIFIER = re.compile(
     r"""(?<![\w/.\-])(?:
@@ -112,16 +118,13 @@ def _without_symbols(text: str) -> str:
 
 def _camel_runs(text: str) -> list[str]:
     """Return the camel-case words of a text, each once, in order."""
-    runs = dict.fromkeys(text.encode("utf-8", "surrogatepass").translate(_RUNS).split())
-    mixed = [run for run in runs if not run.islower()]
-    return [run for run in map(bytes.decode, filter(_may_be_camel, mixed)) if _CAMEL.match(run)]
-
-
-def _may_be_camel(run: bytes) -> bool:
-    """Tell quickly of most runs that they are not: '42', 'Word', 'WORD', 'naïve'."""
-    if run.isdigit() or not run.isascii():
-        return False
-    return not (run.isalpha() and (run.istitle() or run.isupper()))
+    data = text.encode("utf-8", "surrogatepass")
+    cases = data.translate(_CASES)
+    runs: dict[bytes, None] = {}
+    for found in _HUMPED.finditer(cases):
+        hump, end = found.span()
+        runs[data[cases.rfind(b" ", 0, hump) + 1 : end]] = None
+    return [run.decode() for run in runs if run.isascii() and _CAMEL.match(run)]
 
 
 def humps(word: str) -> str:

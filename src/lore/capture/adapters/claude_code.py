@@ -33,6 +33,9 @@ _MOST_CHAINS = 20
 _MOST_FILES = 200
 _NAME_CHARS = 60
 _META_BYTES = 65_536
+_STAMP_CHARS = 40
+"""A time is kept as it is written, unless that is longer than ISO 8601 needs."""
+
 _ATTACHED_DEPTH = 4
 
 _SIGNS = (b'"parentUuid"', b'"leafUuid"', b'"file-history-snapshot"', b'"queue-operation"')
@@ -91,11 +94,13 @@ def tell(line: Any, context: Context) -> Told:
     if teller is None:
         return Told(context, unknown=kind[:_NAME_CHARS])
     state = dict(context.state)
-    at = fields.moment(line.get("timestamp"))
+    stamp = line.get("timestamp")
+    at = fields.moment(stamp)
     if at is None:
         at = fields.moment(state.get("time")) or clock.now()
     else:
-        state["time"] = at.isoformat()
+        told = fields.text(stamp)
+        state["time"] = told if len(told) <= _STAMP_CHARS else at.isoformat()
     session, parent = _session(line, context, state)
     key = fields.text(line.get("uuid"))
     state["last"] = key
@@ -234,9 +239,12 @@ def _fresh_usage(message: Line, state: State) -> dict[str, int]:
         return {}
     own = fields.text(message.get("id"))
     held, _, told = state.get("usage", "").partition(" ")
-    state["usage"] = f"{own} {fields.compact(usage)}"
+    packed = fields.compact(usage)
+    state["usage"] = f"{own} {packed}"
     if not own or held != own:
         return usage
+    if packed == told:
+        return {}
     known = fields.counts(orjson.loads(told))
     grown = {name: count - known.get(name, 0) for name, count in usage.items()}
     return {name: count for name, count in grown.items() if count > 0}

@@ -75,10 +75,13 @@ def counts(value: Any) -> dict[str, int]:
     """Return the counts above zero of an object, those of objects inside it by their own names."""
     found: dict[str, int] = {}
     for name, count in table(value).items():
-        nested = count.items() if isinstance(count, dict) else ((name, count),)
-        for each, number in nested:
-            if type(number) is int and 0 < number < _LARGEST_COUNT:
-                found[text(each)] = number
+        if type(count) is int:
+            if 0 < count < _LARGEST_COUNT:
+                found[text(name)] = count
+        elif isinstance(count, dict):
+            for each, number in count.items():
+                if type(number) is int and 0 < number < _LARGEST_COUNT:
+                    found[text(each)] = number
     return found
 
 
