@@ -26,13 +26,17 @@ def test_every_block_of_the_library_page_runs(tmp_path: Path):
     assert "2 ['From now on we use pnpm.']" in done.stdout
     assert "Deploys go through ops/deploy.sh, blue/green, on Tuesdays |" in done.stdout
     assert "InvalidInput recall() takes a text as 'query', not None." in done.stdout
-    assert "1 ()" in done.stdout
+    assert "1 2 0 {} ()" in done.stdout, "a file is read once"
+    assert "From now on we use pnpm. success" in done.stdout
+    assert "['The mirror is at mirror.example']\n[]" in done.stdout
+    assert "\n1 ()\n" in done.stdout
 
 
 def test_the_library_page_names_the_methods_of_the_memory():
     named = set(re.findall(r"(?:[Mm]emory\.|`)(\w+)\(?", PAGE))
     wanted = "open store store_all capture update delete undo redo recall search read explore "
     wanted += "traverse roots log why messages sessions find_sessions standing forget backup export"
+    wanted += " capture_files estimate_capture episode episodes revoke embed_waiting import_lines"
     assert set(wanted.split()) <= named
     assert all(hasattr(Memory, name) for name in wanted.split())
 
