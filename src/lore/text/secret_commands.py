@@ -35,8 +35,10 @@ _POSITIONAL = (
     r"|poetry[ \t]+config[ \t]+pypi-token\.\S{1,40}|config[ \t]+set[ \t]+\S{0,80}_?auth_?token"
     r"|pulumi[ \t]+config[ \t]+set[ \t]+--secret[ \t]+\S{1,60}|bw[ \t]+(?:login[ \t]+\S{1,60}|unlock)"
     r"|mc[ \t]+alias[ \t]+set[ \t]+\S{1,40}[ \t]+\S{1,80}[ \t]+\S{1,60}"
-    r"|>[ \t]*auth(?:[ \t]+default)?|requirepass|masterauth|sshpass[ \t]+-p|/rp"
-    r"|(?:smbclient|rpcclient|crackmapexec|net)[ \t][^\n]{0,120}-U[ \t]*['\"]?[\w.\\\-]{1,40}%"
+    r"|requirepass|masterauth|/rp"
+)
+_GLUED_TO = (
+    r"(?:smbclient|rpcclient|crackmapexec|net)[ \t][^\n]{0,120}-U[ \t]*['\"]?[\w.\\\-]{1,40}%"
     r"|lftp[ \t][^\n]{0,80}-u[ \t]*['\"]?[\w.\-@]{1,40},|xfreerdp[ \t][^\n]{0,120}/p:"
     r"|sqlplus[ \t][^\n/]{0,60}/"
 )
@@ -54,7 +56,8 @@ COMMANDS = (
     rf"{QUOTE}?[^\s:\"'`\\]*:)"
     r"|(?P<short>[ \t]-(?:p|a|w|pw)[ \t]*|\bpass(?:in|out)?[ \t]+pass:"
     r"|:(?:5432|5433|6432):[^:\s]+:[^:\s]+:|identified[ \t]+by[ \t]+['\"])"
-    rf"|(?P<positional>(?:^|[^\w\-])(?:{_POSITIONAL})(?:[ \t]+|%|,|:|/)?{QUOTE}?)"
+    rf"|(?P<positional>(?:^|[^\w\-])(?:(?:{_POSITIONAL})[ \t]+|{_GLUED_TO})"
+    r"|\d>[ \t]*auth(?:[ \t]+default)?[ \t]+)"
     rf"|(?P<stored>\b(?:{_STORED})(?:[ \t]+|=))"
     r"|(?P<piped>\b(?:echo|printf|print)[ \t]+(?:-\w+[ \t]+|['\"]%s(?:\\+n)?['\"][ \t]+)?)"
     rf"[^|\n]{{4,160}}\|[^|\n]{{0,80}}(?:{_PIPED_INTO})"

@@ -18,7 +18,9 @@ DIGIT = re.compile(r"\d")
 _UUID = re.compile(r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
 _MAPPING = re.compile(r"^[\d.:\-\[\]]+(?:/\w+)?$")
 _SYMBOL = re.compile(r"[!@#$%^&*?~+]")
-_TERM = re.compile(r"^(?:[a-z]{1,12}(?:[\-_./][a-z]+)*[\-_.]?v?\d{0,4}|[A-Z]+[\-_]?\d{1,4}|\d+\w{0,4})$")
+_TERM = re.compile(
+    r"^(?:[a-z]{1,10}(?:[\-_./][a-z]+)*[\-_.]?v?\d{0,3}|[A-Z]+[\-_]?\d{1,4}|\d+[a-z]{0,4})$"
+)
 """One of a list of names: utf8, scram-sha-256, SHA-512, 30min."""
 
 _SHORTEST_STRIKING = 8

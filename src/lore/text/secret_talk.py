@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lore.text.secret_fitting import Span, fits, is_plain_secret, is_striking
-from lore.text.secret_reading import QUOTE, read_value
+from lore.text.secret_reading import read_value
 
 __all__ = ["JUDGES", "SAID", "TALK"]
 
@@ -16,13 +16,17 @@ def _utf8(words: str) -> str:
     return "|".join(words.split()).replace("_", r"[ \t]+").encode().decode("latin-1")
 
 
+_FOREIGN_IS = _utf8(
+    "ist lautet war wäre est était es é era è jest to is je är er on это этот είναι הוא هي هو है คือ"
+    " adalah là olarak sitt zu auf en a"
+)
 _ARROWS = _utf8("→ -> ⇒ — –")
 SAID = (
     r"(?P<said>(?:[ \t]+(?:for|of|on|to|at|in|from|is|was|used|I|we|you)[ \t]"
     r"(?:[^\n.:=]|\.\w){1,48})?"
-    r"(?:[ \t]+(?:is|was|to|as|be|are)(?:[ \t]+(?:now|set|still|just|changed|reset))?"
+    rf"(?:[ \t]+(?:is|was|to|as|be|are|{_FOREIGN_IS})(?:[ \t]+(?:now|set|still|just|changed|reset))?"
     rf"(?:[ \t]+to)?[ \t:]+|:[ \t]+|[ \t]*(?:{_ARROWS})[ \t]*|[ \t]+-[ \t]+))"
-    rf"|(?P<next>[ \t]+{QUOTE}?)[A-Za-z!@#$%^&*+_.\-]{{0,40}}\d"
+    r"|(?P<next>[ \t]+)[A-Za-z!@#$%^&*+_.\-]{0,40}\d"
 )
 """How an English sentence joins a secret to its name."""
 
@@ -34,10 +38,6 @@ _FOREIGN = _utf8(
     " ключ Ключ токен Токен секрет Секрет пароля гасло mật_khẩu mật_mã kata_sandi sandi"
     " 密码 密碼 口令 令牌 密钥 金鑰 密鑰 パスワード トークン シークレット 秘密鍵 비밀번호 암호 토큰"
     " κωδικός κωδικό סיסמה סיסמא كلمة_المرور كلمة_السر पासवर्ड รหัสผ่าน"
-)
-_FOREIGN_IS = _utf8(
-    "ist lautet war wäre est était es é era è jest to is je är er on это этот είναι הוא هي هو है คือ"
-    " adalah là olarak sitt zu auf en a"
 )
 _JOINED = _utf8("是 为 為 は が 는 은 이 가 : ： = → -> — –")
 TALK = (

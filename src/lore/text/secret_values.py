@@ -152,7 +152,9 @@ def is_jumbled(value: str) -> bool:
 
 def is_random(value: str, *, least: int = 8) -> bool:
     """Tell whether a value looks drawn by lot: no words, no code, no name of something."""
-    if len(value) < least or is_example(value) or _is_code(value):
+    if len(value) < least or is_example(value):
+        return False
+    if _is_code(value) and not is_jumbled(value):
         return False
     pieces = [piece for piece in _SEPARATORS.split(value) if piece]
     if all(_WORDY.match(piece) or _NUMBERED.match(piece) for piece in pieces):
