@@ -22,7 +22,7 @@ __all__ = ["Span", "find_places", "is_secret"]
 
 _WORDS = (
     r"passw(?:or)?d|passwort|kennwort|passphrase|passcode|pass|pwd|pw|secret|token|key"
-    r"|credentials?|creds|jwt|psk|auth|cookies?|pat|mnemonic|sessi?o?n?id|bearer"
+    r"|credentials?|creds|jwt|psk|auth|cookies?|pat|mnemonic|[jp]h?p?sess(?:ion)?id|bearer"
 )
 _TYPE = r":[ \t]*(?:&'?\w*[ \t]*)?[A-Za-z][\w.\[\]|<>?]*[ \t]+="
 _ASSIGN = (
@@ -61,11 +61,13 @@ _PLACE = compile_linear(
 _NAMES = {index: name.decode() for name, index in _PLACE.groupindex.items()}
 _WORD = _PLACE.groupindex[b"word"]
 
-_LEFT = re.compile(
-    rb"(?:(?:^|[^A-Za-z])(?:api|access|secret|private|auth|account|signing|encryption|master|admin"
-    rb"|service|recovery|license|webhook|deploy|bot|client)[ \t])?[A-Za-z0-9_.\-$]*$",
-    re.IGNORECASE,
+_NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-$"
+_LEFT_WORDS = frozenset(
+    b"""api access secret private auth account signing encryption master admin service recovery
+    license webhook deploy bot client""".split()
 )
+"""Words that stand apart from the name they belong to: API key, recovery key."""
+
 _LEFT_BYTES = 64
 """So far left a name goes on; longer ones are no names that people give."""
 
@@ -146,11 +148,15 @@ def _is_loose(joint: str, kind: NameKind, value: Value, before: bytes) -> bool:
 
 def _whole_name(data: bytes, start: int, word: bytes) -> tuple[str, bytes]:
     """Return a name with what stands on its left, and the byte before it."""
-    low = max(0, start - _LEFT_BYTES)
-    left = _LEFT.search(data, low, start)
-    assert left is not None
-    head = left.group()
-    before = data[left.start() - 1 : left.start()] if left.start() else b""
+    left = data[max(0, start - _LEFT_BYTES) : start]
+    rest = left.rstrip(_NAME_BYTES)
+    head = left[len(rest) :]
+    if rest.endswith((b" ", b"\t")):
+        word_before = rest[len(rest[:-1].rstrip(_NAME_BYTES)) : -1]
+        if word_before.lower() in _LEFT_WORDS:
+            head = word_before + b" " + head
+            rest = rest[: -len(word_before) - 1]
+    before = rest[-1:]
     if before == b"\\" and head:
         head = head[1:]
     return (head + word).decode("latin-1"), before
