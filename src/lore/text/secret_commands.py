@@ -17,7 +17,7 @@ LINE_CHARS = 500
 """So far back a command is looked for on the line of its flag."""
 
 _WORDS = (
-    r"passw(?:or)?d|passphrase|passcode|pass|pwd|pw|secret|token|key|credentials?|creds|jwt|psk"
+    r"passw(?:or)?d|passphrase|passcode|pass|pwd|secret|token|key|credentials?|creds|jwt|psk"
     r"|auth|pat"
 )
 _PIPED_INTO = (
@@ -35,7 +35,8 @@ _POSITIONAL = (
     r"|poetry[ \t]+config[ \t]+pypi-token\.\S{1,40}|config[ \t]+set[ \t]+\S{0,80}_?auth_?token"
     r"|pulumi[ \t]+config[ \t]+set[ \t]+--secret[ \t]+\S{1,60}|bw[ \t]+(?:login[ \t]+\S{1,60}|unlock)"
     r"|mc[ \t]+alias[ \t]+set[ \t]+\S{1,40}[ \t]+\S{1,80}[ \t]+\S{1,60}"
-    r"|requirepass|masterauth|/rp"
+    r"|requirepass|masterauth|/rp|wpa_passphrase[ \t]+\S{1,40}"
+    r"|(?:openssl|nuget[ \t]+push)[ \t][^\n]{0,80}[ \t]-k|ssh-keygen[ \t][^\n]{0,80}[ \t]-N"
 )
 _GLUED_TO = (
     r"(?:smbclient|rpcclient|crackmapexec|net)[ \t][^\n]{0,120}-U[ \t]*['\"]?[\w.\\\-]{1,40}%"
@@ -48,19 +49,19 @@ _STORED = (
     r"[ \t](?:--value|--secret-string)"
 )
 COMMANDS = (
-    rf"(?P<flag>(?:(?:^|[\s\"'`,\[])--?[A-Za-z][\w\-]*(?:{_WORDS})[\w\-]*"
-    rf"|(?:^|[\s\"'`,\[])--?(?:{_WORDS})[\w\-]*"
+    r"(?P<user>[ \t](?:-[ua][ \t]*|--(?:user|auth|proxy-user|creds|login)(?:[ \t]+|=))"
+    rf"{QUOTE}?[^\s:\"'`\\]*:)"
+    rf"|(?P<flag>(?:(?:^|[\s\"'`,\[])--?[A-Za-z][\w\-]*(?:{_WORDS})[\w\-]*"
+    rf"|(?:^|[\s\"'`,\[])(?:--(?:pw|{_WORDS})|-(?:{_WORDS}))[\w\-]*"
     rf"|\b(?:env|setx|setenv|set[ \t]+-\w+|configure[ \t]+set)[ \t]+[\w.]*(?:{_WORDS})[\w.]*"
     rf"|login[ \t]+\S+\s+password|secure-?string(?:[ \t]+-string)?){QUOTE}?,?[ \t]+)"
-    r"|(?P<user>[ \t](?:-u|-U|-a|-A|--user|--auth|--proxy-user|--creds|--login)(?:[ \t]*|=)"
-    rf"{QUOTE}?[^\s:\"'`\\]*:)"
     r"|(?P<short>[ \t]-(?:p|a|w|pw)[ \t]*|\bpass(?:in|out)?[ \t]+pass:"
     r"|:(?:5432|5433|6432):[^:\s]+:[^:\s]+:|identified[ \t]+by[ \t]+['\"])"
     rf"|(?P<positional>(?:^|[^\w\-])(?:(?:{_POSITIONAL})[ \t]+|{_GLUED_TO})"
     r"|\d>[ \t]*auth(?:[ \t]+default)?[ \t]+)"
     rf"|(?P<stored>\b(?:{_STORED})(?:[ \t]+|=))"
     r"|(?P<piped>\b(?:echo|printf|print)[ \t]+(?:-\w+[ \t]+|['\"]%s(?:\\+n)?['\"][ \t]+)?)"
-    rf"[^|\n]{{4,160}}\|[^|\n]{{0,80}}(?:{_PIPED_INTO})"
+    rf"[^|\n]{{4,160}}\|(?:[^|\n]{{0,60}}\|)?[^|\n]{{0,80}}(?:{_PIPED_INTO})"
     rf"|(?P<fed>(?:{_PIPED_INTO})[^|\n]{{0,60}}<<<[ \t]*)"
     r"|(?P<jar>[ \t](?:-b|--cookie)(?:[ \t]+|=))"
 )
@@ -81,7 +82,7 @@ _SHORT_COMMANDS = {
     ),
     b"-pw": re.compile(rb"\b(?:plink|pscp|putty|psftp)\b[^\n]*$"),
 }
-_COOKIE = re.compile(rb"([^\s=;,\"'\\]+)=([^\s;,\"'\\]+)")
+_COOKIE = re.compile(rb"([^\s=:;,\"'\\{]+)(?:=|\\*[\"']:[ ]?\\*[\"'])([^\s;,\"'\\}]+)")
 _COOKIE_WORDS = frozenset((b"path", b"domain", b"expires", b"max-age", b"samesite", b"priority"))
 
 

@@ -50,7 +50,10 @@ def is_striking(value: str) -> bool:
     """Tell whether a value looks like a secret even where only talk surrounds it."""
     if _TERM.match(value) or _MAPPING.match(value):
         return False
-    return bool(DIGIT.search(value)) or secret_values.is_jumbled(value)
+    if DIGIT.search(value) or secret_values.is_jumbled(value):
+        return True
+    mixed = any(map(str.isupper, value)) and any(map(str.islower, value))
+    return mixed and len(value) >= _SHORTEST_STRIKING and bool(_SYMBOL.search(value))
 
 
 def is_plain_secret(value: str) -> bool:
@@ -65,8 +68,9 @@ def is_plain_secret(value: str) -> bool:
 
 
 def _is_short(value: str) -> bool:
-    mixed = secret_values.is_random(value, least=6) and DIGIT.search(value)
-    return bool(mixed and not _MAPPING.match(value))
+    if _MAPPING.match(value) or not DIGIT.search(value):
+        return False
+    return secret_values.is_random(value, least=6) or secret_values.is_named_number(value)
 
 
 def _is_secret(value: str) -> bool:

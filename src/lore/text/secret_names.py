@@ -45,6 +45,7 @@ _NEVER = frozenset(
 _FLEETING = frozenset("confirm confirmation forgot reset change invite verification".split())
 """Names of forms and columns too, so only what is plainly drawn by lot is taken for a secret."""
 
+_PHRASES = frozenset("seed recovery backup wallet secret mnemonic".split())
 _LEADING = frozenset("password passwd pwd passphrase secret token apikey credentials".split())
 _PROPERTIES = frozenset(
     """id ids name names file path dir folder url uri link endpoint host type kind class length len
@@ -96,6 +97,8 @@ def classify(name: str) -> NameKind:
         return "auth" if last == "token" else ""
     if last == "pass":
         return "password" if before else "pass"
+    if last in ("phrase", "words"):
+        return "phrase" if not _PHRASES.isdisjoint(before) else ""
     if last in ("key", "keys"):
         return _key(name, before)
     return _KINDS.get(last) or _by_ending(last) or _by_beginning(words)
@@ -112,6 +115,8 @@ def _by_beginning(words: list[str]) -> NameKind:
     """Tell what a name promises that says whose it is last: TOKEN_GITHUB, secretStripe."""
     if len(words) < 2 or words[-1] in _PROPERTIES:
         return ""
+    if words[0] in ("password", "passwd", "pwd"):
+        return "pass"
     named = words[0] in _LEADING or (len(words) > 2 and words[:2] == ["api", "key"])
     return "auth" if named else ""
 

@@ -22,25 +22,28 @@ __all__ = ["Span", "find_places", "is_secret"]
 
 _WORDS = (
     r"passw(?:or)?d|passwort|kennwort|passphrase|passcode|pass|pwd|pw|secret|token|key"
-    r"|credentials?|creds|jwt|psk|auth|cookies?|pat|mnemonic|[jp]h?p?sess(?:ion)?id|bearer"
+    r"|credentials?|creds|jwt|psk|auth|cookies?|pat|mnemonic|phrase|[jp]h?p?sess(?:ion)?id|bearer"
 )
 _TYPE = r":[ \t]*(?:&'?\w*[ \t]*)?[A-Za-z][\w.\[\]|<>?]*[ \t]+="
 _ASSIGN = (
     rf"{QUOTE}?(?:\[\d*\]|[\])]{{0,2}})[*_]{{0,2}}(?:[ \t]*\([^()\n]{{1,24}}\))?[ \t]*"
-    rf"(?:=>|:=|:-|\?\?=|\?=|\+=|!==?|={{1,3}}|{_TYPE}|:|\xef\xbc\x9a|%3[AaDd])[*_]{{0,2}}[ \t]*"
+    rf"(?:=>|:=|:-|<-|\?\?=|\?=|\+=|!==?|={{1,3}}|{_TYPE}|:|\xef\xbc\x9a|%3[AaDd])[*_]{{0,2}}[ \t]*"
 )
-_ACCOUNT = r"(?:log_?in|sign_?in|basic_?auth\w*|auth|credentials?|authenticate)"
+_ACCOUNT = r"(?:login|sign_?in|auth|credentials?|authenticate)"
 _CONNECT = r"(?:mysqli?(?:_connect)?|pg_connect|getconnection|pdo|oci_connect|connect)"
 _ARGUMENT = rf"{QUOTE}[^\"'`\n]{{0,80}}{QUOTE}[ \t]*,[ \t]*"
 _PLACE = compile_linear(
     rf"(?i)(?P<header>authorization{QUOTE}?\]?[ \t]*(?::|=>|=|,)[ \t]*)"
     r"|(?P<bearer>\bbearer[ \t]+)"
     r"|(?P<basic>\bbasic[ \t]+)"
-    rf"|(?P<pair>\b{_ACCOUNT}{QUOTE}?[ \t]*[=:]?[ \t]*[(\[][ \t]*{_ARGUMENT}"
-    rf"|\b{_CONNECT}[ \t]*\([ \t]*(?:{_ARGUMENT}){{2}}){QUOTE}"
+    rf"|(?P<pair>{_ACCOUNT}{QUOTE}?[ \t]*[=:]?[ \t]*[(\[][ \t]*{_ARGUMENT}"
+    rf"|\b{_CONNECT}[ \t]*\([^,()\n]{{0,80}},[ \t]*{_ARGUMENT}){QUOTE}"
+    r"|(?P<account>\b(?:creds|credentials|login|account)[ \t]*[:=][ \t]*[\w.@\-]{1,40}"
+    r"(?:[ \t]+/[ \t]+|:))[^\s/\d]{0,40}\d"
     rf"|(?P<word>(?:{_WORDS})[\w.\-]*)(?:"
     rf"(?P<assign>{_ASSIGN})"
     rf"|(?P<fallback>{QUOTE}?[\])]{{0,2}}[ \t]*(?:\?\?|\|\||\bor\b|\?:)[ \t]*){QUOTE}"
+    rf"|(?P<filled>[^\n;]{{0,24}}\.(?:fill|type|send_?keys|set_?value|input_text)\([ \t]*){QUOTE}"
     rf"|(?P<comma>{QUOTE}[ \t]*,[ \t]*){QUOTE}"
     rf"|(?P<call>\([ \t]*){QUOTE}"
     rf"|(?P<tag>{QUOTE}?>[ \t]*|</key>\s*<string>)"
@@ -52,7 +55,8 @@ _PLACE = compile_linear(
     rf"|(?P<literal>[ \t]+){QUOTE})"
     rf"|{TALK}"
     rf"|{COMMANDS}"
-    r"|(?P<query>[?&](?:amp;|u0026)?(?:key|signature|x-(?:amz|goog)-signature|hmac|sign|sid)=)"
+    r"|(?P<query>[?&](?:amp;|u0026)?(?:key|signature|x-(?:amz|goog)-signature|hmac|sign|sid)="
+    r"|,[ ]?signature=|-dsonar\.login=|\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,60}\t)"
     r"|(?P<url>://[^\s:/?#@\[\"'`<>\\]*:)"
     r"|(?P<lone>://)[A-Za-z0-9_\-]{20,}@"
     r"|(?P<dsn>(?:^|[\s\"'=`])[A-Za-z][\w.\-]{0,32}:)[^\s:/@\"'`<>\\]{4,64}@"
@@ -130,7 +134,7 @@ def _is_elsewhere(joint: str, before: bytes, joined: bytes) -> bool:
     """Tell whether the name belongs to something else than what follows."""
     if joint == "tag":
         return before != b"<" and joined[:1] not in _QUOTED and joined != b"g>"
-    return joint == "comma" and before not in _QUOTED
+    return joint == "comma" and before not in (*_QUOTED, b"#")
 
 
 def _is_loose(joint: str, kind: NameKind, value: Value, before: bytes) -> bool:
@@ -188,6 +192,12 @@ def _pair(data: bytes, _found: Any, at: int) -> Iterator[Span]:
         yield value.start, value.end, "password"
 
 
+def _account(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+    value = read_value(data, at, prose=True)
+    if is_plain_secret(value.text):
+        yield value.start, value.end, "password"
+
+
 def _query(data: bytes, _found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at)
     if fits("auth", value.text, bare=True):
@@ -214,11 +224,11 @@ def _lone(data: bytes, _found: Any, at: int) -> Iterator[Span]:
 
 
 _JOINTS = (
-    "assign", "fallback", "comma", "call", "tag", "beside", "default", "part", "said", "next",
+    "assign", "fallback", "filled", "comma", "call", "tag", "beside", "default", "part", "said", "next",
     "cell", "literal",
 )  # fmt: skip
 _JUDGES = {
     **dict.fromkeys(_JOINTS, _named), **secret_commands.JUDGES, **secret_talk.JUDGES,
     "header": _header, "bearer": _bearer, "basic": _basic, "pair": _pair, "query": _query,
-    "url": _address, "lone": _lone, "dsn": _dsn,
+    "account": _account, "url": _address, "lone": _lone, "dsn": _dsn,
 }  # fmt: skip

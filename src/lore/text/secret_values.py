@@ -112,6 +112,7 @@ _ID_PREFIXES = frozenset(
 )
 """What stands before ids of agents and providers, which are no keys."""
 
+_SORTS = tuple(map(re.compile, (r"[A-Z]", r"[a-z]", r"[0-9]", r"[^A-Za-z0-9._()\[\]]")))
 _CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{5,}")
 _KEY_HEX = re.compile(r"^[0-9a-f]+$|^[0-9A-F]+$")
 
@@ -214,8 +215,7 @@ def is_basic_auth(value: str) -> bool:
 
 
 def _is_mixed(value: str) -> bool:
-    kinds = (str.isupper, str.islower, str.isdigit, lambda c: not c.isalnum() and c not in "._()[]")
-    return sum(any(test(c) for c in value) for test in kinds) == len(kinds)
+    return all(sort.search(value) for sort in _SORTS)
 
 
 def _is_code(value: str) -> bool:
