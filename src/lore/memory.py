@@ -268,8 +268,8 @@ class Memory:
         request = Request(
             query=query,
             scope=scope,
-            session=session,
-            project=project,
+            session=self.redactor.redact(session),
+            project=self.redactor.redact(project),
             limit=self.settings.recall_max_hits if limit is None else limit,
             budget_tokens=(
                 self.settings.recall_budget_tokens if budget_tokens is None else budget_tokens
@@ -302,7 +302,7 @@ class Memory:
         log: bool = True,
     ) -> list[Hit]:
         """Search the fragments; `deep` follows the graph to what they are related to."""
-        query = self.redactor.redact(query)
+        query, project = self.redactor.redact(query), self.redactor.redact(project)
         request = SearchRequest(
             query, parent_id, depth, limit, deep, kind, origin, since, project, self.database.now()
         )
@@ -328,7 +328,7 @@ class Memory:
         return session_search.find_sessions(
             self.sources,
             self.redactor.redact(query),
-            project=project,
+            project=self.redactor.redact(project),
             limit=limit,
             now=now or self.database.now(),
             recipe=recipe or self.settings.search_recipe,
@@ -336,7 +336,7 @@ class Memory:
 
     def standing(self, *, project: str = "", question: str = "") -> list[Hit]:
         """Return the standing instructions of a project, those near a question first."""
-        return answering.standing(self.sources, project, question)
+        return answering.standing(self.sources, self.redactor.redact(project), question)
 
     def read(self, ids: Sequence[str], *, reinforce: bool = True) -> list[Reading]:
         """Return items whole; reading a fragment makes it stronger."""
@@ -368,6 +368,7 @@ class Memory:
 
     def roots(self, *, query: str = "", limit: Count = 20, project: str = "") -> list[Title]:
         """Return the roots, strongest first, or those that fit a question."""
+        query, project = self.redactor.redact(query), self.redactor.redact(project)
         if query:
             return searching.roots(self.sources, query, limit=limit, project=project)
         with self.database.read() as db:
@@ -398,11 +399,12 @@ class Memory:
     def messages(self, session: str, *, first: Whole = 0, limit: Count = 10_000) -> list[Message]:
         """Return the messages of a session in order."""
         with self.database.read() as db:
-            n = sessions.get_number(db, session)
+            n = sessions.get_number(db, self.redactor.redact(session))
             return message_store.of_session(db, n, first=first, limit=limit)
 
     def sessions(self, *, project: str = "", limit: Count = 20) -> list[Session]:
         """Return the latest sessions, newest first."""
+        project = self.redactor.redact(project)
         with self.database.read() as db:
             project_n = sessions.get_project(db, project) if project else None
             return sessions.recent(db, project_n=project_n, limit=limit)
@@ -450,6 +452,7 @@ class Memory:
 
     def episode(self, session: str) -> Episode | None:
         """Tell a session as an episode, kept as a fragment; None if there is nothing to tell."""
+        session = self.redactor.redact(session)
         told = episodes.derive(self.database, session)
         if told and not self.database.read_only:
             episodes.keep(self.database, session, told)
@@ -458,7 +461,7 @@ class Memory:
     def episodes(self, *, project: str = "", limit: int = 20) -> list[Kept]:
         """Return the latest episodes that were kept, newest first."""
         with self.database.read() as db:
-            return episodes.newest(db, project=project, limit=limit)
+            return episodes.newest(db, project=self.redactor.redact(project), limit=limit)
 
     def revoke(
         self,
@@ -470,7 +473,8 @@ class Memory:
         dry_run: bool = False,
     ) -> Revocation:
         """Hide what was derived from a session, an origin or a file; the messages stay."""
-        suspect = Suspect(session, origin, file, project)
+        named = map(self.redactor.redact, (session, origin, file, project))
+        suspect = Suspect(*named)
         if dry_run:
             return revoking.preview(self.database, suspect)
         gone = revoking.revoke(self.database, suspect)
@@ -481,6 +485,7 @@ class Memory:
         self, *, id: str = "", session: str = "", project: str = "", match: str = ""
     ) -> int:
         """Count what `forget` would delete."""
+        session, project = self.redactor.redact(session), self.redactor.redact(project)
         with self.database.read() as db:
             doomed = forgetting.collect(db, id, session, project, match)
             found = forgetting.with_derived(db, doomed)
@@ -499,6 +504,7 @@ class Memory:
         self, *, id: str = "", session: str = "", project: str = "", match: str = ""
     ) -> list[str]:
         """Delete on a person's request, without a trace; return the ids that are gone."""
+        session, project = self.redactor.redact(session), self.redactor.redact(project)
         with self.database.read() as db:
             doomed = forgetting.collect(db, id, session, project, match)
             doomed = forgetting.with_derived(db, doomed)

@@ -60,9 +60,7 @@ COMMANDS = (
     rf"|(?P<positional>(?:^|[^\w\-])(?:(?:{_POSITIONAL})[ \t]+|{_GLUED_TO})"
     r"|\d>[ \t]*auth(?:[ \t]+default)?[ \t]+)"
     rf"|(?P<stored>\b(?:{_STORED})(?:[ \t]+|=))"
-    r"|(?P<piped>\b(?:echo|printf|print)[ \t]+(?:-\w+[ \t]+|['\"]%s(?:\\+n)?['\"][ \t]+)?)"
-    rf"[^|\n]{{4,160}}\|(?:[^|\n]{{0,60}}\|)?[^|\n]{{0,80}}(?:{_PIPED_INTO})"
-    rf"|(?P<fed>(?:{_PIPED_INTO})[^|\n]{{0,60}}<<<[ \t]*)"
+    rf"|(?P<piped>{_PIPED_INTO})"
     r"|(?P<jar>[ \t](?:-b|--cookie)(?:[ \t]+|=))"
 )
 """Where a value stands behind a command; each group has its judge below."""
@@ -82,6 +80,10 @@ _SHORT_COMMANDS = {
     ),
     b"-pw": re.compile(rb"\b(?:plink|pscp|putty|psftp)\b[^\n]*$"),
 }
+_ECHO = re.compile(
+    rb"\b(?:echo|printf|print)[ \t]+(?:-\w+[ \t]+|\\*['\"]%s(?:\\+n)?\\*['\"][ \t]+)?(?=[^|\n]+\|[^\n]*$)"
+)
+_FED = re.compile(rb"[^|\n]{0,60}<<<[ \t]*")
 _COOKIE = re.compile(rb"([^\s=:;,\"'\\{]+)(?:=|\\*[\"']:[ ]?\\*[\"'])([^\s;,\"'\\}]+)")
 _COOKIE_WORDS = frozenset((b"path", b"domain", b"expires", b"max-age", b"samesite", b"priority"))
 
@@ -154,6 +156,17 @@ def _given(data: bytes, _found: Any, at: int) -> Iterator[Span]:
         yield value.end - len(text.encode()), value.end, "password"
 
 
+def _piped(data: bytes, found: Any, at: int) -> Iterator[Span]:
+    if fed := _FED.match(data, at, at + 80):
+        yield from _given(data, found, fed.end())
+        return
+    low = max(0, found.start() - LINE_CHARS)
+    low = max(low, data.rfind(b"\n", low, found.start()))
+    echo = _ECHO.search(data, low, found.start())
+    if echo is not None:
+        yield from _given(data, found, echo.end())
+
+
 def _jar(data: bytes, found: Any, at: int) -> Iterator[Span]:
     if _CURL.search(_line_before(data, found)):
         value = read_value(data, at, whole_line=True)
@@ -162,5 +175,5 @@ def _jar(data: bytes, found: Any, at: int) -> Iterator[Span]:
 
 JUDGES: dict[str, Callable[[bytes, Any, int], Iterator[Span]]] = {
     "flag": _flag, "user": _user, "short": _short, "positional": _positional, "stored": _given,
-    "piped": _given, "fed": _given, "jar": _jar,
+    "piped": _piped, "jar": _jar,
 }  # fmt: skip

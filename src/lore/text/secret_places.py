@@ -43,7 +43,7 @@ _PLACE = compile_linear(
     rf"|(?P<word>(?:{_WORDS})[\w.\-]*)(?:"
     rf"(?P<assign>{_ASSIGN})"
     rf"|(?P<fallback>{QUOTE}?[\])]{{0,2}}[ \t]*(?:\?\?|\|\||\bor\b|\?:)[ \t]*){QUOTE}"
-    rf"|(?P<filled>[^\n;]{{0,24}}\.(?:fill|type|send_?keys|set_?value|input_text)\([ \t]*){QUOTE}"
+    rf"|(?P<filled>[\"'\]>)]{{0,4}}\.(?:fill|type|send_?keys|set_?value|input_text)\([ \t]*){QUOTE}"
     rf"|(?P<comma>{QUOTE}[ \t]*,[ \t]*){QUOTE}"
     rf"|(?P<call>\([ \t]*){QUOTE}"
     rf"|(?P<tag>{QUOTE}?>[ \t]*|</key>\s*<string>)"
@@ -59,8 +59,7 @@ _PLACE = compile_linear(
     r"|,[ ]?signature=|-dsonar\.login=|\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,60}\t)"
     r"|(?P<url>://[^\s:/?#@\[\"'`<>\\]*:)"
     r"|(?P<lone>://)[A-Za-z0-9_\-]{20,}@"
-    r"|(?P<dsn>(?:^|[\s\"'=`])[A-Za-z][\w.\-]{0,32}:)[^\s:/@\"'`<>\\]{4,64}@"
-    r"(?:(?:tcp|udp|unix)\(|[\w\-]{1,40}(?:\.[\w\-]{1,40}){1,5}:\d{2,5}\b)"
+    r"|(?P<dsn>@)(?:(?:tcp|udp|unix)\(|[\w\-]+(?:\.[\w\-]+)+:\d{2,5}\b)"
 )
 _NAMES = {index: name.decode() for name, index in _PLACE.groupindex.items()}
 _WORD = _PLACE.groupindex[b"word"]
@@ -85,6 +84,10 @@ _WRAPPED = re.compile(
     re.IGNORECASE,
 )
 """What stands between a name and its value and is not yet the value."""
+
+_DSN = re.compile(rb"(?:^|[\s\"'=`])[A-Za-z][\w.\-]{0,32}:([^\s:/@\"'`<>\\]{4,64})$")
+_DSN_BYTES = 100
+"""So far back the user of an address without a scheme is looked for."""
 
 _SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9\-]{1,24}[ \t]+(?:token=)?\\*[\"']?", re.IGNORECASE)
 _QUOTED = (b'"', b"'", b"`")
@@ -210,11 +213,14 @@ def _address(data: bytes, _found: Any, at: int) -> Iterator[Span]:
         yield from chosen(value, "url-password")
 
 
-def _dsn(data: bytes, _found: Any, at: int) -> Iterator[Span]:
-    end = data.index(b"@", at)
-    text = data[at:end].decode("utf-8", "replace")
+def _dsn(data: bytes, found: Any, _at: int) -> Iterator[Span]:
+    end = found.start()
+    password = _DSN.search(data, max(0, end - _DSN_BYTES), end)
+    if password is None:
+        return
+    text = password.group(1).decode("utf-8", "replace")
     if is_striking(text):
-        yield from chosen(Value(at, end, text), "url-password")
+        yield from chosen(Value(password.start(1), end, text), "url-password")
 
 
 def _lone(data: bytes, _found: Any, at: int) -> Iterator[Span]:
