@@ -516,6 +516,16 @@ class Spend:
 
 
 @dataclass(frozen=True, slots=True)
+class Redaction:
+    """Secrets of one kind on one line of a transcript: the line has their marks, and how many."""
+
+    path: str
+    kind: str
+    line: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class FileProblem:
     """What is wrong with a transcript file; `news` says that it was not told before."""
 
@@ -545,5 +555,5 @@ class Captured:
     skipped: dict[str, int] = field(default_factory=dict)
     redactions: dict[str, int] = field(default_factory=dict)
     problems: tuple[FileProblem, ...] = ()
-    redacted: tuple[str, ...] = ()
+    redacted: tuple[Redaction, ...] = ()
     seconds: float = 0.0
