@@ -94,7 +94,9 @@ def test_secrets_are_taken_out_and_shown_on_request(lore: Lore, tmp_path: Path):
     assert "hello" not in done.out
     assert secret not in done.out
     assert "Gr4nite" not in done.out
-    told = json.loads(lore("capture", str(talk), "--dry-run", "--show-redactions", "--json").works().out)
+    told = json.loads(
+        lore("capture", str(talk), "--dry-run", "--show-redactions", "--json").works().out
+    )
     assert [(place["kind"], place["count"]) for place in told["redacted"]] == [
         ("github", 2), ("password", 1),
     ]  # fmt: skip

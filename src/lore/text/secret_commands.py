@@ -33,7 +33,8 @@ _POSITIONAL = (
     r"|htpasswd[ \t]+-\w*b\w*[ \t]+\S{1,80}[ \t]+\S{1,40}"
     r"|(?:poetry|composer)[ \t]+config[ \t][^\n]{0,30}http-basic\.\S{1,40}[ \t]+\S{1,40}"
     r"|poetry[ \t]+config[ \t]+pypi-token\.\S{1,40}|config[ \t]+set[ \t]+\S{0,80}_?auth_?token"
-    r"|pulumi[ \t]+config[ \t]+set[ \t]+--secret[ \t]+\S{1,60}|bw[ \t]+(?:login[ \t]+\S{1,60}|unlock)"
+    r"|pulumi[ \t]+config[ \t]+set[ \t]+--secret[ \t]+\S{1,60}"
+    r"|bw[ \t]+(?:login[ \t]+\S{1,60}|unlock)"
     r"|mc[ \t]+alias[ \t]+set[ \t]+\S{1,40}[ \t]+\S{1,80}[ \t]+\S{1,60}"
     r"|requirepass|masterauth|/rp|wpa_passphrase[ \t]+\S{1,40}"
     r"|(?:openssl|nuget[ \t]+push)[ \t][^\n]{0,80}[ \t]-k|ssh-keygen[ \t][^\n]{0,80}[ \t]-N"
@@ -75,13 +76,12 @@ _SHORT_COMMANDS = {
     ),
     b"-a": re.compile(rb"\b(?:redis|valkey|keydb)-cli\b[^\n]*$"),
     b"-w": re.compile(rb"\bldap\w+\b[^\n]*$"),
-    b"-P": re.compile(
-        rb"\b(?:zip|unzip|sqlcmd|bcp|ipmitool|mosquitto_\w+|osql|tsql)\b[^\n]*$"
-    ),
+    b"-P": re.compile(rb"\b(?:zip|unzip|sqlcmd|bcp|ipmitool|mosquitto_\w+|osql|tsql)\b[^\n]*$"),
     b"-pw": re.compile(rb"\b(?:plink|pscp|putty|psftp)\b[^\n]*$"),
 }
 _ECHO = re.compile(
-    rb"\b(?:echo|printf|print)[ \t]+(?:-\w+[ \t]+|\\*['\"]%s(?:\\+n)?\\*['\"][ \t]+)?(?=[^|\n]+\|[^\n]*$)"
+    rb"\b(?:echo|printf|print)[ \t]+(?:-\w+[ \t]+|\\*['\"]%s(?:\\+n)?\\*['\"][ \t]+)?"
+    rb"(?=[^|\n]+\|[^\n]*$)"
 )
 _FED = re.compile(rb"[^|\n]{0,60}<<<[ \t]*")
 _COOKIE = re.compile(rb"([^\s=:;,\"'\\{]+)(?:=|\\*[\"']:[ ]?\\*[\"'])([^\s;,\"'\\}]+)")

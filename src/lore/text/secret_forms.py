@@ -117,7 +117,10 @@ FORMS = (
     Form("xata", r"xau_[A-Za-z0-9]{24,}"),
     Form("appwrite", r"standard_[a-f0-9]{100,}"),
     Form("ngrok", r"[12][A-Za-z0-9]{26}_[A-Za-z0-9]{20,}"),
-    Form("one-password", r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}"),
+    Form(
+        "one-password",
+        r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}",
+    ),
     Form("salesforce", r"00D[A-Za-z0-9]{12,15}![A-Za-z0-9._]{60,}"),
     Form("easyship", r"(?:prod|sand)_[A-Za-z0-9+/]{40,}=?", weak=True),
     Form("kubeadm", r"[a-z0-9]{6}\.[a-z0-9]{16}\b", r"--token[ =]"),
@@ -202,9 +205,14 @@ FORMS = (
         r"|BPUEVOU1NIIFBSSVZBVEUg)[A-Za-z0-9+/=]{40,}",
     ),
     Form("jwk", rf"{_URL}{{40,}}", r"d\\*[\"']\s*:\s*\\*[\"']", weak=True),
-    Form("private-key", r"MII[A-J][A-Za-z0-9+/]{2}IBADANBgkqhkiG9w0BAQEFAASC[A-Za-z0-9+/=\n\\]{40,}"),
+    Form(
+        "private-key", r"MII[A-J][A-Za-z0-9+/]{2}IBADANBgkqhkiG9w0BAQEFAASC[A-Za-z0-9+/=\n\\]{40,}"
+    ),
     Form("private-key", r"MII[A-J][A-Za-z0-9+/]{2}IBAAK[BC][A-Za-z0-9+/=\n\\]{40,}"),
-    Form("private-key", r"(?:MC4CAQAwBQYDK2V|MIG[A-Z][A-Za-z0-9]AgEAM|MHcCAQEEI)[A-Za-z0-9+/=\n\\]{40,}"),
+    Form(
+        "private-key",
+        r"(?:MC4CAQAwBQYDK2V|MIG[A-Z][A-Za-z0-9]AgEAM|MHcCAQEEI)[A-Za-z0-9+/=\n\\]{40,}",
+    ),
     Form("ssh-key", r"b3BlbnNzaC1rZXktdjEA[A-Za-z0-9+/=\n\\]{40,}"),
     Form("jwt", rf"ey[IJ][A-Za-z0-9]{_URL}{{7,}}\.ey[A-Za-z0-9]{_URL}{{6,}}(?:\.{_URL}+)*"),
     Form("jwt", rf"ey[IJ][A-Za-z0-9]{_URL}{{7,}}\.{_URL}*\.{_URL}{{8,}}(?:\.{_URL}+)*"),

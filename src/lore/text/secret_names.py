@@ -78,7 +78,7 @@ _KEY_MEANS_SECRET = frozenset(
     workos posthog launchdarkly statsig loggly papertrail honeycomb honeybadger bugsnag rollbar
     pagerduty opsgenie grafana digitalocean do linode vultr hetzner fly railway render
     planetscale neon turso upstash mongodb atlas vault consul doppler infisical snyk sonar
-    codecov circleci travis buildkite jenkins docker artifactory jfrog tailscale ngrok cloudinary
+    codecov circleci travis buildkite jenkins docker jfrog tailscale ngrok cloudinary
     pusher ably pubnub vonage nexmo messagebird telnyx zoom dropbox figma asana trello clickup
     jira confluence firecrawl apify browserbase composio lob easypost shippo""".split()
 )

@@ -230,8 +230,8 @@ def _lone(data: bytes, _found: Any, at: int) -> Iterator[Span]:
 
 
 _JOINTS = (
-    "assign", "fallback", "filled", "comma", "call", "tag", "beside", "default", "part", "said", "next",
-    "cell", "literal",
+    "assign", "fallback", "filled", "comma", "call", "tag", "beside", "default", "part", "said",
+    "next", "cell", "literal",
 )  # fmt: skip
 _JUDGES = {
     **dict.fromkeys(_JOINTS, _named), **secret_commands.JUDGES, **secret_talk.JUDGES,

@@ -24,7 +24,8 @@ _ARROWS = _utf8("→ -> ⇒ — –")
 SAID = (
     r"(?P<said>(?:[ \t]+(?:for|of|on|to|at|in|from|is|was|used|I|we|you|del?|du|von|da|do|dla)[ \t]"
     r"(?:[^\n.:=]|\.\w){1,48})?"
-    rf"(?:[ \t]+(?:is|was|to|as|be|are|{_FOREIGN_IS})(?:[ \t]+(?:now|set|still|just|changed|reset))?"
+    rf"(?:[ \t]+(?:is|was|to|as|be|are|{_FOREIGN_IS})"
+    r"(?:[ \t]+(?:now|set|still|just|changed|reset))?"
     rf"(?:[ \t]+to)?[ \t:]+|:[ \t]+|[ \t]*(?:{_ARROWS})[ \t]*|[ \t]+[\-=][ \t]+))"
     r"|(?P<next>[ \t]+)[A-Za-z!@#$%^&*+_.\-]{0,40}\d"
 )
@@ -39,7 +40,7 @@ _FOREIGN = _utf8(
     " 密码 密碼 口令 令牌 密钥 金鑰 密鑰 パスワード トークン シークレット 秘密鍵 비밀번호 암호 토큰"
     " κωδικός κωδικό סיסמה סיסמא كلمة_المرور كلمة_السر पासवर्ड รหัสผ่าน"
 )
-_JOINED = _utf8("是 คือ 为 為 は が 는 은 이 가 : ： = → -> — –")
+_JOINED = _utf8("是 คือ 为 為 は が 는 은 이 가 : \uff1a = → -> — –")
 TALK = (
     rf"(?P<foreign>(?:{_FOREIGN})(?:[^\n:=]{{0,40}}[ \t](?:{_FOREIGN_IS})[ \t:]+"
     rf"|[^\n:=.]{{0,40}}(?:{_JOINED})[ \t:]*|[ \t]+))"

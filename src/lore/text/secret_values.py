@@ -180,13 +180,9 @@ def is_password(value: str, *, bare: bool) -> bool:
         return len(value) >= 6 and len(set(value)) > 3 and value.isdigit() and not bare
     if "password" in word or "passwd" in word:
         return False
-    if is_jumbled(value):
-        return True
-    if _PHRASE.match(value):
-        return False
-    if value.isalpha():
-        return len(value) >= 12 and _is_scrambled(value)
-    return not (bare and _ARGUMENT.match(value))
+    if is_jumbled(value) or value.isalpha():
+        return is_jumbled(value) or _is_scrambled(value)
+    return not (_PHRASE.match(value) or (bare and _ARGUMENT.match(value)))
 
 
 def is_word_chain(value: str, joint: str) -> bool:
