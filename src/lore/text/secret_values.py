@@ -157,15 +157,15 @@ def is_random(value: str, *, least: int = 8) -> bool:
         return False
     if _is_code(value) and not is_jumbled(value):
         return False
-    pieces = [piece for piece in _SEPARATORS.split(value) if piece]
+    pieces = set(_SEPARATORS.split(value)) - {""}
     if all(_WORDY.match(piece) or _NUMBERED.match(piece) for piece in pieces):
-        return _is_unspeakable(max(pieces, key=len, default=""))
+        return _is_unspeakable(max(sorted(pieces), key=len, default=""))
     digits = sum(character.isdigit() for character in value)
     letters = sum(character.isalpha() for character in value)
     if not letters:
         return digits >= 16 and len(set(value)) > 5
     if not digits:
-        return _is_scrambled(max(pieces, key=len))
+        return _is_scrambled(max(sorted(pieces), key=len))
     return len(set(value)) >= min(6, least)
 
 
