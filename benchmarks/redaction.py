@@ -1,8 +1,9 @@
 """How many secrets are caught, how many benign lines are touched, and how quick is it?
 
-The project's own corpus stands in `redaction_corpus`; a second one, `redaction_heldout`, is made
-by rules that were not looked at when the redactor was written, and is used when it is there.
-Speed is measured over real transcripts when they are there, beside a plain copy of the text.
+Three corpora: the project's own, one that was held out and then opened to mend what it showed,
+and one that the rules' author has not seen; each is used when it is there. A secret counts as
+caught when less than half of it can still be read. Speed is measured over real transcripts when
+they are there, and over text that is made to be slow.
 """
 
 from __future__ import annotations
@@ -20,10 +21,23 @@ from types import ModuleType
 from typing import Any
 
 from lore.text.secrets import Redactor
+from redaction_heldout import leaks
 
 ROOT = Path(__file__).resolve().parents[1]
 TRANSCRIPTS = ROOT.parent / "shared" / "bench" / "transcripts"
-CORPORA = ("redaction_corpus", "redaction_heldout")
+CORPORA = {
+    "own": "redaction_corpus", "opened": "redaction_heldout", "unseen": "redaction_unseen",
+}  # fmt: skip
+HOSTILE_BYTES = 1_000_000
+HOSTILE = (
+    "token=", "API_KEY=", "password: ", '"token":"', '\\\\"token\\\\":\\\\"', '"', "'", "\\", ":",
+    "eyJ", "eyJhbGciOi.", "QUJDREVGR0hJSktM", "-----BEGIN ", "-----BEGIN PRIVATE KEY-----",
+    "-----BEGIN PRIVATE KEY-----\nA1b2C3d4A1b2C3d4A1b2C3d4\n", "Private-Lines: 1\n", "://a:",
+    "a:b1c2d3e4@", "Cookie: a=", " -p", "curl -u a:", "echo a | ", "Bearer ", "[secret:",
+    "password is ", "Passwort ", "login('a', ", " is the password", "chpasswd ",
+)  # fmt: skip
+"""What repeats a beginning without its end, or a name without its value."""
+
 SEED = 20261115
 ROUNDS = 3
 KEY = b"a key that is only for measuring"
@@ -36,7 +50,7 @@ def measure(redactor: Redactor, corpus: ModuleType) -> dict[str, Any]:
     caught: Counter[str] = Counter()
     for kind, line, secret in corpus.secrets(SEED):
         total[kind] += 1
-        caught[kind] += secret not in redactor.redact(line)
+        caught[kind] += not leaks(secret, redactor.redact(line))
     lines: Counter[str] = Counter()
     touched: Counter[str] = Counter()
     for kind, line in corpus.benign(SEED):
@@ -45,6 +59,8 @@ def measure(redactor: Redactor, corpus: ModuleType) -> dict[str, Any]:
     return {
         "secret_kinds": len(total),
         "benign_kinds": len(lines),
+        "secrets": total.total(),
+        "benign_lines": lines.total(),
         "recall": caught.total() / total.total(),
         "benign_touched": touched.total() / lines.total(),
         "recall_by_kind": {kind: caught[kind] / count for kind, count in total.items()},
@@ -80,6 +96,17 @@ def speed(redactor: Redactor) -> dict[str, float]:
     }
 
 
+def hostile(redactor: Redactor) -> dict[str, float]:
+    """Return megabytes a CPU second for each text that is made to be slow."""
+    speeds = {}
+    for piece in HOSTILE:
+        text = piece * (HOSTILE_BYTES // len(piece))
+        started = time.process_time()
+        redactor.redact(text)
+        speeds[piece] = len(text) / 1e6 / (time.process_time() - started)
+    return speeds
+
+
 def print_corpus(name: str, found: dict[str, Any]) -> None:
     """Print what was found in one corpus; kinds that are not perfect are named."""
     print(f"\n{name}: {found['secret_kinds']} kinds of secrets, {found['benign_kinds']} benign")
@@ -95,18 +122,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     results = ROOT / "benchmarks" / "results" / "redaction.json"
     parser.add_argument("--json", type=Path, default=results, metavar="FILE")
-    parser.add_argument("--own", action="store_true", help="leave the held-out corpus alone")
+    parser.add_argument(
+        "--part", choices=CORPORA, action="append", help="only this corpus; can be repeated"
+    )
+    parser.add_argument("--hostile", action="store_true", help="also text that is made to be slow")
     chosen = parser.parse_args()
     redactor = Redactor(KEY)
     report: dict[str, Any] = {"seed": SEED}
-    for name in CORPORA[:1] if chosen.own else CORPORA:
-        if importlib.util.find_spec(name) is None:
-            print(f"\n{name} is not here.")
+    for part in chosen.part or CORPORA:
+        if importlib.util.find_spec(CORPORA[part]) is None:
+            print(f"\n{part}: {CORPORA[part]} is not here.")
             continue
-        report[name] = measure(redactor, importlib.import_module(name))
-        print_corpus(name, report[name])
+        report[part] = measure(redactor, importlib.import_module(CORPORA[part]))
+        print_corpus(part, report[part])
     report["speed"] = speed(redactor)
     print(f"\n{report['speed']['megabytes_per_s']:.1f} MB/s", report["speed"])
+    if chosen.hostile:
+        report["hostile"] = hostile(redactor)
+        for piece, rate in report["hostile"].items():
+            print(f"  {piece!r:<64}{rate:>8.2f} MB/s")
     chosen.json.parent.mkdir(parents=True, exist_ok=True)
     chosen.json.write_text(json.dumps(report, indent=1) + "\n")
 

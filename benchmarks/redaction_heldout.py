@@ -1,4 +1,4 @@
-"""A corpus for redaction that the author of its rules does not see: secrets, and what is none.
+"""A corpus for redaction that was held out at first and is open now: secrets, and what is none.
 
 Run as a script it checks the corpus itself and prints its kinds.
 """

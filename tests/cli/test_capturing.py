@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -81,10 +82,24 @@ def test_a_dry_run_writes_nothing(lore: Lore, talk: Path):
 def test_secrets_are_taken_out_and_shown_on_request(lore: Lore, tmp_path: Path):
     secret = "ghp_" + "a1B2" * 9
     talk = tmp_path / "keys.jsonl"
-    talk.write_text(said(1, content=f"my token is {secret} ok"))
+    content = f"hello\nmy token is {secret} ok, once more {secret}\nPGPASSWORD=Gr4nite!Owl psql"
+    talk.write_text(said(1, content=content))
     done = lore("capture", str(talk), "--dry-run", "--show-redactions").works()
-    assert "redacted" in done.out
-    assert "… my token is [secret:" in done.out
+    shown = [line.split(maxsplit=2) for line in done.out.splitlines()]
+    (first,) = (line for line in shown if line[:2] == ["2", "github"])
+    assert re.fullmatch(r"my token is (\[secret:github:\w{8}\]) ok, once more \1", first[2])
+    (second,) = (line for line in shown if line[:2] == ["1", "password"])
+    assert re.fullmatch(r"PGPASSWORD=\[secret:password:\w{8}\] psql", second[2])
+    assert str(talk) in done.out
+    assert "hello" not in done.out
+    assert secret not in done.out
+    assert "Gr4nite" not in done.out
+    told = json.loads(
+        lore("capture", str(talk), "--dry-run", "--show-redactions", "--json").works().out
+    )
+    assert [(place["kind"], place["count"]) for place in told["redacted"]] == [
+        ("github", 2), ("password", 1),
+    ]  # fmt: skip
     lore("capture", str(talk)).works()
     assert secret not in lore("export").works().out
 

@@ -2,6 +2,8 @@
 
 import re
 import string
+import sys
+from types import FrameType
 
 import pytest
 from hypothesis import given
@@ -28,6 +30,27 @@ SECRETS = [
     ("password", "correct-horse-battery-staple", "DB_PASSWORD={}"),
     ("url-password", "s3cr3tpw", "postgres://bob:{}@db.internal/app"),
     ("secret", TOKEN, "MISTRAL_API_KEY={}"),
+    ("key", f"acme_{TOKEN}", "using {} now"),
+    ("secret", "Copper-canyon-0838", 'COOKIE_SECRET = "{}"'),
+    ("secret", TOKEN, "TOKEN_GITHUB={}"),
+    ("secret", TOKEN, 'process.env.JWT_SECRET ?? "{}"'),
+    ("secret", TOKEN, "https://example.com/reset?reset_token={}"),
+    ("secret", TOKEN, "https://example.com/v1?key={}"),
+    ("secret", TOKEN, '<string name="api_key">{}</string>'),
+    ("password", "jq5hfsO.nmDljp", "PGPASSWORD={}"),
+    ("password", "Gr4nite!Owl92", "password: |\n  {}\n"),
+    ("password", "Gr4nite!Owl92", "password = SecretStr('{}')"),
+    ("password", "Gr4nite!Owl92", 'variable "db_password" {{\n  default = "{}"\n}}'),
+    ("password", "Gr4nite!Owl92", "server.login('bob', '{}')"),
+    ("password", "Gr4nite!Owl92", "page.getByLabel('Password').fill('{}')"),
+    ("password", "Gr4nite!Owl92", "echo '{}' | docker login -u bob --password-stdin"),
+    ("password", "Gr4nite!Owl92", "net user bob {} /add"),
+    ("password", "Gr4nite!Owl92", "I changed the root password to {} today"),
+    ("password", "Gr4nite!Owl92", "{} is the new password"),
+    ("password", "Gr4nite!Owl92", "la contraseña es {}"),
+    ("password", "Gr4nite!Owl92", "Пароль от сервера: {}"),
+    ("password", "Gr4nite!Owl92", "数据库密码是{}"),
+    ("url-password", "Gr4nite92", "bob:{}@tcp(10.0.0.1:3306)/shop"),
     ("authorization", TOKEN, "Authorization: Bearer {}"),
     ("cookie", "a8f5f167f44f4964e6c998dee827110c", "Cookie: session={}; theme=dark"),
 ]
@@ -38,6 +61,8 @@ BENIGN = [
     "commit 3f2a9c81b7d64e05a1c2f3b4d5e6f7a8b9c0d1e2",
     '"tool_use_id":"toolu_01AbCdEf23GhIjKl45MnOpQr"', "postgres://user:password@localhost/db",
     "the token is missing", "max_tokens=4096", "--- PASS: TestGetOrCreateSessionID (0.03s)",
+    "mysql -u bob -p orders", "db_password: !vault_ref orders", "token: session.accessToken",
+    '["tests pass.", "2026-01-21T06:49:06.938Z"]', "~/projects/-Users-bob-cli/agent-aa996db.jsonl",
     "docker run -p 8080:80 nginx", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ2k3m4n5 me@host",
 ]  # fmt: skip
 PIECES = st.sampled_from([
@@ -151,3 +176,33 @@ def test_a_pattern_of_ones_own_that_is_bound_to_the_ends_of_a_text_is_seen_among
     own = Redactor(b"k" * 32, patterns=[r"^\d{6}$"])
     assert own.holds_secret(["a word", "123456"])
     assert not own.holds_secret(["a word", "123456 of them"])
+
+
+HOSTILE = [
+    "token=", "API_KEY=", '"token":"', '\\\\"key\\\\":', "://a:", "[secret:", "Cookie: a=", " -p",
+    "echo a | ", "chpasswd ", "-----BEGIN PRIVATE KEY-----", "Passwort ", "eyJ", "password is ",
+]  # fmt: skip
+
+
+def steps_of(text: str) -> int:
+    """Return how many calls it takes to redact a text."""
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        REDACTOR.redact(text)
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_twice_the_hostile_text_is_no_more_than_twice_the_work(piece: str):
+    steps_of(piece)
+    once, twice = (steps_of(piece * count) for count in (400, 800))
+    assert twice < 2.2 * once + 200

@@ -110,3 +110,15 @@ def test_plain_messages_keep_every_word(tmp_path: Path):
         memory.capture("talk", [NewMessage("user", (Part("text", said),), NOON)])
         stored = memory.messages("talk")
     assert stored[0].parts[0].text == said
+
+
+def test_a_session_and_a_project_are_found_by_the_name_that_was_redacted(tmp_path: Path):
+    with open_memory(tmp_path) as memory:
+        said = [NewMessage("user", (Part("text", "we bake bread at noon"),), NOON)]
+        session, project = f"run {canary('aa')}", f"/code/{canary('ab')}"
+        memory.capture(session, said, project=project)
+        assert len(memory.messages(session)) == 1
+        assert len(memory.sessions(project=project)) == 1
+        assert memory.recall("bread", session=session, project=project).hits
+        assert memory.find_sessions("bread", project=project)
+        assert memory.count_forgettable(session=session)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
 from lore import clock
@@ -16,7 +17,7 @@ from lore.capture.staging import Counts
 from lore.capture.transcript_files import is_unchanged, source_of
 from lore.capture.transcripts import Adapter
 from lore.errors import NotFound
-from lore.records import Captured, CaptureEstimate, FileProblem
+from lore.records import Captured, CaptureEstimate, FileProblem, Redaction
 from lore.store import watermarks
 from lore.store.db import Database
 
@@ -96,6 +97,7 @@ def capture_files(
     total, started = sum(file.size for file in files), time.perf_counter()
     done, summed, captured = 0, Counts(), 0
     problems: list[FileProblem] = []
+    redacted: list[Redaction] = []
     for file in files:
         if reading.stopping():
             break
@@ -108,6 +110,10 @@ def capture_files(
         done += file.size
         tell(0, done)
         _sum_up(summed, counts)
+        redacted += (
+            Redaction(source_of(file.path), kind, line, count)
+            for (kind, line), count in islice(counts.redacted.items(), _MOST_SHOWN - len(redacted))
+        )
         captured += bool(counts.agent)
         if counts.problem and (file.named or counts.problem != UNKNOWN):
             problems.append(FileProblem(source_of(file.path), counts.problem, counts.news))
@@ -124,7 +130,7 @@ def capture_files(
         skipped=dict(summed.skipped.most_common()),
         redactions=dict(summed.redactions.most_common()),
         problems=tuple(problems),
-        redacted=tuple(summed.redacted[:_MOST_SHOWN]),
+        redacted=tuple(redacted),
         seconds=seconds,
     )
 
@@ -147,4 +153,3 @@ def _sum_up(total: Counts, counts: Counts) -> None:
     total.sessions |= counts.sessions
     total.skipped += counts.skipped
     total.redactions += counts.redactions
-    total.redacted += counts.redacted[: _MOST_SHOWN - len(total.redacted)]

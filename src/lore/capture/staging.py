@@ -32,8 +32,11 @@ TITLE_CHARS = 80
 """As much of the first request as names a session."""
 
 _SECRET = re.compile(r"\[secret:([\w.-]+):[0-9a-f]+\]")
-_SHOWN_CHARS = 40
-"""So much before a secret shows where it stood."""
+_SHOWN_CHARS = 80
+"""So much of the line on each side of a secret shows where it stood."""
+
+_MOST_SHOWN = 1_000
+"""So many places of secrets are kept of a file."""
 
 _DRIVE = re.compile(r"[A-Za-z]:[/\\]")
 """The beginning of a path of another system: it is known by its text."""
@@ -50,7 +53,7 @@ class Counts:
     sessions: set[tuple[str, str]] = field(default_factory=set)
     skipped: Counter[str] = field(default_factory=Counter)
     redactions: Counter[str] = field(default_factory=Counter)
-    redacted: list[str] = field(default_factory=list)
+    redacted: Counter[tuple[str, str]] = field(default_factory=Counter)
     problem: str = ""
     news: bool = False
 
@@ -128,8 +131,16 @@ class Batch:
             for found in _SECRET.finditer(after.text):
                 if found[0] not in before.text:
                     self.counts.redactions[found[1]] += 1
-                    begin = max(0, found.start() - _SHOWN_CHARS)
-                    self.counts.redacted.append(after.text[begin : found.end()])
+                    place = found[1], _line_around(after.text, found.start(), found.end())
+                    if place in self.counts.redacted or len(self.counts.redacted) < _MOST_SHOWN:
+                        self.counts.redacted[place] += 1
+
+
+def _line_around(text: str, start: int, end: int) -> str:
+    """Return the line of a mark, or what is near it where the line is long."""
+    first = max(text.rfind("\n", max(0, start - _SHOWN_CHARS), start) + 1, start - _SHOWN_CHARS)
+    last = text.find("\n", end, end + _SHOWN_CHARS)
+    return text[first : last if last >= 0 else end + _SHOWN_CHARS]
 
 
 def write(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
@@ -26,7 +27,7 @@ from lore.errors import CaptureError, InvalidInput
 
 if TYPE_CHECKING:
     from lore.memory import Memory
-    from lore.records import Captured, CaptureEstimate
+    from lore.records import Captured, CaptureEstimate, Redaction
 
 _MOST_PROBLEMS = 20
 """So many files with problems are listed; --json has all of them."""
@@ -124,12 +125,19 @@ def _print_summary(done: Captured, *, dry_run: bool, show_redactions: bool) -> N
     _print_counts("skipped", done.skipped)
     _print_counts("redacted", done.redactions)
     if show_redactions:
-        for place in done.redacted:
-            print(f"   … {one_line(place, 200)}")
+        _print_redactions(done.redacted)
     for found in done.problems[:_MOST_PROBLEMS]:
         print(f"   {one_line(found.path, 300)} {found.problem}.")
     if len(done.problems) > _MOST_PROBLEMS:
         print(dim(f"   and {len(done.problems) - _MOST_PROBLEMS:,} more: --json lists them."))
+
+
+def _print_redactions(places: tuple[Redaction, ...]) -> None:
+    """Print the lines that held secrets, each with its marks, below their file."""
+    for path, found in groupby(places, key=lambda place: place.path):
+        print(f"   {one_line(path, 300)}")
+        for place in found:
+            print(f"{place.count:>8,} {place.kind:<14} {one_line(place.line, 200)}")
 
 
 def _print_counts(label: str, counts: dict[str, int]) -> None:

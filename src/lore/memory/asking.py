@@ -52,8 +52,8 @@ class Asking(Desk):
         request = Request(
             query=query,
             scope=scope,
-            session=session,
-            project=project,
+            session=self.redactor.redact(session),
+            project=self.redactor.redact(project),
             limit=self.settings.recall_max_hits if limit is None else limit,
             budget_tokens=(
                 self.settings.recall_budget_tokens if budget_tokens is None else budget_tokens
@@ -86,7 +86,7 @@ class Asking(Desk):
         log: bool = True,
     ) -> list[Hit]:
         """Search the fragments; `deep` follows the graph to what they are related to."""
-        query = self.redactor.redact(query)
+        query, project = self.redactor.redact(query), self.redactor.redact(project)
         request = SearchRequest(
             query, parent_id, depth, limit, deep, kind, origin, since, project, self.database.now()
         )
@@ -112,7 +112,7 @@ class Asking(Desk):
         return session_search.find_sessions(
             self.sources,
             self.redactor.redact(query),
-            project=project,
+            project=self.redactor.redact(project),
             limit=limit,
             now=now or self.database.now(),
             recipe=recipe or self.settings.search_recipe,
@@ -120,10 +120,11 @@ class Asking(Desk):
 
     def standing(self, *, project: str = "", question: str = "") -> list[Hit]:
         """Return the standing instructions of a project, those near a question first."""
-        return answering.standing(self.sources, project, question)
+        return answering.standing(self.sources, self.redactor.redact(project), question)
 
     def roots(self, *, query: str = "", limit: Count = 20, project: str = "") -> list[Title]:
         """Return the roots, strongest first, or those that fit a question."""
+        query, project = self.redactor.redact(query), self.redactor.redact(project)
         if query:
             return searching.roots(self.sources, query, limit=limit, project=project)
         with self.database.read() as db:

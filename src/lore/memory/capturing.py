@@ -86,6 +86,7 @@ class Capturing(Desk):
         """Tell a session as an episode, kept as a fragment; None if there is nothing to tell."""
         from lore.capture import episodes
 
+        session = self.redactor.redact(session)
         told = episodes.derive(self.database, session)
         if told and not self.database.read_only:
             episodes.keep(self.database, session, told)
@@ -96,4 +97,4 @@ class Capturing(Desk):
         from lore.capture import episodes
 
         with self.database.read() as db:
-            return episodes.newest(db, project=project, limit=limit)
+            return episodes.newest(db, project=self.redactor.redact(project), limit=limit)

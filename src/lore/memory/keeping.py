@@ -34,6 +34,7 @@ class Keeping(Desk):
         self, *, id: str = "", session: str = "", project: str = "", match: str = ""
     ) -> int:
         """Count what `forget` would delete."""
+        session, project = self.redactor.redact(session), self.redactor.redact(project)
         with self.database.read() as db:
             doomed = forgetting.collect(db, id, session, project, match)
             found = forgetting.with_derived(db, doomed)
@@ -52,6 +53,7 @@ class Keeping(Desk):
         self, *, id: str = "", session: str = "", project: str = "", match: str = ""
     ) -> list[str]:
         """Delete on a person's request, without a trace; return the ids that are gone."""
+        session, project = self.redactor.redact(session), self.redactor.redact(project)
         with self.database.read() as db:
             doomed = forgetting.collect(db, id, session, project, match)
             doomed = forgetting.with_derived(db, doomed)

@@ -108,7 +108,7 @@ class Knowing(Desk):
         from lore.capture import revoking
         from lore.capture.revoking import Suspect
 
-        suspect = Suspect(session, origin, file, project)
+        suspect = Suspect(*map(self.redactor.redact, (session, origin, file, project)))
         if dry_run:
             return revoking.preview(self.database, suspect)
         gone = revoking.revoke(self.database, suspect)

@@ -73,11 +73,12 @@ class Looking(Desk):
     def messages(self, session: str, *, first: Whole = 0, limit: Count = 10_000) -> list[Message]:
         """Return the messages of a session in order."""
         with self.database.read() as db:
-            n = sessions.get_number(db, session)
+            n = sessions.get_number(db, self.redactor.redact(session))
             return message_store.of_session(db, n, first=first, limit=limit)
 
     def sessions(self, *, project: str = "", limit: Count = 20) -> list[Session]:
         """Return the latest sessions, newest first."""
+        project = self.redactor.redact(project)
         with self.database.read() as db:
             project_n = sessions.get_project(db, project) if project else None
             return sessions.recent(db, project_n=project_n, limit=limit)

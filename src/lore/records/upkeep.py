@@ -121,6 +121,16 @@ class FileProblem:
 
 
 @dataclass(frozen=True, slots=True)
+class Redaction:
+    """Secrets of one kind on one line of a transcript: the line has their marks, and how many."""
+
+    path: str
+    kind: str
+    line: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class CaptureEstimate:
     """What a capture will read; `seconds` is None as long as no speed was seen."""
 
@@ -141,5 +151,5 @@ class Captured:
     skipped: dict[str, int] = field(default_factory=dict)
     redactions: dict[str, int] = field(default_factory=dict)
     problems: tuple[FileProblem, ...] = ()
-    redacted: tuple[str, ...] = ()
+    redacted: tuple[Redaction, ...] = ()
     seconds: float = 0.0

@@ -6,7 +6,7 @@ from typing import Any
 
 import re2
 
-__all__ = ["compile_linear"]
+__all__ = ["compile_linear", "compile_linear_text"]
 
 _MEMORY = 64 << 20
 """Bytes for an automaton; with re2's own 8 MB a large one is thrown away and built anew."""
@@ -22,3 +22,10 @@ def compile_linear(pattern: str, *, groups: bool = True) -> Any:
     options.encoding = re2.Options.Encoding.LATIN1
     options.max_mem = _MEMORY
     return re2.compile(pattern.encode("latin-1"), options)
+
+
+def compile_linear_text(pattern: str) -> Any:
+    """Compile a pattern for text that is decoded already."""
+    options = re2.Options()
+    options.max_mem = _MEMORY
+    return re2.compile(pattern, options)

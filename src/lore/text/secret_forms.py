@@ -10,13 +10,15 @@ __all__ = ["FORMS", "Form"]
 class Form(NamedTuple):
     """The look of one kind of secret; `before` must stand in front and is kept.
 
-    Names can have a weak form too, so what fits it must also look random.
+    Names can have a weak form too, so what fits it must also look random. A mixed form is that of
+    providers nobody knows yet: it stands alone, is no id, and has all sorts of characters.
     """
 
     kind: str
     pattern: str
     before: str = ""
     weak: bool = False
+    mixed: bool = False
 
 
 _URL = r"[A-Za-z0-9_\-]"
@@ -31,6 +33,7 @@ FORMS = (
     Form("google-api", rf"AIza{_URL}{{30,}}"),
     Form("google-oauth", rf"ya29\.{_URL}{{20,}}(?:\.{_URL}+)*"),
     Form("google-oauth", rf"GOCSPX-{_URL}{{20,}}"),
+    Form("google-api", rf"AQ\.Ab[0-9A-Za-z]{_URL}{{30,}}"),
     Form("google-refresh", rf"1//0{_URL}{{25,}}"),
     Form("aws-key-pair", r"(?:AKIA|ASIA)[A-Z2-7]{16}[\s,:;\"'|/]{1,4}[A-Za-z0-9+/]{40}\b"),
     Form("aws-access-key", r"(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA)[A-Z2-7]{16}\b"),
@@ -76,6 +79,54 @@ FORMS = (
     Form("digitalocean", r"do[oprt]_v1_[a-f0-9]{40,}"),
     Form("discord", rf"[MNO][A-Za-z0-9_\-]{{22,27}}\.{_URL}{{6}}\.{_URL}{{27,}}", weak=True),
     Form("telegram", rf"(?:bot)?\d{{8,10}}:AA{_URL}{{32,}}"),
+    Form("discord", rf"mfa\.{_URL}{{60,}}"),
+    Form("firecrawl", r"fc-[a-f0-9]{32}\b"),
+    Form("nuget", r"oy2[a-z0-9]{43}\b"),
+    Form("jina", rf"jina_{_URL}{{32,}}"),
+    Form("brave", rf"BSA{_URL}{{28}}\b", weak=True),
+    Form("voyage", rf"pa-{_URL}{{40,}}", weak=True),
+    Form("e2b", r"e2b_[a-f0-9]{40}\b"),
+    Form("runpod", r"rpa_[A-Za-z0-9]{36,}"),
+    Form("modal", r"a[ks]-[A-Za-z0-9]{22}\b", weak=True),
+    Form("context7", r"ctx7sk-[a-f0-9\-]{36}"),
+    Form("apify", r"apify_api_[A-Za-z0-9]{30,}"),
+    Form("mem0", r"m0-[A-Za-z0-9]{40}\b"),
+    Form("volcengine", r"AKLT[A-Za-z0-9]{30,}"),
+    Form("tencent", r"AKID[A-Za-z0-9]{32}\b"),
+    Form("scaleway", r"SCW[A-Z0-9]{17}\b", weak=True),
+    Form("backblaze", r"K00\d[A-Za-z0-9+/]{27}\b"),
+    Form("easypost", r"EZ[AT]K[a-zA-Z0-9]{54}\b"),
+    Form("mollie", r"(?:live|test)_[A-Za-z0-9]{30,}", weak=True),
+    Form("plaid", r"access-(?:sandbox|development|production)-[0-9a-f\-]{36}"),
+    Form("intercom", r"dG9rO[A-Za-z0-9+/=]{40,}"),
+    Form("flutterwave", r"FLWSECK(?:_TEST|_LIVE)?-[A-Za-z0-9\-]{12,}"),
+    Form("shippo", r"shippo_(?:live|test)_[a-f0-9]{40}"),
+    Form("duffel", rf"duffel_(?:live|test)_{_URL}{{40,}}"),
+    Form("paddle", rf"pdl_(?:live|sdbx)_apikey_{_URL}{{20,}}"),
+    Form("launchdarkly", r"(?:sdk|api)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+    Form("sourcegraph", r"sgp_(?:[a-fA-F0-9]{16}_|local_)?[a-f0-9]{40}"),
+    Form("clojars", r"CLOJARS_[a-f0-9]{60}"),
+    Form("adafruit", r"aio_[A-Za-z0-9]{28}\b"),
+    Form("trello", r"ATTA[a-f0-9]{64}"),
+    Form("readme", r"rdme_[a-z0-9]{64,}"),
+    Form("infracost", r"ico-[A-Za-z0-9]{32}\b"),
+    Form("inngest", r"signkey-(?:prod|test|branch)-[a-f0-9]{32,}"),
+    Form("trigger", r"tr_(?:dev|prod|stg|pat)_[A-Za-z0-9]{20,}"),
+    Form("polar", r"polar_(?:oat|pat|whs)_[A-Za-z0-9]{32,}"),
+    Form("ory", r"ory_(?:at|rt|st|pat|wak|apikey|lo|ac)_[A-Za-z0-9_.\-]{24,}"),
+    Form("xata", r"xau_[A-Za-z0-9]{24,}"),
+    Form("appwrite", r"standard_[a-f0-9]{100,}"),
+    Form("ngrok", r"[12][A-Za-z0-9]{26}_[A-Za-z0-9]{20,}"),
+    Form(
+        "one-password",
+        r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}",
+    ),
+    Form("salesforce", r"00D[A-Za-z0-9]{12,15}![A-Za-z0-9._]{60,}"),
+    Form("easyship", r"(?:prod|sand)_[A-Za-z0-9+/]{40,}=?", weak=True),
+    Form("kubeadm", r"[a-z0-9]{6}\.[a-z0-9]{16}\b", r"--token[ =]"),
+    Form("wallet", r"[xyz]prv[1-9A-HJ-NP-Za-km-z]{100,}"),
+    Form("nostr", r"nsec1[02-9ac-hj-np-z]{58}\b"),
+    Form("sui", r"suiprivkey1[02-9ac-hj-np-z]{58,}"),
     Form("shopify", r"shp(?:at|ss|ca|pa|ua|tka)_[A-Fa-f0-9]{24,}"),
     Form("square", rf"(?:sq0[a-z]{{3}}-{_URL}{{20,}}|EAAA[A-Za-z0-9]{_URL}{{55,62}}\b)", weak=True),
     Form("facebook", r"EAA[B-Z][A-Za-z0-9]{100,}", weak=True),
@@ -154,6 +205,14 @@ FORMS = (
         r"|BPUEVOU1NIIFBSSVZBVEUg)[A-Za-z0-9+/=]{40,}",
     ),
     Form("jwk", rf"{_URL}{{40,}}", r"d\\*[\"']\s*:\s*\\*[\"']", weak=True),
+    Form(
+        "private-key", r"MII[A-J][A-Za-z0-9+/]{2}IBADANBgkqhkiG9w0BAQEFAASC[A-Za-z0-9+/=\n\\]{40,}"
+    ),
+    Form("private-key", r"MII[A-J][A-Za-z0-9+/]{2}IBAAK[BC][A-Za-z0-9+/=\n\\]{40,}"),
+    Form(
+        "private-key",
+        r"(?:MC4CAQAwBQYDK2V|MIG[A-Z][A-Za-z0-9]AgEAM|MHcCAQEEI)[A-Za-z0-9+/=\n\\]{40,}",
+    ),
     Form("ssh-key", r"b3BlbnNzaC1rZXktdjEA[A-Za-z0-9+/=\n\\]{40,}"),
     Form("jwt", rf"ey[IJ][A-Za-z0-9]{_URL}{{7,}}\.ey[A-Za-z0-9]{_URL}{{6,}}(?:\.{_URL}+)*"),
     Form("jwt", rf"ey[IJ][A-Za-z0-9]{_URL}{{7,}}\.{_URL}*\.{_URL}{{8,}}(?:\.{_URL}+)*"),
@@ -162,6 +221,12 @@ FORMS = (
         r"(?:[a-oq-z][a-z0-9]{1,11}|p[a-jl-tv-z][a-z0-9]{0,10})_(?:live|prod|sk|pat"
         r"|secret|token|api|key|apikey|access)_[A-Za-z0-9]{24,}",
         weak=True,
+    ),
+    Form(
+        "key",
+        r"[a-z][a-z0-9]{1,9}_(?:v\d_)?[A-Za-z0-9]{32,}\b",
+        weak=True,
+        mixed=True,
     ),
 )
 """The more telling form stands first; each is bounded on the left by the one who searches."""

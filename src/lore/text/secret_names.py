@@ -14,15 +14,16 @@ NameKind = Literal["", "password", "pass", "phrase", "secret", "key", "auth", "c
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 _KINDS: dict[str, NameKind] = {
-    **dict.fromkeys(("passwort", "passcode", "pwd", "pword", "passw"), "password"),
+    **dict.fromkeys(
+        ("passwort", "kennwort", "passcode", "pwd", "pword", "passw", "pw"), "password"
+    ),
     **dict.fromkeys(("passphrase", "mnemonic"), "phrase"),
     **dict.fromkeys(
         ("credential", "credentials", "creds", "jwt", "bearer", "psk", "pat"), "secret"
     ),
-    **dict.fromkeys(("auth", "authorization", "pat"), "auth"),
+    **dict.fromkeys(("auth", "authorization", "pat", "sessid", "jsessionid", "phpsessid"), "auth"),
     **dict.fromkeys(("cookie", "cookies"), "cookie"),
 }
-_SHORT_PASSWORDS = frozenset(("pass", "pw"))
 _PASSWORD_ENDINGS = ("password", "passwd", "pass", "passphrase", "pwd")
 _NO_PASSWORDS = frozenset(("bypass", "compass", "pass", "cwd"))
 _SECRET_ENDINGS = (
@@ -32,14 +33,31 @@ _SECRET_ENDINGS = (
 _TRAILING = frozenset(
     """prod production dev development staging stage test testing live default value val base64
     b64 old new current env var plain plaintext raw text primary secondary backup main v1 v2 v3
-    encoded header local global shared literal str string""".split()
+    encoded header local global shared literal str string base basic equals set bytes data field
+    property""".split()
 )
 _NEVER = frozenset(
     """public publishable page next continuation cursor sync max min num number hash hashed digest
     eos bos pad sep cls mask unk special idempotency cache primary foreign partition sort row
-    lookup dedupe react translation i18n count usage prompt completion confirm csrf xsrf forgot
-    reset change lexer parser syntax design semantic""".split()
+    lookup dedupe react translation i18n count usage prompt completion csrf xsrf lexer parser
+    syntax design semantic""".split()
 )
+_FLEETING = frozenset("confirm confirmation forgot reset change invite verification".split())
+"""Names of forms and columns too, so only what is plainly drawn by lot is taken for a secret."""
+
+_PHRASES = frozenset("seed recovery backup wallet secret mnemonic".split())
+_LEADING = frozenset("password passwd pwd passphrase secret token apikey credentials".split())
+_PROPERTIES = frozenset(
+    """id ids name names file path dir folder url uri link endpoint host type kind class length len
+    size limit age ttl expiry expires expiration timeout seconds minutes hours days date time at
+    policy rule regex pattern format field input label hint placeholder title text description
+    error message manager store storage provider service factory ref reference arn version
+    address contract symbol pool mint sha sha1 sha256 md5 checksum fingerprint etag salt index
+    bucket rate source scope scopes issuer audience family status state required enabled exists
+    column table key keys set list map stream""".split()
+)
+"""What a secret has but is not itself."""
+
 _KEY_MEANS_SECRET = frozenset(
     """api access secret private auth encryption encrypt decryption signing sign master account
     app application admin service subscription client webhook deploy ssh storage jwt hmac
@@ -49,7 +67,20 @@ _KEY_MEANS_SECRET = frozenset(
     cloudflare cf newrelic relic heroku vercel netlify linear notion airtable supabase
     firebase sentry segment amplitude mixpanel fernet symmetric bot
     flask django rails nextauth laravel elastic huggingface hf tavily serp maps wandb mapbox
-    cosmos cosmosdb consumer partner merchant""".split()
+    cosmos cosmosdb consumer partner merchant functions function insert rapidapi write ingestion
+    query unseal root recovery enroll join wallet seed totp otp mfa vapid nats smtp db database
+    telegram discord slack github gitlab bitbucket npm pypi nuget brevo resend postmark mailchimp
+    mailjet plaid paypal braintree adyen square shopify hubspot salesforce zendesk intercom
+    twitch spotify weather openweather openweathermap tmdb alchemy infura etherscan binance
+    coinbase kraken exa brave serper jina voyage deepgram assemblyai elevenlabs stability runpod
+    modal dashscope moonshot zhipu minimax nvidia cerebras sambanova deepinfra langfuse langsmith
+    langchain helicone braintrust weaviate qdrant typesense meili meilisearch clerk auth0 okta
+    workos posthog launchdarkly statsig loggly papertrail honeycomb honeybadger bugsnag rollbar
+    pagerduty opsgenie grafana digitalocean do linode vultr hetzner fly railway render
+    planetscale neon turso upstash mongodb atlas vault consul doppler infisical snyk sonar
+    codecov circleci travis buildkite jenkins docker jfrog tailscale ngrok cloudinary
+    pusher ably pubnub vonage nexmo messagebird telnyx zoom dropbox figma asana trello clickup
+    jira confluence firecrawl apify browserbase composio lob easypost shippo""".split()
 )
 
 
@@ -62,11 +93,15 @@ def classify(name: str) -> NameKind:
     if not words or not _NEVER.isdisjoint(words):
         return ""
     last, before = words[-1], words[:-1]
-    if last in _SHORT_PASSWORDS:
+    if not _FLEETING.isdisjoint(words):
+        return "auth" if last == "token" else ""
+    if last == "pass":
         return "password" if before else "pass"
+    if last in ("phrase", "words"):
+        return "phrase" if not _PHRASES.isdisjoint(before) else ""
     if last in ("key", "keys"):
         return _key(name, before)
-    return _KINDS.get(last) or _by_ending(last)
+    return _KINDS.get(last) or _by_ending(last) or _by_beginning(words)
 
 
 def _by_ending(word: str) -> NameKind:
@@ -76,7 +111,17 @@ def _by_ending(word: str) -> NameKind:
     return "secret" if word.endswith(_SECRET_ENDINGS) else ""
 
 
+def _by_beginning(words: list[str]) -> NameKind:
+    """Tell what a name promises that says whose it is last: TOKEN_GITHUB, secretStripe."""
+    if len(words) < 2 or words[-1] in _PROPERTIES:
+        return ""
+    if words[0] in ("password", "passwd", "pwd"):
+        return "pass"
+    named = words[0] in _LEADING or (len(words) > 2 and words[:2] == ["api", "key"])
+    return "auth" if named else ""
+
+
 def _key(name: str, before: list[str]) -> NameKind:
     if not _KEY_MEANS_SECRET.isdisjoint(before):
         return "secret"
-    return "key" if before and name.isupper() else ""
+    return "key" if before and name.rstrip("sS0123456789_").endswith("KEY") else ""

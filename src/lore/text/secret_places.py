@@ -7,98 +7,92 @@ behind a flag of a command. A pattern finds the place, and what follows is judge
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
-from lore.text import secret_values
+from lore.text import secret_commands, secret_talk, secret_values
 from lore.text.linear import compile_linear
+from lore.text.secret_commands import COMMANDS, cookies
+from lore.text.secret_fitting import Span, chosen, fits, is_plain_secret, is_striking, told
 from lore.text.secret_names import NameKind, classify
-from lore.text.secret_reading import Value, read_address, read_value, skip_quote, whole_end
+from lore.text.secret_reading import QUOTE, Value, read_address, read_value, skip_quote, whole_end
+from lore.text.secret_talk import SAID, TALK
 
 __all__ = ["Span", "find_places", "is_secret"]
 
-Span = tuple[int, int, str]
-"""Where a secret starts and ends, in bytes, and its kind."""
-
-_LINE_CHARS = 500
-"""So far back a command is looked for on the line of its flag."""
-
-_QUOTES = r"(?:\\*[\"'`])"
 _WORDS = (
-    r"passw(?:or)?d|passwort|passphrase|passcode|pass|pwd|pw|secret|token|key|credentials?"
-    r"|creds|jwt|psk|auth|cookies?|pat|mnemonic"
+    r"passw(?:or)?d|passwort|kennwort|passphrase|passcode|pass|pwd|pw|secret|token|key"
+    r"|credentials?|creds|jwt|psk|auth|cookies?|pat|mnemonic|phrase|[jp]h?p?sess(?:ion)?id|bearer"
 )
+_TYPE = r":[ \t]*(?:&'?\w*[ \t]*)?[A-Za-z][\w.\[\]|<>?]*[ \t]+="
 _ASSIGN = (
-    rf"{_QUOTES}?[\])]?[*_]{{0,2}}(?:[ \t]*\([^()\n]{{1,24}}\))?[ \t]*"
-    r"(?:=>|:=|\?\?=|={1,3}|:[ \t]*[A-Za-z][\w.\[\]|]*[ \t]+=|:|%3[AaDd])[*_]{0,2}[ \t]*"
+    rf"{QUOTE}?(?:\[\d*\]|[\])]{{0,2}})[*_]{{0,2}}(?:[ \t]*\([^()\n]{{1,24}}\))?[ \t]*"
+    rf"(?:=>|:=|:-|<-|\?\?=|\?=|\+=|!==?|={{1,3}}|{_TYPE}|:|\xef\xbc\x9a|%3[AaDd])[*_]{{0,2}}[ \t]*"
 )
+_ACCOUNT = r"(?:login|sign_?in|auth|credentials?|authenticate)"
+_CONNECT = r"(?:mysqli?(?:_connect)?|pg_connect|getconnection|pdo|oci_connect|connect)"
+_ARGUMENT = rf"{QUOTE}[^\"'`\n]{{0,80}}{QUOTE}[ \t]*,[ \t]*"
 _PLACE = compile_linear(
-    rf"(?i)(?P<header>authorization{_QUOTES}?\]?[ \t]*(?::|=>|=|,)[ \t]*)"
+    rf"(?i)(?P<header>authorization{QUOTE}?\]?[ \t]*(?::|=>|=|,)[ \t]*)"
     r"|(?P<bearer>\bbearer[ \t]+)"
     r"|(?P<basic>\bbasic[ \t]+)"
+    rf"|(?P<pair>{_ACCOUNT}{QUOTE}?[ \t]*[=:]?[ \t]*[(\[][ \t]*{_ARGUMENT}"
+    rf"|\b{_CONNECT}[ \t]*\([^,()\n]{{0,80}},[ \t]*{_ARGUMENT}){QUOTE}"
+    r"|(?P<account>\b(?:creds|credentials|login|account)[ \t]*[:=][ \t]*[\w.@\-]{1,40}"
+    r"(?:[ \t]+/[ \t]+|:))[^\s/\d]{0,40}\d"
     rf"|(?P<word>(?:{_WORDS})[\w.\-]*)(?:"
     rf"(?P<assign>{_ASSIGN})"
-    rf"|(?P<comma>{_QUOTES}[ \t]*,[ \t]*){_QUOTES}"
-    rf"|(?P<call>\([ \t]*){_QUOTES}"
-    r"|(?P<tag>>[ \t]*)"
-    rf"|(?P<beside>{_QUOTES}?,?(?:\s|\\+[nrt])*{_QUOTES}?\bvalue{_QUOTES}?[ \t]*[:=][ \t]*)"
-    r"|(?P<said>(?:[ \t]+(?:for|of|on|to)[ \t][^\n.:=]{1,40})?[ \t]+(?:is|was)[ \t:]+)"
+    rf"|(?P<fallback>{QUOTE}?[\])]{{0,2}}[ \t]*(?:\?\?|\|\||\bor\b|\?:)[ \t]*){QUOTE}"
+    rf"|(?P<filled>[\"'\]>)]{{0,4}}\.(?:fill|type|send_?keys|set_?value|input_text)\([ \t]*){QUOTE}"
+    rf"|(?P<comma>{QUOTE}[ \t]*,[ \t]*){QUOTE}"
+    rf"|(?P<call>\([ \t]*){QUOTE}"
+    rf"|(?P<tag>{QUOTE}?>[ \t]*|</key>\s*<string>)"
+    rf"|(?P<beside>{QUOTE}?,?(?:\s|\\+[nrt])*{QUOTE}?\bvalue{QUOTE}?[ \t]*[:=][ \t]*)"
+    rf"|(?P<default>{QUOTE}[ \t]*\{{[^{{}}]{{0,100}}\bdefault[ \t]*=[ \t]*)"
+    rf"|(?P<part>{QUOTE}(?:\r?\n|(?:\\+r)?\\+n){{2}})"
+    rf"|{SAID}"
     r"|(?P<cell>[*_`]{0,3}[ \t]+\|[ \t]+)"
-    rf"|(?P<literal>[ \t]+){_QUOTES})"
-    rf"|(?P<flag>(?:(?:^|[\s\"'`,\[])(?:--[\w\-]*(?:{_WORDS})"
-    r"|-(?:password|passwd|token|secret|api-?key|credential))[\w\-]*"
-    rf"|\b(?:env|setx|setenv|set[ \t]+-\w+|configure[ \t]+set)[ \t]+[\w.]*(?:{_WORDS})[\w.]*"
-    rf"|login[ \t]+\S+\s+password|secure-?string(?:[ \t]+-string)?){_QUOTES}?,?[ \t]+)"
-    r"|(?P<user>[ \t](?:-u|-a|--user|--auth|--proxy-user)(?:[ \t]*|=)"
-    rf"{_QUOTES}?[^\s:\"'`\\]*:)"
-    r"|(?P<short>[ \t]-(?:p|a|w|pw)[ \t]*|\bpass(?:in|out)?[ \t]+pass:|[ \t]-storepass[ \t]+"
-    r"|requirepass[ \t]+|:(?:5432|5433|6432):[^:\s]+:[^:\s]+:"
-    r"|identified[ \t]+by[ \t]+['\"])"
+    rf"|(?P<literal>[ \t]+){QUOTE})"
+    rf"|{TALK}"
+    rf"|{COMMANDS}"
+    r"|(?P<query>[?&](?:amp;|u0026)?(?:key|signature|x-(?:amz|goog)-signature|hmac|sign|sid)="
+    r"|,[ ]?signature=|-dsonar\.login=|\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,60}\t)"
     r"|(?P<url>://[^\s:/?#@\[\"'`<>\\]*:)"
     r"|(?P<lone>://)[A-Za-z0-9_\-]{20,}@"
+    r"|(?P<dsn>@)(?:(?:tcp|udp|unix)\(|[\w\-]+(?:\.[\w\-]+)+:\d{2,5}\b)"
 )
 _NAMES = {index: name.decode() for name, index in _PLACE.groupindex.items()}
 _WORD = _PLACE.groupindex[b"word"]
 
 _NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-$"
-_NAME_CHARS = 64
-"""So far back a name is looked for."""
-
-_BEFORE_NAME = re.compile(
-    rb"(?:^|[^A-Za-z])(?:api|access|secret|private|auth|account|signing|encryption|master|admin"
-    rb"|service|recovery|license)[ \t]\Z",
-    re.IGNORECASE,
+_LEFT_WORDS = frozenset(
+    b"""api access secret private auth account signing encryption master admin service recovery
+    license webhook deploy bot client""".split()
 )
-_BEFORE_CHARS = 12
-"""The longest of these words, with what stands on both sides of it."""
+"""Words that stand apart from the name they belong to: API key, recovery key."""
+
+_LEFT_BYTES = 64
+"""So far left a name goes on; longer ones are no names that people give."""
 
 _ENV_LINE = re.compile(rb"(?:^|\n|\\n)[ \t]*(?:export[ \t]+|set[ \t]+)?[A-Z0-9_]+=$")
-_SCHEME = re.compile(
-    rb"(?:bearer|basic|token|digest|api-?key|bot|key|sso-key|genie-?key|splunk|discogs|hmac)[ \t]+"
-    rb"(?:token=)?",
+_WRAPPED = re.compile(
+    rb"[|>][+\-]?\d?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*|!![a-z]+[ \t]+|<!\[CDATA\["
+    rb"|(?:new[ \t]+)?(?:[A-Za-z_]\w{0,30}(?:\.|::))*"
+    rb"(?:secretstr|secretstring|secret|sensitive|string|str|bytes|\[\]byte|byte|from|of|some|just"
+    rb"|raw|text|literal|value|encode|decode|b64decode|atob|btoa|fromstring|credential|password"
+    rb"|protectedstring|extra|quote|unsafe)\([ \t]*(?=[bBrRuUfF]?\\*[\"'`])",
     re.IGNORECASE,
 )
-_COOKIE = re.compile(rb"([^\s=;,\"'\\]+)=([^\s;,\"'\\]+)")
-_COOKIE_WORDS = frozenset((b"path", b"domain", b"expires", b"max-age", b"samesite", b"priority"))
-_UUID = re.compile(r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
+"""What stands between a name and its value and is not yet the value."""
+
+_DSN = re.compile(rb"(?:^|[\s\"'=`])[A-Za-z][\w.\-]{0,32}:([^\s:/@\"'`<>\\]{4,64})$")
+_DSN_BYTES = 100
+"""So far back the user of an address without a scheme is looked for."""
+
+_SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9\-]{1,24}[ \t]+(?:token=)?\\*[\"']?", re.IGNORECASE)
+_QUOTED = (b'"', b"'", b"`")
 _TERM = re.compile(r"^[a-z]{1,10}(?:-[a-z]+)*-?\d{0,3}$")
 """One of a list of names: utf8, scram-sha-256."""
-
-_DIGIT = re.compile(r"\d")
-_MAPPING = re.compile(r"^[\d.:\-\[\]]+(?:/\w+)?$")
-_USER_COMMAND = re.compile(rb"\b(?:curl|wget|https?|xh|ab|hey)\b[^\n]*$")
-_SHORT_COMMANDS = {
-    b"-p": re.compile(
-        rb"\b(?:(?:mysql\w*|mariadb\w*|mycli|sshpass|mongo\w*|7z|cqlsh|sqlcmd)\b"
-        rb"|(?:docker|podman|helm|az|oc|skopeo|buildah|crane|registry)\b[^\n]*\blogin\b"
-        rb"|twine[ \t]+upload\b)[^\n]*$"
-    ),
-    b"-a": re.compile(rb"\bredis-cli\b[^\n]*$"),
-    b"-w": re.compile(rb"\bldap\w+\b[^\n]*$"),
-    b"-P": re.compile(rb"\b(?:zip|unzip|sqlcmd)\b[^\n]*$"),
-    b"-pw": re.compile(rb"\b(?:plink|pscp|putty)\b[^\n]*$"),
-}
 
 
 def find_places(data: bytes) -> Iterator[Span]:
@@ -115,61 +109,35 @@ def find_places(data: bytes) -> Iterator[Span]:
 
 def is_secret(name: str, value: str) -> bool:
     """Tell whether a value that belongs to a name is a secret."""
-    return _fits(classify(name), value, bare=False)
+    return fits(classify(name), value, bare=False)
 
 
-def _fits(kind: NameKind, value: str, *, bare: bool) -> bool:
-    """Tell whether a value is what its name promises; in quotes it may be made of words."""
-    if kind in ("password", "phrase"):
-        joint = "-" if kind == "password" else " "
-        in_words = not bare and secret_values.is_word_chain(value, joint)
-        return in_words or secret_values.is_password(value, bare=bare)
-    return kind in _TESTS and _TESTS[kind](value)
-
-
-def _is_short(value: str) -> bool:
-    mixed = secret_values.is_random(value, least=6) and _DIGIT.search(value)
-    return bool(mixed and not _MAPPING.match(value))
-
-
-def _is_secret(value: str) -> bool:
-    return secret_values.is_random(value, least=8) or _is_encoded(value)
-
-
-def _is_key(value: str) -> bool:
-    return secret_values.is_random(value, least=16)
-
-
-def _is_auth(value: str) -> bool:
-    random = secret_values.is_random(value, least=20) and not _UUID.match(value)
-    return random or _is_encoded(value)
-
-
-def _is_encoded(value: str) -> bool:
-    return len(value) >= 8 and secret_values.is_basic_auth(value)
-
-
-_TESTS: dict[NameKind, Callable[[str], bool]] = {
-    "pass": _is_short, "secret": _is_secret, "key": _is_key, "auth": _is_auth,
-}  # fmt: skip
-
-
-def _named(joint: str, data: bytes, found: Any, at: int) -> Iterator[Span]:
+def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
     """Judge what follows a name."""
     start, _ = found.span(_WORD)
     name, before = _whole_name(data, start, found.group(_WORD))
     kind = classify(name)
-    if not kind or (joint == "tag" and before != b"<"):
+    joint = _NAMES[found.lastindex]
+    if not kind or _is_elsewhere(joint, before, data[at - 2 : at]):
         return
     if kind == "cookie":
-        yield from _cookies(data, at)
+        yield from cookies(data, at)
         return
-    whole_line = joint == "assign" and _is_env_line(data, start, at)
-    value = read_value(data, at, whole_line=whole_line, prose=joint == "said")
+    whole_line = joint == "assign" and bool(_ENV_LINE.search(data, max(0, start - 64), at))
+    if wrapped := _WRAPPED.match(data, at, at + 120):
+        at = wrapped.end()
+    value = read_value(data, at, whole_line=whole_line, prose=joint in ("said", "next"))
     if _is_loose(joint, kind, value, data[at - 2 : at]):
         return
-    if _fits(kind, value.text, bare=not (value.quoted or whole_line)):
-        yield value.start, value.end, _told(kind)
+    if fits(kind, value.text, bare=not (value.quoted or whole_line)):
+        yield value.start, value.end, told(kind)
+
+
+def _is_elsewhere(joint: str, before: bytes, joined: bytes) -> bool:
+    """Tell whether the name belongs to something else than what follows."""
+    if joint == "tag":
+        return before != b"<" and joined[:1] not in _QUOTED and joined != b"g>"
+    return joint == "comma" and before not in (*_QUOTED, b"#")
 
 
 def _is_loose(joint: str, kind: NameKind, value: Value, before: bytes) -> bool:
@@ -178,60 +146,40 @@ def _is_loose(joint: str, kind: NameKind, value: Value, before: bytes) -> bool:
         return kind == "pass" and before == b": " and not value.quoted
     if joint == "comma" and _TERM.match(value.text):
         return True
-    return kind == "key" or not _DIGIT.search(value.text)
-
-
-def _told(kind: NameKind) -> str:
-    return "password" if kind in ("password", "pass", "phrase") else "secret"
+    if joint == "next":
+        return kind in ("key", "pass", "auth") or not is_plain_secret(value.text)
+    if joint in ("fallback", "default"):
+        return False
+    return kind == "key" or not is_striking(value.text)
 
 
 def _whole_name(data: bytes, start: int, word: bytes) -> tuple[str, bytes]:
     """Return a name with what stands on its left, and the byte before it."""
-    low = max(0, start - _NAME_CHARS)
-    near = data[low:start].removesuffix(b"\n")
-    begin = low + len(near.rstrip(_NAME_BYTES))
-    if begin > low and data[begin - 1] in b" \t":
-        word_before = _BEFORE_NAME.search(data, max(low, begin - _BEFORE_CHARS), begin)
-        begin = word_before.start() if word_before else begin
-    head = data[begin : low + len(near)]
-    before = data[begin - 1 : begin] if begin else b""
+    left = data[max(0, start - _LEFT_BYTES) : start]
+    rest = left.rstrip(_NAME_BYTES)
+    head = left[len(rest) :]
+    if rest.endswith((b" ", b"\t")):
+        word_before = rest[len(rest[:-1].rstrip(_NAME_BYTES)) : -1]
+        if word_before.lower() in _LEFT_WORDS:
+            head = word_before + b" " + head
+            rest = rest[: -len(word_before) - 1]
+    before = rest[-1:]
     if before == b"\\" and head:
         head = head[1:]
     return (head + word).decode("latin-1"), before
-
-
-def _is_env_line(data: bytes, start: int, at: int) -> bool:
-    """Tell whether a name and its sign are all that stands on a line before a value."""
-    if data[at - 1 : at] != b"=":
-        return False
-    return _ENV_LINE.search(data, max(0, start - _NAME_CHARS), at) is not None
-
-
-def _cookies(data: bytes, at: int) -> Iterator[Span]:
-    """Judge the values of a Cookie header one by one; their names are kept."""
-    end = data.find(b"\n", at, at + _LINE_CHARS)
-    end = min(len(data), at + _LINE_CHARS) if end < 0 else end
-    for pair in _COOKIE.finditer(data[at:end]):
-        value = pair.group(2).decode("utf-8", "replace")
-        if pair.group(1).lower() in _COOKIE_WORDS:
-            continue
-        if secret_values.is_random(value, least=8):
-            yield at + pair.start(2), at + pair.end(2), "cookie"
-        elif b"\\n" in data[at + pair.end() : at + pair.end() + 2]:
-            return
 
 
 def _header(data: bytes, _found: Any, at: int) -> Iterator[Span]:
     start = skip_quote(data, at)
     scheme = _SCHEME.match(data, start)
     value = read_value(data, scheme.end() if scheme else start)
-    if not value.quoted and _fits("secret", value.text, bare=True):
+    if not value.quoted and fits("secret", value.text, bare=True):
         yield value.start, value.end, "authorization"
 
 
 def _bearer(data: bytes, _found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at, prose=True)
-    if secret_values.is_random(value.text, least=12):
+    if secret_values.is_random(value.text, least=12) or secret_values.is_named_number(value.text):
         yield value.start, value.end, "authorization"
 
 
@@ -241,46 +189,38 @@ def _basic(data: bytes, _found: Any, at: int) -> Iterator[Span]:
         yield value.start, value.end, "authorization"
 
 
-def _flag(data: bytes, found: Any, at: int) -> Iterator[Span]:
-    words = found.group().split()
-    name = words[-1].strip(b"\"'`,[-").decode("latin-1")
-    secure = "tring" in name
-    kind: NameKind = "password" if secure else classify(name)
+def _pair(data: bytes, _found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at)
-    if value.text.startswith("-"):
-        return
-    if not value.quoted and not _DIGIT.search(value.text):
-        return
-    if _fits(kind, value.text, bare=not value.quoted):
-        yield value.start, value.end, _told(kind)
+    if value.quoted and is_striking(value.text) and fits("password", value.text, bare=False):
+        yield value.start, value.end, "password"
 
 
-def _user(data: bytes, found: Any, at: int) -> Iterator[Span]:
-    line = data[max(0, found.start() - _LINE_CHARS) : found.start()]
-    if _USER_COMMAND.search(line):
-        yield from _chosen(read_value(data, at, whole_line=True), "password")
+def _account(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+    value = read_value(data, at, prose=True)
+    if is_plain_secret(value.text):
+        yield value.start, value.end, "password"
 
 
-def _short(data: bytes, found: Any, at: int) -> Iterator[Span]:
-    flag = found.group().strip()
-    command = _SHORT_COMMANDS.get(flag)
-    line = data[max(0, found.start() - _LINE_CHARS) : found.start()]
-    if command is None and flag.startswith(b"-") and flag != b"-storepass":
-        return
-    if command is None or command.search(line):
-        yield from _chosen(read_value(data, at, whole_line=True), "password")
+def _query(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+    value = read_value(data, at)
+    if fits("auth", value.text, bare=True):
+        yield value.start, value.end, "secret"
 
 
 def _address(data: bytes, _found: Any, at: int) -> Iterator[Span]:
     value = read_address(data, at)
     if value is not None:
-        yield from _chosen(value, "url-password")
+        yield from chosen(value, "url-password")
 
 
-def _chosen(value: Value, kind: str) -> Iterator[Span]:
-    """Judge what can only be a password: also a word will do, if it is nobody's example."""
-    if not _MAPPING.match(value.text) and secret_values.is_chosen(value.text):
-        yield value.start, value.end, kind
+def _dsn(data: bytes, found: Any, _at: int) -> Iterator[Span]:
+    end = found.start()
+    password = _DSN.search(data, max(0, end - _DSN_BYTES), end)
+    if password is None:
+        return
+    text = password.group(1).decode("utf-8", "replace")
+    if is_striking(text):
+        yield from chosen(Value(password.start(1), end, text), "url-password")
 
 
 def _lone(data: bytes, _found: Any, at: int) -> Iterator[Span]:
@@ -289,11 +229,12 @@ def _lone(data: bytes, _found: Any, at: int) -> Iterator[Span]:
         yield at, end, "url-password"
 
 
-_JOINTS = ("assign", "comma", "call", "tag", "beside", "said", "cell", "literal")
-"""What can stand between a name and its value."""
-
-_JUDGES: dict[str, Callable[[bytes, Any, int], Iterator[Span]]] = {
-    "header": _header, "bearer": _bearer, "basic": _basic, "flag": _flag, "user": _user,
-    "short": _short, "url": _address, "lone": _lone,
-    **{joint: partial(_named, joint) for joint in _JOINTS},
+_JOINTS = (
+    "assign", "fallback", "filled", "comma", "call", "tag", "beside", "default", "part", "said",
+    "next", "cell", "literal",
+)  # fmt: skip
+_JUDGES = {
+    **dict.fromkeys(_JOINTS, _named), **secret_commands.JUDGES, **secret_talk.JUDGES,
+    "header": _header, "bearer": _bearer, "basic": _basic, "pair": _pair, "query": _query,
+    "account": _account, "url": _address, "lone": _lone, "dsn": _dsn,
 }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["Value", "read_address", "read_value", "skip_quote", "whole_end"]
+__all__ = ["QUOTE", "Value", "read_address", "read_value", "skip_quote", "whole_end"]
 
 LONGEST = 2_048
 """So far the end of a value is looked for, so that nested ones cost no more than linear time."""
@@ -13,7 +13,13 @@ LONGEST = 2_048
 JUDGED = 256
 """Bytes of a value by which it is told from an example or code."""
 
-_OPENING = re.compile(rb"[bfru]{0,2}\\*[\"'`]")
+QUOTE = r"(?:\\*[\"'`]|&quot;|&#3[49];|%2[27]|\\+u002[27])"
+"""A quote in a pattern, also as it stands in JSON, HTML and addresses."""
+
+_OPENING = re.compile(
+    rb"[bfruNL@$]{0,2}\\*(?:\"\"\"|''\'|[\"'`])|r#{1,3}\"|&quot;|&#3[49];|%2[27]|\\+u002[27]"
+)
+_PREFIXES = b"bfruNL@$#"
 _BARE = re.compile(rb"(?:[^\x00\s\"'`\\<>|,;&]|\\[^nrt\"'`\\u])+")
 _WHOLE_LINE = re.compile(rb"(?:[^\x00\s\"'`\\]|\\[^nrt\"'`\\])+")
 _ADDRESS = re.compile(rb"[^\x00\s\"'`\\<>]+")
@@ -34,7 +40,7 @@ def read_value(data: bytes, at: int, *, whole_line: bool = False, prose: bool = 
     """Return the value that starts at a place."""
     start = skip_quote(data, at)
     if start > at:
-        end = _closing(data, data[at:start].lstrip(b"bfru"), start)
+        end = _closing(data, data[at:start].lstrip(_PREFIXES), start)
         if end >= 0:
             return _value(data, start, end, quoted=True)
         at = start

@@ -7,35 +7,44 @@ import binascii
 import re
 from itertools import pairwise
 
+from lore.text.linear import compile_linear_text
+
 __all__ = [
     "is_basic_auth",
     "is_chosen",
     "is_example",
+    "is_foreign_key",
+    "is_jumbled",
+    "is_named_number",
     "is_password",
     "is_random",
     "is_word_chain",
 ]
 
-_EXAMPLE = re.compile(
-    r"""(?:your|y0ur|example|change[_\-]?(?:me|this|it)|replace[_\-]?(?:me|this|with)|placeholder
-      |redacted|dummy|sample|insert[_\-]|goes[_\-]?here|[_\-]here\b|\btodo\b|fill[_\-]?in|(?:^|[^a-z])fake(?:$|[^a-z])|foobar
-      |not[_\-]?(?:a[_\-]?)?real|censored|removed|omitted|masked|hidden|invalid|undefined
-      |lorem|notreal|my[_\-](?:api|secret|token|key|pass|super)|some[_\-](?:api|secret|token|key)
-      |deadbeef|abcdefgh|0123456789|1234567890|12345678
-      |\*\*\*|\.\.\.|…|----|____)""",
-    re.IGNORECASE | re.VERBOSE,
+_EXAMPLE = (
+    r"(?i:your|y0ur|example|change[_\-]?(?:me|this|it)|replace[_\-]?(?:me|this|with)|placeholder"
+    r"|redacted|dummy|sample|insert[_\-]|goes[_\-]?here|[_\-]here\b|\btodo\b|fill[_\-]?in"
+    r"|(?:^|[^a-z])fake(?:$|[^a-z])|foobar|not[_\-]?(?:a[_\-]?)?real|censored|removed|omitted|masked"
+    r"|hidden|invalid|undefined|lorem|notreal|my[_\-](?:api|secret|token|key|pass|super)"
+    r"|some[_\-](?:api|secret|token|key)|deadbeef|abcdefgh|0123456789|1234567890|12345678"
+    r"|\*\*\*|\.\.\.|…|----|____)"
 )
 """Words of documentation; a random key of forty characters has one in far fewer than 1 of 1,000."""
 
-_CROSSES = re.compile(r"x{4}|X{4}|(?:^|[_\-])(?:xxx|XXX)(?:$|[_\-])")
-_OPEN = re.compile(
-    r"^(?:[<{]|[\[(].{0,60}[\])]$|\$[A-Za-z_{(]|%[A-Za-z_]+%|%[(sdv]|@[{(]|#\{|\\?\$|!\w+\s|[&*][a-z_]+$|//|\|)"
+_CROSSES = r"x{4}|X{4}|(?:^|[_\-])(?:xxx|XXX)(?:$|[_\-])"
+_OPEN = (
+    r"^(?:[<{]|[\[(].{0,60}[\])]$|\$[A-Za-z_{(]|%[A-Za-z_]+%|%[(sdv]|@[{(]|#\{|\\?\$|!\w+\s"
+    r"|![a-z_]+$|[&*][a-z_]+$|//|\|)"
     r"|\$\{|\{\{|\$\(|<%|#\{|[<>]|\{[a-z_.]*\}|^%s|%s$"
     r"|^(?:pbkdf2|\$2[abxy]\$|\$argon2|\$[156]\$|\{S?SHA|(?i:sha)\d+[:$\-]|md5:)"
+    r"|^\d{4}-\d\d-\d\dT\d\d:"
 )
-"""What stands for a value that comes from elsewhere, or is the hash of one."""
+"""What stands for a value that comes from elsewhere, is the hash of one, or a moment."""
 
-_REGEX = re.compile(r"a-zA-Z|A-Za-z|0-9a-f|0-9A-F|a-z0-9|\(\?[:=!<P]|\]\{\d|\]\+|\[\^|\\[wds]\+")
+_REGEX = r"a-zA-Z|A-Za-z|0-9a-f|0-9A-F|a-z0-9|\(\?[:=!<P]|\]\{\d|\]\+|\[\^|\\[wds]\+"
+
+_NO_VALUE = compile_linear_text("|".join((_EXAMPLE, _CROSSES, _OPEN, _REGEX)))
+"""One look tells all of these: a value is judged at every name that could have one."""
 
 _CODE = re.compile(
     r"^(?:(?:self|this|req|request|os|process|config|settings|env|args|options|opts|ctx|props"
@@ -83,35 +92,80 @@ _TYPE = re.compile(
     r"|Union|List|Dict|SecretStr|Secret|text|varchar|char|uuid|i32|u64|&str|String|Vec|Option)"
     r"\b[\w\[\]<>|?,.\s()]*$"
 )
+_HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_VOWEL = re.compile(r"[aeiouyAEIOUY]")
+_PIECES = re.compile(r"[A-Za-z0-9]{5,}[._\-]?|[._\-]")
+_JUMBLED_CHARS = 10
+_JUMBLED_HUMPS = 4
+"""Names in code have fewer and longer humps: getAccessToken has three in fourteen letters."""
+
+_NAMED_NUMBER = re.compile(
+    r"^[A-Z][a-z]{2,}(?:[_\-.]?[A-Z][a-z]{2,}|[_\-.][a-z]{3,})+[_\-.]?\d{2,}[!?.#*$%]*$"
+    r"|^[A-Z][a-z]{2,}[_\-.]?\d{2,}[!?#*$%]+$"
+)
+_MIXED_LEAST = 3
+_ID_PREFIXES = frozenset(
+    """toolu msg call req resp rs fc file thread run step batch asst cs seti pi evt price acct cus
+    sub phc pk ws ig ctc item chatcmpl srvtoolu user org sess session event hash etag css chunk
+    img image asset build deploy dpl prj team node index mcpl vs modelcall trace span
+    gen env snap page part test pub public""".split()
+)
+"""What stands before ids of agents and providers, which are no keys."""
+
+_SORTS = tuple(map(re.compile, (r"[A-Z]", r"[a-z]", r"[0-9]", r"[^A-Za-z0-9._()\[\]]")))
 _CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{5,}")
 _KEY_HEX = re.compile(r"^[0-9a-f]+$|^[0-9A-F]+$")
 
 
 def is_example(value: str) -> bool:
     """Tell whether a value is a placeholder, a mask or a reference to another place."""
-    if (
-        _OPEN.search(value)
-        or _EXAMPLE.search(value)
-        or _CROSSES.search(value)
-        or _REGEX.search(value)
-    ):
+    if _NO_VALUE.search(value):
         return True
     return len(set(value)) < max(3, min(6, len(value) // 3))
 
 
+def is_foreign_key(value: str, before: bytes) -> bool:
+    """Tell whether a prefix and what follows it are the key of a provider that has no form yet."""
+    prefix, _, drawn = value.partition("_")
+    if before.isalnum() or before in (b"_", b"-", b"/", b"+", b"."):
+        return False
+    if prefix in _ID_PREFIXES or prefix.startswith(("sha", "id")):
+        return False
+    sorts = (str.isupper, str.islower, str.isdigit)
+    return all(sum(map(sort, drawn)) >= _MIXED_LEAST for sort in sorts)
+
+
+def is_named_number(value: str) -> bool:
+    """Tell whether a value is capitalised words and a number, as people make up a secret."""
+    if not _NAMED_NUMBER.match(value) or is_example(value):
+        return False
+    return _COMMON.isdisjoint(_SEPARATORS.split(value.lower()))
+
+
+def is_jumbled(value: str) -> bool:
+    """Tell whether letters and digits change so often that nobody reads words in them."""
+    humps = _HUMP.findall(value)
+    if len(value) < _JUMBLED_CHARS or len(humps) < _JUMBLED_HUMPS:
+        return False
+    odd = sum(len(hump) <= 2 or not _VOWEL.search(hump) for hump in humps)
+    return odd >= 0.6 * len(humps) and _PIECES.sub("", value) == ""
+
+
 def is_random(value: str, *, least: int = 8) -> bool:
     """Tell whether a value looks drawn by lot: no words, no code, no name of something."""
-    if len(value) < least or is_example(value) or _is_code(value):
+    if len(value) < least or is_example(value):
         return False
-    pieces = [piece for piece in _SEPARATORS.split(value) if piece]
+    if _is_code(value) and not is_jumbled(value):
+        return False
+    pieces = set(_SEPARATORS.split(value)) - {""}
     if all(_WORDY.match(piece) or _NUMBERED.match(piece) for piece in pieces):
-        return _is_unspeakable(max(pieces, key=len, default=""))
+        return _is_unspeakable(max(sorted(pieces), key=len, default=""))
     digits = sum(character.isdigit() for character in value)
     letters = sum(character.isalpha() for character in value)
     if not letters:
         return digits >= 16 and len(set(value)) > 5
     if not digits:
-        return _is_scrambled(max(pieces, key=len))
+        return _is_scrambled(max(sorted(pieces), key=len))
     return len(set(value)) >= min(6, least)
 
 
@@ -119,16 +173,16 @@ def is_password(value: str, *, bare: bool) -> bool:
     """Tell whether a value could be a password that somebody chose."""
     if not 4 <= len(value) <= _LONGEST_PASSWORD or not is_chosen(value):
         return False
-    if _is_code(value) and not _is_mixed(value):
+    if _is_code(value) and not _is_mixed(value) and not is_jumbled(value):
         return False
     word = _LETTERS.sub("", value).lower()
     if not word:
         return len(value) >= 6 and len(set(value)) > 3 and value.isdigit() and not bare
-    if "password" in word or "passwd" in word or _PHRASE.match(value):
+    if "password" in word or "passwd" in word:
         return False
-    if value.isalpha():
-        return len(value) >= 12 and _is_scrambled(value)
-    return not (bare and _ARGUMENT.match(value))
+    if is_jumbled(value) or value.isalpha():
+        return is_jumbled(value) or _is_scrambled(value)
+    return not (_PHRASE.match(value) or (bare and _ARGUMENT.match(value)))
 
 
 def is_word_chain(value: str, joint: str) -> bool:
@@ -157,8 +211,7 @@ def is_basic_auth(value: str) -> bool:
 
 
 def _is_mixed(value: str) -> bool:
-    kinds = (str.isupper, str.islower, str.isdigit, lambda c: not c.isalnum() and c not in "._()[]")
-    return sum(any(test(c) for c in value) for test in kinds) == len(kinds)
+    return all(sort.search(value) for sort in _SORTS)
 
 
 def _is_code(value: str) -> bool:

@@ -145,6 +145,8 @@ def _find_forms(data: bytes) -> Iterator[Span]:
         value = data[start : min(end, start + _JUDGED)].decode("latin-1")
         if secret_values.is_example(value) or (form.weak and not secret_values.is_random(value)):
             continue
+        if form.mixed and not secret_values.is_foreign_key(value, data[max(0, start - 1) : start]):
+            continue
         yield start, end, form.kind
 
 

@@ -1,0 +1,179 @@
+"""Secret commands: values that are secret because of the command or flag they stand behind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from lore.text import secret_values
+from lore.text.secret_fitting import DIGIT, Span, chosen, fits, is_plain_secret, told
+from lore.text.secret_names import NameKind, classify
+from lore.text.secret_reading import QUOTE, read_value
+
+__all__ = ["COMMANDS", "JUDGES", "LINE_CHARS", "cookies"]
+
+LINE_CHARS = 500
+"""So far back a command is looked for on the line of its flag."""
+
+_WORDS = (
+    r"passw(?:or)?d|passphrase|passcode|pass|pwd|secret|token|key|credentials?|creds|jwt|psk"
+    r"|auth|pat"
+)
+_PIPED_INTO = (
+    r"--(?:password|token|secret|key)-stdin|--with-token|--stdin|chpasswd|\bpasswd\b|sudo[ \t]+-S"
+    r"|cryptsetup|secrets?[ \t]+(?:set|create|add|put)|env[ \t]+add|smbpasswd|kinit|gpg[ \t]"
+)
+_POSITIONAL = (
+    r"cargo[ \t]+login|snyk[ \t]+auth|vault[ \t]+login|(?:ngrok|localtunnel)[ \t]+(?:config[ \t]+)?"
+    r"(?:add-)?authtoken|doctl[ \t]+auth[ \t]+init[ \t]+-t|glab[ \t]+auth[ \t]+login[ \t]+-t"
+    r"|codecov[ \t][^\n]{0,40}-t|wandb[ \t]+login(?:[ \t]+--relogin)?|netlify[ \t][^\n]{0,40}--auth"
+    r"|(?:net|dscl)[ \t]+user[ \t]+\S{1,40}|net[ \t]+use[ \t][^\n]{1,80}/user:\S{1,60}"
+    r"|rabbitmqctl[ \t]+(?:add_user|change_password)[ \t]+\S{1,40}"
+    r"|htpasswd[ \t]+-\w*b\w*[ \t]+\S{1,80}[ \t]+\S{1,40}"
+    r"|(?:poetry|composer)[ \t]+config[ \t][^\n]{0,30}http-basic\.\S{1,40}[ \t]+\S{1,40}"
+    r"|poetry[ \t]+config[ \t]+pypi-token\.\S{1,40}|config[ \t]+set[ \t]+\S{0,80}_?auth_?token"
+    r"|pulumi[ \t]+config[ \t]+set[ \t]+--secret[ \t]+\S{1,60}"
+    r"|bw[ \t]+(?:login[ \t]+\S{1,60}|unlock)"
+    r"|mc[ \t]+alias[ \t]+set[ \t]+\S{1,40}[ \t]+\S{1,80}[ \t]+\S{1,60}"
+    r"|requirepass|masterauth|/rp|wpa_passphrase[ \t]+\S{1,40}"
+    r"|(?:openssl|nuget[ \t]+push)[ \t][^\n]{0,80}[ \t]-k|ssh-keygen[ \t][^\n]{0,80}[ \t]-N"
+)
+_GLUED_TO = (
+    r"(?:smbclient|rpcclient|crackmapexec|net)[ \t][^\n]{0,120}-U[ \t]*['\"]?[\w.\\\-]{1,40}%"
+    r"|lftp[ \t][^\n]{0,80}-u[ \t]*['\"]?[\w.\-@]{1,40},|xfreerdp[ \t][^\n]{0,120}/p:"
+    r"|sqlplus[ \t][^\n/]{0,60}/"
+)
+_STORED = (
+    r"(?:secrets?|keyvault|parameter|variable|env)[ \t]+(?:set|create|add|put)\b[^\n|]{0,120}"
+    r"[ \t](?:--body|--value|-b|-v|--plaintext)|put-(?:parameter|secret-value)\b[^\n|]{0,120}"
+    r"[ \t](?:--value|--secret-string)"
+)
+COMMANDS = (
+    r"(?P<user>[ \t](?:-[ua][ \t]*|--(?:user|auth|proxy-user|creds|login)(?:[ \t]+|=))"
+    rf"{QUOTE}?[^\s:\"'`\\]*:)"
+    rf"|(?P<flag>(?:(?:^|[\s\"'`,\[])--?[A-Za-z][\w\-]*(?:{_WORDS})[\w\-]*"
+    rf"|(?:^|[\s\"'`,\[])(?:--(?:pw|{_WORDS})|-(?:{_WORDS}))[\w\-]*"
+    rf"|\b(?:env|setx|setenv|set[ \t]+-\w+|configure[ \t]+set)[ \t]+[\w.]*(?:{_WORDS})[\w.]*"
+    rf"|login[ \t]+\S+\s+password|secure-?string(?:[ \t]+-string)?){QUOTE}?,?[ \t]+)"
+    r"|(?P<short>[ \t]-(?:p|a|w|pw)[ \t]*|\bpass(?:in|out)?[ \t]+pass:"
+    r"|:(?:5432|5433|6432):[^:\s]+:[^:\s]+:|identified[ \t]+by[ \t]+['\"])"
+    rf"|(?P<positional>(?:^|[^\w\-])(?:(?:{_POSITIONAL})[ \t]+|{_GLUED_TO})"
+    r"|\d>[ \t]*auth(?:[ \t]+default)?[ \t]+)"
+    rf"|(?P<stored>\b(?:{_STORED})(?:[ \t]+|=))"
+    rf"|(?P<piped>{_PIPED_INTO})"
+    r"|(?P<jar>[ \t](?:-b|--cookie)(?:[ \t]+|=))"
+)
+"""Where a value stands behind a command; each group has its judge below."""
+
+_CURL = re.compile(rb"\b(?:curl|wget|https?|xh|ab|hey|lftp|etcdctl|aria2c|skopeo|influx)\b[^\n]*$")
+_GLUED = re.compile(rb"\b(?:mysql\w*|mariadb\w*|mycli|7z|7za|rar|unrar)\b[^\n]*$")
+_SHORT_COMMANDS = {
+    b"-p": re.compile(
+        rb"\b(?:(?:sshpass|mongo\w*|cqlsh|sqlcmd|psexec|clickhouse-client|nmap|xmpp)\b"
+        rb"|(?:docker|podman|helm|az|oc|skopeo|buildah|crane|registry|nerdctl)\b[^\n]*\blogin\b"
+        rb"|twine[ \t]+upload\b)[^\n]*$"
+    ),
+    b"-a": re.compile(rb"\b(?:redis|valkey|keydb)-cli\b[^\n]*$"),
+    b"-w": re.compile(rb"\bldap\w+\b[^\n]*$"),
+    b"-P": re.compile(rb"\b(?:zip|unzip|sqlcmd|bcp|ipmitool|mosquitto_\w+|osql|tsql)\b[^\n]*$"),
+    b"-pw": re.compile(rb"\b(?:plink|pscp|putty|psftp)\b[^\n]*$"),
+}
+_ECHO = re.compile(
+    rb"\b(?:echo|printf|print)[ \t]+(?:-\w+[ \t]+|\\*['\"]%s(?:\\+n)?\\*['\"][ \t]+)?"
+    rb"(?=[^|\n]+\|[^\n]*$)"
+)
+_FED = re.compile(rb"[^|\n]{0,60}<<<[ \t]*")
+_COOKIE = re.compile(rb"([^\s=:;,\"'\\{]+)(?:=|\\*[\"']:[ ]?\\*[\"'])([^\s;,\"'\\}]+)")
+_COOKIE_WORDS = frozenset((b"path", b"domain", b"expires", b"max-age", b"samesite", b"priority"))
+
+
+def cookies(data: bytes, at: int) -> Iterator[Span]:
+    """Judge the values of a Cookie header one by one; their names are kept."""
+    end = data.find(b"\n", at, at + LINE_CHARS)
+    end = min(len(data), at + LINE_CHARS) if end < 0 else end
+    for pair in _COOKIE.finditer(data[at:end]):
+        value = pair.group(2)[:256].decode("utf-8", "replace")
+        if pair.group(1).lower() in _COOKIE_WORDS:
+            continue
+        if secret_values.is_random(value, least=8):
+            yield at + pair.start(2), at + pair.end(2), "cookie"
+        elif b"\\n" in data[at + pair.end() : at + pair.end() + 2]:
+            return
+
+
+def _flag(data: bytes, found: Any, at: int) -> Iterator[Span]:
+    words = found.group().split()
+    name = words[-1].strip(b"\"'`,[-").decode("latin-1")
+    secure = "tring" in name
+    kind: NameKind = "password" if secure else classify(name)
+    value = read_value(data, at)
+    if not kind or value.text.startswith("-"):
+        return
+    convincing = DIGIT.search(value.text) or secret_values.is_jumbled(value.text)
+    if not value.quoted and not convincing:
+        return
+    if fits(kind, value.text, bare=not value.quoted):
+        yield value.start, value.end, told(kind)
+
+
+def _line_before(data: bytes, found: Any) -> bytes:
+    return data[max(0, found.start() - LINE_CHARS) : found.start()]
+
+
+def _user(data: bytes, found: Any, at: int) -> Iterator[Span]:
+    if _CURL.search(_line_before(data, found)):
+        yield from chosen(read_value(data, at, whole_line=True), "password")
+
+
+def _short(data: bytes, found: Any, at: int) -> Iterator[Span]:
+    flag = found.group().strip()
+    value = read_value(data, at, whole_line=True)
+    if not flag.startswith(b"-"):
+        yield from chosen(value, "password")
+        return
+    line = _line_before(data, found)
+    command = _SHORT_COMMANDS.get(flag)
+    glued = flag == b"-p" and found.group().endswith(flag) and _GLUED.search(line)
+    if glued or (command is not None and command.search(line)):
+        yield from chosen(value, "password")
+
+
+def _positional(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+    value = read_value(data, at, whole_line=True)
+    cut = value.text.find("@") if data[at - 1 : at] == b"/" else -1
+    text = value.text[:cut] if cut > 0 else value.text
+    convincing = DIGIT.search(text) or secret_values.is_jumbled(text)
+    if convincing and not text.startswith("-") and fits("password", text, bare=False):
+        end = value.start + len(text.encode()) if cut > 0 else value.end
+        yield value.start, end, "password"
+
+
+def _given(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+    value = read_value(data, at, whole_line=True)
+    text = value.text.rpartition(":")[2]
+    if fits("password", text, bare=False) or is_plain_secret(text):
+        yield value.end - len(text.encode()), value.end, "password"
+
+
+def _piped(data: bytes, found: Any, at: int) -> Iterator[Span]:
+    if fed := _FED.match(data, at, at + 80):
+        yield from _given(data, found, fed.end())
+        return
+    low = max(0, found.start() - LINE_CHARS)
+    low = max(low, data.rfind(b"\n", low, found.start()))
+    echo = _ECHO.search(data, low, found.start())
+    if echo is not None:
+        yield from _given(data, found, echo.end())
+
+
+def _jar(data: bytes, found: Any, at: int) -> Iterator[Span]:
+    if _CURL.search(_line_before(data, found)):
+        value = read_value(data, at, whole_line=True)
+        yield from (span for span in cookies(data, at) if span[1] <= value.end)
+
+
+JUDGES: dict[str, Callable[[bytes, Any, int], Iterator[Span]]] = {
+    "flag": _flag, "user": _user, "short": _short, "positional": _positional, "stored": _given,
+    "piped": _piped, "jar": _jar,
+}  # fmt: skip
