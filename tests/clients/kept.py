@@ -69,7 +69,9 @@ def read_event(part: Part, role: Role) -> Event | None:
 
 
 def read_input(text: str) -> object:
-    """Read the input of a call, which is JSON or the text that a freeform tool takes."""
+    """Read the input of a call: JSON, the text of a freeform tool, or nothing if it is unknown."""
+    if not text:
+        return None
     try:
         return json.loads(text)
     except ValueError:
