@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from lore.capture import projects
+from lore.capture import forks, projects
 from lore.capture.messages import person_said, prepare
 from lore.capture.projects import Projects
 from lore.capture.redaction import UNKEPT
@@ -127,11 +127,18 @@ def write(
             _describe(db, sessions.find_number(db, _name(run), agent=agent), run.context)
             continue
         session_n = _ensure_session(db, agent, run, seen, now=now)
-        ids = messages.add(db, session_n, run.prepared, now=now, channel="file")
-        added += sum(id_ == message.id for id_, message in zip(ids, run.prepared, strict=True))
+        added += _add(db, session_n, run, now=now)
         if not run.context.title:
             _name_after_goal(db, session_n, run.prepared)
     return session_n, added
+
+
+def _add(db: Connection, session_n: int, run: Run, *, now: datetime) -> int:
+    """Store the messages of a run and count those that were new."""
+    if run.context.lasting_keys:
+        return forks.add(db, session_n, run.prepared, now=now)
+    ids = messages.add(db, session_n, run.prepared, now=now, channel="file")
+    return sum(id_ == message.id for id_, message in zip(ids, run.prepared, strict=True))
 
 
 def _name_after_goal(db: Connection, session_n: int, prepared: Sequence[PreparedMessage]) -> None:

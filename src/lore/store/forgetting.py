@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from lore.records import Names, Part
-from lore.store import changes, claims, fragments, items, keywords, mentions, quoting, sessions
+from lore.store import changes, claims, copies, fragments, items, keywords, mentions, quoting, sessions
 from lore.store.packing import unpack_json, unpack_key, unpack_parts
 from lore.store.sqlite import Connection, among, id_of, id_text, numbers
 
@@ -203,6 +203,7 @@ def forget(db: Connection, doomed: Doomed, *, text: str = "", now: datetime) -> 
     gone = items.ids_of(db, doomed.item_ns)
     sources = _sources(db, doomed.item_ns)
     elsewhere = claims.sources_elsewhere(db, doomed.item_ns)
+    elsewhere |= copies.sources(db, doomed.item_ns)
     _clean_logs(db, gone)
     if text:
         _clean_text(db, levelled(text))
