@@ -190,7 +190,7 @@ def families(draw: st.DrawFn) -> dict[str, list[int]]:
 
 
 @given(families(), st.data(), st.sampled_from([1, 2, 3, 1_000]))
-@settings(max_examples=40, deadline=None, phases=(Phase.explicit, Phase.generate))
+@settings(max_examples=40, deadline=None, phases=tuple(set(Phase) - {Phase.shrink}))
 def test_every_line_is_stored_once_and_in_order_whatever_is_read_when(lines, data, batch):
     with TemporaryDirectory() as place:
         path = Path(place)
@@ -210,9 +210,8 @@ def test_every_line_is_stored_once_and_in_order_whatever_is_read_when(lines, dat
         stored = {name: folder.numbers(name) for name in lines}
         database.close()
     told = Counter(number for numbers in lines.values() for number in numbers)
-    assert Counter(number for numbers in stored.values() for number in numbers) == {
-        number: 1 for number in told
-    }
+    kept = [number for numbers in stored.values() for number in numbers]
+    assert sorted(kept) == sorted(told)
     for name, numbers in stored.items():
         assert [number for number in lines[name] if number in numbers] == numbers
         own = [number for number in lines[name] if told[number] == 1]

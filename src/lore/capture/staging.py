@@ -195,18 +195,28 @@ def _ensure_session(db: Connection, agent: str, run: Run, seen: Projects, *, now
 def redacted(context: Context, redactor: Redactor) -> Context:
     """Return what was told of a session without the secrets in it."""
     values = [str(value) for value in (*context.files, *context.state.values())]
-    names = [getattr(context, name) for name in _TEXTS]
+    names = (
+        context.session,
+        context.parent,
+        context.title,
+        context.folder,
+        context.branch,
+        context.version,
+    )
     if not redactor.holds_secret([*names, *values]):
         return context
+    session, parent, title, folder, branch, version = map(redactor.redact, names)
     return replace(
         context,
-        **{name: redactor.redact(text) for name, text in zip(_TEXTS, names, strict=True)},
+        session=session,
+        parent=parent,
+        title=title,
+        folder=folder,
+        branch=branch,
+        version=version,
         files=tuple(map(redactor.redact, context.files)),
         state={key: redactor.redact(value) for key, value in context.state.items()},
     )
-
-
-_TEXTS = ("session", "parent", "title", "folder", "branch", "version")
 
 
 def _name(run: Run) -> str:

@@ -165,11 +165,11 @@ def take_back(db: Connection, session_n: int, ns: Sequence[int], *, now: datetim
         session_n=session_n,
         ns=numbers(ns),
     )
+    last = db.value(f"SELECT max(created_at) FROM items WHERE {among('n', 'ns')}", ns=numbers(ns))
     db.run(
-        "UPDATE sessions SET last_message_at = max(last_message_at, (SELECT max(created_at)"
-        f" FROM items WHERE {among('n', 'ns')})) WHERE n = :session_n",
-        session_n=session_n,
-        ns=numbers(ns),
+        "UPDATE sessions SET last_message_at = :at WHERE n = :n AND last_message_at < :at",
+        at=last,
+        n=session_n,
     )
     changes.log(db, "change", sorted(ns), now)
 
