@@ -196,11 +196,9 @@ def test_lore_puts_all_sessions_of_a_repository_into_one_project(stored):
 
 def test_lore_stores_nothing_when_it_reads_once_more(fresh, stored, tmp_path):
     assert stored.memory.capture_files(stored.paths).added == 0
-    for path in stored.paths:
-        copy = tmp_path / path.relative_to(fresh.folder)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(path.read_bytes())
-    again = stored.memory.capture_files([tmp_path])
+    shutil.copytree(fresh.folder, tmp_path / "copy", ignore=shutil.ignore_patterns("*-shm"))
+    paths = [path for each in registry.ADAPTERS for path in each.find(tmp_path / "copy")]
+    again = stored.memory.capture_files(paths)
     assert (again.added, again.known) == (0, stored.captured.added + stored.captured.known)
 
 
