@@ -17,6 +17,9 @@ from typing import NamedTuple
 PREFIX_VARIABLE = "LORE_TEST_CLIENTS"
 """Names the npm prefix that the clients were installed into."""
 
+COLLECTED_VARIABLE = "LORE_TEST_COLLECTED"
+"""Names the folder of an earlier run, to be looked at instead of running the clients."""
+
 LONGEST_RUN_S = 180
 """A run takes seconds; a client that waits for something is ended."""
 

@@ -23,6 +23,37 @@ def differences(said: Talk, kept: Talk, *, copied: bool = False) -> list[str]:
     return [f"{said.session} {said.agent}: {difference}" for difference in found]
 
 
+def order_differences(said: Talk, kept: Talk) -> list[str]:
+    """Compare the order of everything: a result stands anywhere between its call and a prompt."""
+    whole = [name_of(event) for event in said.events if event.complete]
+    names = [name for event in kept.events if (name := name_of(event)) in whole]
+    found = []
+    spoken = [name for name in whole if name[0] != "result"]
+    if spoken != [name for name in names if name[0] != "result"]:
+        found.append(f"{said.session} {said.agent}: {spoken} kept in the order {names}")
+    for i, (kind, call_id) in enumerate(names):
+        if kind == "result" and ("call", call_id) not in names[:i]:
+            found.append(f"{said.session} {said.agent}: the result of {call_id} is before its call")
+    if turns_of(names) != turns_of(whole):
+        found.append(f"{said.session} {said.agent}: results in other turns {turns_of(names)}")
+    return found
+
+
+def name_of(event: Event) -> tuple[Kind, str]:
+    return event.kind, event.call_id or event.text
+
+
+def turns_of(names: list[tuple[Kind, str]]) -> list[set[str]]:
+    """Return the results that came in each turn."""
+    turns: list[set[str]] = [set()]
+    for kind, name in names:
+        if kind == "prompt":
+            turns.append(set())
+        elif kind == "result":
+            turns[-1].add(name)
+    return turns
+
+
 def text_differences(expected: list[Event], texts: list[str], *, copied: bool) -> list[str]:
     """Compare texts in their order; what was broken off may be there in part."""
     whole = [event.text for event in expected if event.complete]

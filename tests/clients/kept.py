@@ -11,6 +11,9 @@ from lore.records import Message, NewMessage, Part, Role
 from tests.clients.project import CANARY
 from tests.clients.said import Event, Talk
 
+WEB_TOOLS = ("webfetch",)
+"""The tools of the script that bring in the web."""
+
 SECRET_MARK = re.compile(r"\[secret:[^\]]+\]")
 
 
@@ -23,6 +26,32 @@ def read_events(messages: Iterable[Message | NewMessage]) -> list[Event]:
             if event:
                 events.append(event)
     return events
+
+
+def name_of(agent: str, talk: Talk) -> str:
+    """Return what Lore calls the session of a talk."""
+    if not talk.agent:
+        return talk.session
+    return f"{talk.session}/agent-{talk.agent}" if agent == "claude-code" else talk.agent
+
+
+def misattributed(messages: Iterable[Message], *, subagent: bool) -> list[str]:
+    """List what is kept as said by somebody else: by its role, its origin and its speaker."""
+    asked = ("assistant", "agent") if subagent else ("user", "")
+    found = []
+    for message in messages:
+        kinds = {part.kind for part in message.parts}
+        web = any(part.name.lower() in WEB_TOOLS for part in message.parts)
+        right: tuple[str, str] = {
+            "user": asked,
+            "assistant": ("assistant", ""),
+            "tool": ("web" if web else "tool", ""),
+            "system": ("tool", ""),
+        }[message.role]
+        beside = message.role == "system"
+        if (message.origin, message.speaker) != right or beside != (kinds <= {"aside"}):
+            found.append(f"{message.role} {message.origin} {message.speaker}: {message.parts}")
+    return found
 
 
 def read_event(part: Part, role: Role) -> Event | None:
@@ -40,7 +69,9 @@ def read_event(part: Part, role: Role) -> Event | None:
 
 
 def read_input(text: str) -> object:
-    """Read the input of a call, which is JSON or the text that a freeform tool takes."""
+    """Read the input of a call: JSON, the text of a freeform tool, or nothing if it is unknown."""
+    if not text:
+        return None
     try:
         return json.loads(text)
     except ValueError:

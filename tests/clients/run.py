@@ -15,8 +15,8 @@ from types import ModuleType
 from tests.clients import claude_code, codex, opencode
 from tests.clients.client import Client, find_command
 from tests.clients.project import write_project
-from tests.clients.said import Talk, talks
-from tests.clients.upstream import Exchange, running_upstream
+from tests.clients.said import Talk, read_talk, talks
+from tests.clients.upstream import Exchange, Upstream, running_upstream
 
 AGENTS: dict[str, tuple[str, ModuleType]] = {
     "claude-code": ("claude", claude_code),
@@ -65,6 +65,25 @@ def run_agent(agent: str, home: Path, folder: Path) -> Collected:
         copy.parent.mkdir(parents=True, exist_ok=True)
         copies.append(Path(shutil.copy2(path, copy)))
     return Collected(agent, version, folder, tuple(copies), said, exchanges, problems, strays)
+
+
+def read_collected(folder: Path) -> Collected:
+    """Read what an earlier run collected in a folder."""
+    document = json.loads((folder / "said.json").read_text())
+    lines = (folder / "upstream.jsonl").read_text().splitlines()
+    exchanges = [Exchange(**json.loads(line)) for line in lines]
+    upstream = Upstream("", (), exchanges=sorted(exchanges, key=lambda one: one.number))
+    _, sessions = AGENTS[document["agent"]]
+    return Collected(
+        agent=document["agent"],
+        version=document["version"],
+        folder=folder,
+        transcripts=tuple(sessions.transcripts(folder)),
+        talks=tuple(map(read_talk, document["talks"])),
+        exchanges=tuple(upstream.exchanges),
+        problems=tuple(upstream.problems()),
+        strays=tuple(upstream.strays()),
+    )
 
 
 def main(words: list[str]) -> None:

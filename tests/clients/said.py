@@ -60,6 +60,12 @@ class Talk:
         return asdict(self)
 
 
+def read_talk(document: dict[str, Any]) -> Talk:
+    """Read a talk from its document."""
+    told = {name: [Event(**one) for one in document[name]] for name in ("events", "client_events")}
+    return Talk(document["session"], document["agent"], **told, refused=document["refused"])
+
+
 def talks(exchanges: Iterable[Exchange], session_of: SessionOf) -> list[Talk]:
     """Put the exchanges together to what was said, session by session."""
     found: dict[tuple[str, str], Talk] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.clients.comparing import differences
+from tests.clients.comparing import differences, order_differences
 from tests.clients.said import Event, Talk
 
 SAID = [
@@ -56,3 +56,20 @@ def test_a_result_kept_as_failed_is_found():
 
 def test_a_lost_result_is_found():
     assert len(found([*SAID[:3], SAID[4]])) == 1
+
+
+def test_another_order_is_found_but_for_results_within_a_turn():
+    call = Event("call", call_id="c2", name="look", input={})
+    said = [*SAID[:3], call, SAID[3], Event("result", "moon", call_id="c2"), SAID[4]]
+    swapped = [*SAID[:4], call, Event("result", "moon", call_id="c2"), SAID[4]]
+    before = [SAID[0], SAID[3], SAID[2], SAID[4]]
+    later = [*SAID, Event("prompt", "and now?")]
+    moved = [*SAID[:3], SAID[4], Event("prompt", "and now?"), SAID[3]]
+
+    def found_in(one: list[Event], other: list[Event]) -> int:
+        return len(order_differences(Talk("s", events=one), Talk("s", events=other)))
+
+    assert found_in(said, swapped) == 0
+    assert found_in(SAID, before) == 1
+    assert found_in(later, moved) == 1
+    assert found_in(SAID, [SAID[4], *SAID[:4]]) == 1

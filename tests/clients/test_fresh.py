@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
 import pytest
 
+from lore.capture.adapters import registry
+from lore.memory import Memory
+from lore.records import Captured, Message, Session
 from tests.clients import claude_code, codex, opencode
-from tests.clients.client import PREFIX_VARIABLE, find_command
-from tests.clients.comparing import differences
+from tests.clients.client import COLLECTED_VARIABLE, PREFIX_VARIABLE, find_command
+from tests.clients.comparing import differences, order_differences
+from tests.clients.kept import by_people, misattributed, name_of, read_events
 from tests.clients.project import BOOT_TEXT, CANARY
 from tests.clients.raw import READERS
-from tests.clients.run import AGENTS, Collected, run_agent
+from tests.clients.run import AGENTS, Collected, read_collected, run_agent
 from tests.clients.said import Talk
+from tests.fakes import FakeEmbedder
 
 SESSIONS = {"claude-code": claude_code, "codex": codex, "opencode": opencode}
 
@@ -18,11 +29,47 @@ SESSIONS = {"claude-code": claude_code, "codex": codex, "opencode": opencode}
 @pytest.fixture(scope="module", params=list(AGENTS))
 def fresh(request, tmp_path_factory) -> Collected:
     agent = request.param
+    collected = os.environ.get(COLLECTED_VARIABLE)
+    if collected:
+        if not Path(collected, agent).is_dir():
+            pytest.skip(f"nothing of {agent} was collected")
+        # A reader of a database makes files beside it, and other readers may be there.
+        copy = tmp_path_factory.mktemp(agent) / "collected"
+        shutil.copytree(Path(collected, agent), copy, ignore=shutil.ignore_patterns("*-shm"))
+        return read_collected(copy)
     command, _ = AGENTS[agent]
     if find_command(command) is None:
         pytest.skip(f"{command} is not installed: name its npm prefix in {PREFIX_VARIABLE}")
     place = tmp_path_factory.mktemp(agent)
     return run_agent(agent, place / "home", place / "collected")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What Lore has of a run: sessions by the agent's names, and their messages."""
+
+    memory: Memory
+    home: Path
+    paths: list[Path]
+    captured: Captured
+    sessions: dict[str, Session]
+    messages: dict[str, list[Message]]
+
+    def parent_of(self, name: str) -> str:
+        """Return the name of the session that one comes from."""
+        ids = {session.id: session.external_id for session in self.sessions.values()}
+        return ids.get(self.sessions[name].parent_id or "", "")
+
+
+@pytest.fixture(scope="module")
+def stored(fresh, tmp_path_factory) -> Iterator[Stored]:
+    home = tmp_path_factory.mktemp("lore")
+    paths = [path for each in registry.ADAPTERS for path in each.find(fresh.folder)]
+    with Memory.open(home, embedder=FakeEmbedder()) as memory:
+        captured = memory.capture_files(paths)
+        sessions = {one.external_id: one for one in memory.sessions(limit=100)}
+        messages = {name: memory.messages(one.id) for name, one in sessions.items()}
+        yield Stored(memory, home, paths, captured, sessions, messages)
 
 
 def get_talk(fresh: Collected, prompt: str) -> Talk:
@@ -88,7 +135,8 @@ def test_an_interrupted_reply_is_followed_by_the_next_prompt(fresh):
 
 
 def test_the_secret_of_the_person_is_in_what_the_client_wrote(fresh):
-    written = b"".join(path.read_bytes() for path in fresh.transcripts)
+    # The first reader of a database may have put the log beside it into it.
+    written = b"".join(path.read_bytes() for path in fresh.transcripts if path.exists())
     assert CANARY.encode() in written
 
 
@@ -97,3 +145,65 @@ def test_the_boot_file_reaches_the_model_and_nobody_said_it(fresh):
     assert asked
     for talk in fresh.talks:
         assert not any(BOOT_TEXT in event.text for event in talk.events if event.kind == "prompt")
+
+
+def test_what_lore_stores_is_what_was_said(fresh, stored):
+    left = set(stored.sessions)
+    found = []
+    for talk in fresh.talks:
+        name = name_of(fresh.agent, talk)
+        left.remove(name)
+        said = by_people(talk)
+        kept = Talk(talk.session, talk.agent, read_events(stored.messages[name]))
+        found += differences(said, kept) + order_differences(said, kept)
+    assert found == []
+    assert left == set()
+
+
+def test_lore_reads_every_line_without_a_problem(stored):
+    assert stored.captured.files == len(stored.paths)
+    assert stored.captured.skipped == {}
+    assert stored.captured.problems == ()
+
+
+def test_what_lore_stores_is_attributed_to_who_said_it(fresh, stored):
+    for talk in fresh.talks:
+        messages = stored.messages[name_of(fresh.agent, talk)]
+        assert misattributed(messages, subagent=bool(talk.agent)) == []
+
+
+def test_boot_files_reminders_and_summaries_are_asides_for_lore(fresh, stored):
+    summaries = [event.text for talk in fresh.talks for event in talk.client_events]
+    for messages in stored.messages.values():
+        for part in (part for message in messages for part in message.parts):
+            beside = (BOOT_TEXT, "<system-reminder>", "This session is being continued", *summaries)
+            if part.kind == "text":
+                assert not any(text in part.text for text in beside)
+
+
+def test_lore_links_a_subagent_and_a_fork_to_where_they_come_from(fresh, stored):
+    sessions = SESSIONS[fresh.agent]
+    first = get_talk(fresh, sessions.FIX).session
+    for prompt in (sessions.ERRAND, sessions.FORKED):
+        assert stored.parent_of(name_of(fresh.agent, get_talk(fresh, prompt))) == first
+    assert sum(bool(session.parent_id) for session in stored.sessions.values()) == 2
+
+
+def test_lore_puts_all_sessions_of_a_repository_into_one_project(stored):
+    (project,) = {session.project_id for session in stored.sessions.values()}
+    assert project
+
+
+def test_lore_stores_nothing_when_it_reads_once_more(fresh, stored, tmp_path):
+    assert stored.memory.capture_files(stored.paths).added == 0
+    shutil.copytree(fresh.folder, tmp_path / "copy", ignore=shutil.ignore_patterns("*-shm"))
+    paths = [path for each in registry.ADAPTERS for path in each.find(tmp_path / "copy")]
+    again = stored.memory.capture_files(paths)
+    assert (again.added, again.known) == (0, stored.captured.added + stored.captured.known)
+
+
+def test_the_secret_of_the_person_is_in_no_byte_of_lore(stored):
+    assert sum(stored.captured.redactions.values()) == 1
+    for path in stored.home.rglob("*"):
+        if path.is_file():
+            assert CANARY.encode() not in path.read_bytes(), path

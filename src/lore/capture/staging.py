@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from lore.capture import projects
+from lore.capture import forks, projects
 from lore.capture.messages import check, person_said, prepare_all
 from lore.capture.projects import Projects
 from lore.capture.redaction import UNKEPT
@@ -153,11 +153,18 @@ def write(
             _describe(db, sessions.find_number(db, _name(run), agent=agent), run.context)
             continue
         session_n = _ensure_session(db, agent, run, seen, now=now)
-        ids = messages.add(db, session_n, run.prepared, now=now, channel="file")
-        added += sum(id_ == message.id for id_, message in zip(ids, run.prepared, strict=True))
+        added += _add(db, session_n, run, now=now)
         if not run.context.title:
             _name_after_goal(db, session_n, run.prepared)
     return session_n, added
+
+
+def _add(db: Connection, session_n: int, run: Run, *, now: datetime) -> int:
+    """Store the messages of a run and count those that were new."""
+    if run.context.lasting_keys:
+        return forks.add(db, session_n, run.prepared, now=now)
+    ids = messages.add(db, session_n, run.prepared, now=now, channel="file")
+    return sum(id_ == message.id for id_, message in zip(ids, run.prepared, strict=True))
 
 
 def _name_after_goal(db: Connection, session_n: int, prepared: Sequence[PreparedMessage]) -> None:
@@ -213,18 +220,28 @@ def _ensure_session(db: Connection, agent: str, run: Run, seen: Projects, *, now
 def _redacted(context: Context, redactor: Redactor) -> Context:
     """Return what was told of a session without the secrets in it."""
     values = [str(value) for value in (*context.files, *context.state.values())]
-    names = [getattr(context, name) for name in _TEXTS]
+    names = (
+        context.session,
+        context.parent,
+        context.title,
+        context.folder,
+        context.branch,
+        context.version,
+    )
     if not redactor.holds_secret([*names, *values]):
         return context
+    session, parent, title, folder, branch, version = map(redactor.redact, names)
     return replace(
         context,
-        **{name: redactor.redact(text) for name, text in zip(_TEXTS, names, strict=True)},
+        session=session,
+        parent=parent,
+        title=title,
+        folder=folder,
+        branch=branch,
+        version=version,
         files=tuple(map(redactor.redact, context.files)),
         state={key: redactor.redact(value) for key, value in context.state.items()},
     )
-
-
-_TEXTS = ("session", "parent", "title", "folder", "branch", "version")
 
 
 def _name(run: Run) -> str:

@@ -15,7 +15,8 @@ class Context:
     """What a transcript has told of its session so far; kept with the watermark as JSON.
 
     `session` and `parent` are the agent's own ids. `state` is for what an adapter needs to
-    remember from line to line.
+    remember from line to line. With `lasting_keys` a message keeps its key when a fork copies it
+    into another session, and no other message of the agent has it.
     """
 
     session: str = ""
@@ -26,6 +27,7 @@ class Context:
     version: str = ""
     files: tuple[str, ...] = ()
     state: dict[str, str] = field(default_factory=dict)
+    lasting_keys: bool = False
 
 
 class Told(NamedTuple):

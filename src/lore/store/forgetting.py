@@ -10,7 +10,17 @@ from datetime import datetime
 from typing import Any
 
 from lore.records import Names, Part
-from lore.store import changes, claims, fragments, items, keywords, mentions, quoting, sessions
+from lore.store import (
+    changes,
+    claims,
+    copies,
+    fragments,
+    items,
+    keywords,
+    mentions,
+    quoting,
+    sessions,
+)
 from lore.store.packing import unpack_json, unpack_key, unpack_parts
 from lore.store.sqlite import Connection, among, id_of, id_text, numbers
 
@@ -43,7 +53,7 @@ def collect(db: Connection, id_: str, session: str, project: str, text: str) -> 
 
 
 def of_session(db: Connection, session_n: int) -> Doomed:
-    """Collect a session with its subagents' sessions and everything in them."""
+    """Collect a session with those of its subagents and forks, and everything in them."""
     return complete(db, Doomed(session_ns=(session_n,)))
 
 
@@ -53,7 +63,7 @@ def of_project(db: Connection, project_n: int) -> Doomed:
 
 
 def complete(db: Connection, doomed: Doomed) -> Doomed:
-    """Add the sessions of the projects, their subagents' sessions, and all that is in them."""
+    """Add the sessions of the projects, of subagents and forks, and all that is in them."""
     families = [
         row[0]
         for row in db.rows(
@@ -203,6 +213,7 @@ def forget(db: Connection, doomed: Doomed, *, text: str = "", now: datetime) -> 
     gone = items.ids_of(db, doomed.item_ns)
     sources = _sources(db, doomed.item_ns)
     elsewhere = claims.sources_elsewhere(db, doomed.item_ns)
+    elsewhere |= copies.sources(db, doomed.item_ns)
     _clean_logs(db, gone)
     if text:
         _clean_text(db, levelled(text))

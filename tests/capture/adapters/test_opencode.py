@@ -142,6 +142,23 @@ def test_what_a_fork_copied_is_told_only_where_the_original_is_gone(theirs):
     assert texts(opencode.read(theirs.path, 0)) == ["here", "gone", "new"]
 
 
+def test_a_fork_comes_from_the_session_of_its_last_copy_and_is_no_subagent(theirs):
+    theirs.session("s1")
+    theirs.session("s2", created=START + 100)
+    theirs.session("s3", created=START + 200)
+    theirs.message("m1", *user("one"), session="s1", at=START + 1)
+    theirs.message("m2", *user("one"), session="s2", at=START + 1, updated=START + 100)
+    theirs.message("m3", *user("two"), session="s2", at=START + 101)
+    theirs.message("m4", *user("one"), session="s3", at=START + 1, updated=START + 200)
+    theirs.message("m5", *user("two"), session="s3", at=START + 101, updated=START + 200)
+    theirs.message("m6", *user("three"), session="s3", at=START + 201)
+    stretches = list(opencode.read(theirs.path, 0))
+    assert [stretch.context.parent for stretch in stretches] == ["", "s1", "s2"]
+    assert [message.speaker for each in stretches for message in each.messages] == ["", "", ""]
+    (last,) = opencode.read(theirs.path, START + 201)
+    assert last.context.parent == "s2"
+
+
 def test_a_summary_after_compaction_is_an_aside(theirs):
     theirs.session()
     record = {"role": "assistant", "summary": True, "time": {"completed": 1}}
@@ -165,6 +182,8 @@ def test_failures_are_seen_where_opencode_calls_them_completed(theirs):
     results = [message.parts[0] for message in stretch.messages if message.role == "tool"]
     assert [part.failed for part in results] == [True, False, True]
     assert results[2].name == "no_such_tool"
+    calls = [message.parts[0] for message in stretch.messages if message.role == "assistant"]
+    assert (calls[2].name, calls[2].text) == ("no_such_tool", "")
 
 
 def test_garbage_in_a_row_does_no_harm(theirs):

@@ -117,6 +117,7 @@ def tell(line: Any, context: Context) -> Told:
         version=fields.text(line.get("version")) or context.version,
         files=fields.bounded(files, context.files if same else (), _MOST_FILES),
         state=state,
+        lasting_keys="uuid" in line,
     )
     return Told(placed, tuple(messages))
 

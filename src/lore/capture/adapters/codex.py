@@ -63,7 +63,7 @@ def begin(path: Path) -> Context:
     """Return what the place of a file tells of its session: its name ends with the id."""
     state = {"time": places.modified(path).isoformat()}
     session = path.stem[-_ID_CHARS:] if path.name.startswith("rollout-") else path.stem
-    return Context(session=session, state=state)
+    return Context(session=session, state=state, lasting_keys=True)
 
 
 def tell(line: Any, context: Context) -> Told:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +53,12 @@ def read(path: Path, position: int) -> Iterator[Stretch]:
     with foreign.open_foreign(path) as db:
         rows = _rows(db, position)
         open_rows = _unfinished(db, rows)
-        copied = _copies(db, rows)
-        told = [row for row in rows if row.id not in open_rows and row.id not in copied]
+        forks = _forks(db, rows)
+        told = [
+            row
+            for row in rows
+            if row.id not in open_rows and not forks.find_original(row.session, row.created)
+        ]
         held = [row.updated for row in rows if row.id in open_rows]
         after = min(held) if held else max((row.updated for row in rows), default=position)
         sessions = list(dict.fromkeys(row.session for row in told))
@@ -65,7 +69,9 @@ def read(path: Path, position: int) -> Iterator[Stretch]:
                 if row.session == session:
                     teller.add(row.id, _record(db, row.id), _parts(db, row.id))
             here = max(position, after) if i == len(sessions) - 1 else position
-            yield Stretch(teller.context, tuple(teller.messages), here, teller.unknown)
+            parent = context.parent or _forked_from(db, session, forks)
+            placed = replace(teller.context, parent=parent)
+            yield Stretch(placed, tuple(teller.messages), here, teller.unknown)
 
 
 def _rows(db: Connection, position: int) -> list[_Row]:
@@ -100,18 +106,46 @@ def _record(db: Connection, message: str) -> Record:
     return parsed(found[0][0]) if found else {}
 
 
-def _copies(db: Connection, rows: list[_Row]) -> set[str]:
-    """Return the messages with which a fork begins, as far as their originals are still there."""
+@dataclass(frozen=True, slots=True)
+class _Forks:
+    """Which messages are copies: older than their session, and of a time that another one has."""
+
+    began: dict[str, int]
+    originals: dict[int, str]
+    """The sessions in which something was said at a time, where it was said first."""
+
+    def find_original(self, session: str, created: int) -> str | None:
+        """Return the session that a message was copied from, if it is still there."""
+        return self.originals.get(created) if created < self.began.get(session, 0) else None
+
+
+def _forks(db: Connection, rows: list[_Row]) -> _Forks:
     sessions = foreign.rows(db, "session", ("id", "time_created"))
     began = {fields.text(own): _whole(created) for own, created in sessions}
-    copies = [row for row in rows if row.created < began.get(row.session, 0)]
-    if not copies:
-        return set()
+    concerned = {row.session for row in rows}
+    if all(_first(db, session) >= began.get(session, 0) for session in concerned):
+        return _Forks(began, {})
     known = foreign.rows(db, "message", ("session_id", "time_created"))
-    originals = {
-        _whole(created) for session, created in known if began.get(session, 0) <= _whole(created)
-    }
-    return {row.id for row in copies if row.created in originals}
+    said = ((fields.text(session), _whole(created)) for session, created in known)
+    originals = {at: session for session, at in said if began.get(session, 0) <= at}
+    return _Forks(began, originals)
+
+
+def _first(db: Connection, session: str) -> int:
+    return min(_times(db, session), default=0)
+
+
+def _times(db: Connection, session: str) -> list[int]:
+    found = foreign.rows(db, "message", ("time_created",), equal={"session_id": session})
+    return sorted(_whole(created) for (created,) in found)
+
+
+def _forked_from(db: Connection, session: str, forks: _Forks) -> str:
+    """Return the session that the last copy in a session was made from, or nothing."""
+    if not forks.originals:
+        return ""
+    found = (forks.find_original(session, created) for created in reversed(_times(db, session)))
+    return next(filter(None, found), "")
 
 
 def _context(db: Connection, session: str) -> Context:

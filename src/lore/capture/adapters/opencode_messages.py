@@ -116,11 +116,14 @@ class Teller:
         state = fields.table(part.get("state"))
         times = fields.table(state.get("time"))
         invalid = part.get("tool") == "invalid"
-        name = fields.table(state.get("input")).get("tool") if invalid else part.get("tool")
-        call = blocks.call(name, state.get("input"), part.get("callID"))
+        given = state.get("input")
+        name, said = part.get("tool"), given
+        if invalid:  # of a tool that is not there only the name is kept, and an error
+            name, said = fields.table(given).get("tool"), ""
+        call = blocks.call(name, said, part.get("callID"))
         at = self._moment(times.get("start"))
         self.messages.append(NewMessage("assistant", (call,), at, id))
-        self._remember(tools.files(state.get("input")))
+        self._remember(tools.files(given))
         status = state.get("status")
         if status not in ("completed", "error"):
             return
