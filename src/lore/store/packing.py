@@ -12,7 +12,7 @@ import orjson
 
 from lore import clock
 from lore.errors import StoreDamaged
-from lore.records import ROLES, Part, Role
+from lore.records import ROLES, Part, PartKind, Role
 from lore.text.parts import searchable
 
 _JSON = "["
@@ -40,6 +40,28 @@ def pack_parts(parts: Sequence[Part]) -> str:
             fields["failed"] = True
         packed.append(fields)
     return orjson.dumps(packed).decode()
+
+
+def holds(column: str, kind: PartKind) -> str:
+    """Return the SQL condition that packed parts hold one of a kind, but for one plain text.
+
+    A plain text that quotes packed parts fits too; `unpack_parts` tells them apart.
+    """
+    return f"{column} LIKE '%{_spelled(kind=kind)}%'"
+
+
+def may_mix(column: str) -> str:
+    """Return the SQL condition that packed parts may be of others than their message is.
+
+    A part has an origin of its own, or it is what a tool gave back: see `text.parts.origin_of`.
+    """
+    own = _spelled(origin="").removesuffix('""')
+    return f"({column} LIKE '%{own}%' OR {holds(column, 'tool_result')})"
+
+
+def _spelled(**field: str) -> str:
+    """Return a field as `pack_parts` spells it."""
+    return orjson.dumps(field).decode()[1:-1]
 
 
 def unpack_text(packed: str) -> str:
