@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lore.daemon import jobs, lock, status
+from lore.daemon import lock, status
 from lore.embed.none import NoEmbedder
 from lore.errors import StoreFull, StoreReadOnly
 from lore.memory import Memory
@@ -113,15 +113,15 @@ def test_a_job_that_fails_is_parked_and_shown_and_its_input_is_kept(tmp_path: Pa
     with Memory.open(home=home, embedder=NoEmbedder()) as memory:
         memory.capture("talk", [new_message("something to distil", 0, key="1")])
         database = memory.database
-        database.write(lambda db: job_store.add(db, "bad", "talk", now=database.now()))
+        database.write(lambda db: job_store.ensure(db, "bad", "talk", total=1, now=database.now()))
         serve("jobs", "steady")
 
         def has_parked() -> bool:
             database.write(lambda db: db.run("UPDATE jobs SET due_at = 0"))
-            return [job.state for job in jobs.listed(memory)] == ["parked"]
+            return [job.state for job in memory.jobs()] == ["parked"]
 
         eventually(has_parked)
-        (job,) = jobs.listed(memory)
+        (job,) = memory.jobs()
         assert job.attempts == 5
         assert memory.stats().messages == 1
     eventually(lambda: status.read(home).jobs_parked == 1)
