@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,8 +19,8 @@ from lore.memory import Memory
 from lore.store import jobs as job_store
 from tests.cli.conftest import environment, run_process
 from tests.store.samples import new_message
+from tests.waiting import PATIENCE_S, eventually
 
-PATIENCE_S = 60.0
 PRIVATE = "the heron nests at the quay"
 
 SERVING = """
@@ -82,13 +81,6 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         if process.poll() is None:
             process.kill()
         process.communicate()
-
-
-def eventually(what: Callable[[], object]) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not what():
-        assert time.monotonic() < until, "it did not come to pass"
-        time.sleep(0.05)
 
 
 def beats(home: Path) -> int:
