@@ -8,8 +8,9 @@ import pytest
 import lore
 from lore import settings
 from lore.embed.none import NoEmbedder
-from lore.errors import LoreError, NotFound, StoreError
+from lore.errors import InvalidInput, LoreError, NotFound, StoreError
 from lore.memory import Memory, examine, restore_backup
+from lore.records import Queues
 from tests.fakes import FakeEmbedder
 from tests.recall.talk import say
 
@@ -120,3 +121,19 @@ def test_doctor_looks_at_everything_and_names_what_is_missing(tmp_path: Path):
         "versions", "home", "disk", "files", "database", "keywords", "vectors", "embedder",
         "sessions", "jobs",
     ]  # fmt: skip
+
+
+def test_what_waits_is_counted_and_without_an_embedder_nothing_waits_for_a_vector(tmp_path: Path):
+    with Memory.open(home=tmp_path, embedder=NoEmbedder()) as memory:
+        say(memory, "s", "The harbour opens at dawn.")
+        assert memory.queue_episodes(quiet_s=0, limit=10) == 1
+        assert memory.queues() == Queues(0, 1, 0)
+    with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
+        assert memory.queues().waiting == 1
+
+
+def test_episodes_are_counted_from_one(tmp_path: Path):
+    with Memory.open(home=tmp_path, embedder=NoEmbedder()) as memory:
+        assert memory.episodes(limit=1) == []
+        with pytest.raises(InvalidInput, match="at least 1"):
+            memory.episodes(limit=0)

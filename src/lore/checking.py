@@ -23,6 +23,7 @@ from typing import (
 )
 
 from lore.errors import InvalidInput
+from lore.records import ORIGINS
 
 _Called = TypeVar("_Called", bound=Callable[..., Any])
 _Class = TypeVar("_Class", bound=type)
@@ -125,6 +126,13 @@ def _shown(value: object) -> str:
     if isinstance(value, datetime):
         return "one without"
     return f"a value of type {type(value).__name__}"
+
+
+def check_origin(origin: str) -> None:
+    """Refuse what is no origin."""
+    if origin not in ORIGINS:
+        msg = f"'{origin}' is no origin."
+        raise InvalidInput(msg, hint=f"Origins: {', '.join(ORIGINS)}.")
 
 
 def _check_for(hint: Any) -> _Check:

@@ -238,6 +238,20 @@ def test_what_failed_is_left_alone_until_its_delay_is_over(database, index_of, f
     assert embed_waiting(database, back, index_of(back), within_s=60) == OVER_TWO_BATCHES
 
 
+def test_who_embeds_on_request_tries_a_parked_job_again(database, index_of, filled):
+    away = FakeEmbedder(before=stop_after(0, EmbedderError("the service is away")))
+    for _ in range(jobs.MAX_ATTEMPTS):
+        with pytest.raises(EmbedderError):
+            embed_waiting(database, away, index_of(away))
+    with database.read() as db:
+        assert [job.state for job in jobs.open_jobs(db)] == ["parked"]
+    back = FakeEmbedder()
+    assert embed_waiting(database, back, index_of(back), within_s=60) == 0
+    assert embed_waiting(database, back, index_of(back)) == OVER_TWO_BATCHES
+    with database.read() as db:
+        assert jobs.open_jobs(db) == []
+
+
 def test_a_batch_of_long_texts_is_small_so_that_it_ends_soon(database, index_of):
     fragments.store_all(database, (Draft(f"{i} " + "many words " * 400) for i in range(20)))
     sizes: list[int] = []

@@ -13,6 +13,7 @@ from lore.capture.messages import capture as capture_messages
 from lore.errors import NotFound
 from lore.records import Draft, Fragment, NewMessage, Part
 from lore.store import fragments, items
+from tests.capture.telling import record
 from tests.fakes import NOON
 
 ASK = NewMessage("user", (Part("text", "Please mend the date parser"),), NOON, key="ask")
@@ -58,7 +59,7 @@ def kept(database, id_: str | None) -> Fragment:
 
 
 def test_a_session_becomes_a_fragment_with_its_place_payload_and_sources(database, session):
-    id_ = episodes.record(database, "s")
+    id_ = record(database, "s")
     found = kept(database, id_)
     assert (found.kind, found.summary) == ("episode", "Please mend the date parser")
     assert found.session_id
@@ -69,16 +70,16 @@ def test_a_session_becomes_a_fragment_with_its_place_payload_and_sources(databas
 
 
 def test_telling_it_again_changes_nothing(database, session):
-    id_ = episodes.record(database, "s")
+    id_ = record(database, "s")
     before = kept(database, id_)
-    assert episodes.record(database, "s") == id_
+    assert record(database, "s") == id_
     assert kept(database, id_) == before
 
 
 def test_a_session_that_went_on_is_told_anew_in_the_same_fragment(database, session):
-    id_ = episodes.record(database, "s")
+    id_ = record(database, "s")
     session(FAIL, FAILED)
-    assert episodes.record(database, "s") == id_
+    assert record(database, "s") == id_
     found = kept(database, id_)
     assert found.version == 2
     assert found.payload["outcome"] == "failure"
@@ -86,38 +87,38 @@ def test_a_session_that_went_on_is_told_anew_in_the_same_fragment(database, sess
 
 
 def test_an_episode_that_quotes_a_tool_has_the_trust_of_a_tool(database, session):
-    id_ = episodes.record(database, "s")
+    id_ = record(database, "s")
     assert (kept(database, id_).origin, kept(database, id_).trust) == ("assistant", 2)
     session(FAIL, FAILED)
-    episodes.record(database, "s")
+    record(database, "s")
     assert (kept(database, id_).origin, kept(database, id_).trust) == ("tool", 1)
 
 
 def test_what_a_person_deleted_is_not_told_again(database, session):
-    id_ = episodes.record(database, "s")
+    id_ = record(database, "s")
     assert id_ is not None
     capture.delete(database, id_)
     session(FAIL, FAILED)
-    assert episodes.record(database, "s") is None
+    assert record(database, "s") is None
     assert kept(database, id_).version == 1
 
 
 def test_a_session_that_is_not_there_is_told_so(database):
     with pytest.raises(NotFound):
-        episodes.record(database, "none")
+        record(database, "none")
 
 
 def test_a_session_in_which_nothing_happened_is_no_fragment(database):
     new = NewMessage("assistant", (Part("text", "Hello."),), NOON)
     capture_messages(database, Conversation("quiet"), [new])
-    assert episodes.record(database, "quiet") is None
+    assert record(database, "quiet") is None
 
 
 def test_the_newest_come_first_within_a_project(database, session):
     later = NewMessage("user", (Part("text", "Please draw a map"),), NOON + timedelta(days=1))
     session(later, name="t", project="/maps")
     for name in ("t", "s"):
-        episodes.record(database, name)
+        record(database, name)
     with database.read() as db:
         goals = [one.episode.goal for one in episodes.newest(db, project="", limit=9)]
         assert goals == ["Please draw a map", "Please mend the date parser"]

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from lore.capture import episodes, revoking, undoing
 from lore.capture import fragments as capture
+from lore.capture import revoking, undoing
 from lore.capture.messages import Conversation
 from lore.capture.messages import capture as capture_messages
 from lore.capture.revoking import Suspect
 from lore.errors import InvalidInput, NotFound
-from lore.records import Distillation, Draft, NewMessage, Part
+from lore.records import Distillation, Draft, NewMessage, Part, Watermark
 from lore.store import (
     distillations,
     fragments,
@@ -21,6 +21,7 @@ from lore.store import (
     standing,
     watermarks,
 )
+from tests.capture.telling import record
 from tests.fakes import NOON
 
 DISTILLED = "dddddddd-dddd-7ddd-8ddd-dddddddddddd"
@@ -140,8 +141,10 @@ def test_what_a_tool_read_from_a_file_goes(database, say, store):
 def test_what_came_in_by_a_transcript_goes(database, say, store):
     doomed = store("x", say(Part("text", "one")))
     database.write(
-        lambda db: watermarks.put(
-            db, "/code/t.jsonl", position=1, now=NOON, session_n=sessions.get_number(db, "s")
+        lambda db: watermarks.put_file(
+            db,
+            Watermark("/code/t.jsonl", None, 1, "", NOON),
+            session_n=sessions.get_number(db, "s"),
         )
     )
     revoking.revoke(database, Suspect(file="/code/t.jsonl"))
@@ -202,9 +205,9 @@ def test_a_preview_says_the_same_and_takes_nothing(database, say, store):
 
 def test_the_episode_of_a_revoked_session_stays_away(database, say):
     say(Part("text", "Please mend the date parser"))
-    id_ = episodes.record(database, "s")
+    id_ = record(database, "s")
     revoking.revoke(database, Suspect(session="s"))
-    assert episodes.record(database, "s") is None
+    assert record(database, "s") is None
     assert gone(database, id_) == [True]
 
 

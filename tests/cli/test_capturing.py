@@ -7,13 +7,13 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.conftest import PROGRAM, Lore, environment
+from tests.waiting import eventually
 
 
 def said(i: int, role: str = "user", **fields: Any) -> str:
@@ -133,9 +133,7 @@ def test_an_interrupted_capture_goes_on_where_it_stopped(lore: Lore, tmp_path: P
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
     )
-    deadline = time.monotonic() + 60
-    while _count(lore) == 0 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    eventually(lambda: _count(lore))
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=60)
     assert running.returncode == 130, err

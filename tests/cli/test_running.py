@@ -5,8 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,8 +16,8 @@ import pytest
 from lore.daemon import lock
 from lore.errors import AlreadyRunning
 from tests.cli.conftest import PROGRAM, Outcome, environment, run_process
+from tests.waiting import PATIENCE_S, eventually
 
-PATIENCE_S = 30.0
 SAID = "the heron nests at the northern quay"
 
 
@@ -56,14 +55,6 @@ def lore(tmp_path: Path) -> Iterator[Running]:
     holder = lock.find_holder(running.home)
     if holder is not None:
         os.kill(holder.pid, signal.SIGKILL)
-
-
-def eventually(what: Callable[[], Any]) -> Any:
-    until = time.monotonic() + PATIENCE_S
-    while not (found := what()):
-        assert time.monotonic() < until, "it did not come to pass"
-        time.sleep(0.1)
-    return found
 
 
 def say(person: Path, text: str, number: int = 1) -> None:

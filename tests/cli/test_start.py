@@ -14,6 +14,7 @@ import pytest
 
 from lore import __version__
 from tests.cli.conftest import PROGRAM, UNSET, Lore, Seeded, environment, run_process
+from tests.waiting import eventually
 
 HEAVY = {"numpy", "apsw", "onnxruntime", "tokenizers", "rich", "orjson", "numkong"}
 
@@ -98,9 +99,7 @@ def test_ctrl_c_exits_with_130(lore: Lore):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    deadline = time.monotonic() + 20
-    while not (lore.home / "memory.db").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    eventually((lore.home / "memory.db").exists)
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,9 @@ def memory(tmp_path: Path, clock: FixedClock):
 def queue(memory: Memory, kind: str, *subjects: str) -> None:
     for subject in subjects:
         memory.database.write(
-            lambda db: job_store.add(db, kind, subject, now=memory.database.now())  # noqa: B023
+            partial(
+                job_store.ensure, kind=kind, subject=subject, total=1, now=memory.database.now()
+            )
         )
 
 
@@ -50,7 +53,7 @@ def test_a_failing_job_does_not_block_the_others(memory: Memory):
     kinds = {"bad": fail, "good": lambda _memory, job: done.append(job.subject)}
     assert jobs.run_due(memory, kinds, never) == jobs.Ran(2, 2, more=False)
     assert done == ["1", "2"]
-    assert [(job.kind, job.attempts) for job in jobs.listed(memory)] == [("bad", 1), ("bad", 1)]
+    assert [(job.kind, job.attempts) for job in memory.jobs()] == [("bad", 1), ("bad", 1)]
 
 
 def test_the_delay_grows_and_the_fifth_failure_parks(memory: Memory, clock: FixedClock):
@@ -58,7 +61,7 @@ def test_the_delay_grows_and_the_fifth_failure_parks(memory: Memory, clock: Fixe
     waited = []
     for attempt in range(1, 6):
         assert jobs.run_due(memory, {"bad": fail}, never).failed == 1
-        (job,) = jobs.listed(memory)
+        (job,) = memory.jobs()
         assert (job.attempts, job.state) == (attempt, "parked" if attempt == 5 else "pending")
         waited.append((job.due_at - clock()).total_seconds())
         assert jobs.run_due(memory, {"bad": fail}, never).failed == 0
@@ -74,14 +77,14 @@ def test_a_parked_job_is_tried_again_on_request(memory: Memory, clock: FixedCloc
     for _ in range(5):
         jobs.run_due(memory, {"bad": fail}, never)
         clock.advance(hours=5)
-    first, _ = jobs.listed(memory)
-    assert jobs.retry(memory, first.id) == 1
-    assert [job.state for job in jobs.listed(memory)] == ["pending", "parked"]
-    assert jobs.retry(memory, None) == 1
+    first, _ = memory.jobs()
+    assert memory.retry_jobs(first.id) == 1
+    assert [job.state for job in memory.jobs()] == ["pending", "parked"]
+    assert memory.retry_jobs() == 1
     assert jobs.run_due(memory, {"bad": lambda _memory, _job: None}, never).done == 2
-    assert jobs.listed(memory) == []
+    assert memory.jobs() == []
     with pytest.raises(NotFound):
-        jobs.retry(memory, 999)
+        memory.retry_jobs(999)
 
 
 def test_a_job_that_kills_its_process_counts_as_failed(memory: Memory):
@@ -94,7 +97,7 @@ def test_a_job_that_kills_its_process_counts_as_failed(memory: Memory):
     queue(memory, "deadly", "1")
     with pytest.raises(Killed):
         jobs.run_due(memory, {"deadly": kill}, never)
-    (job,) = jobs.listed(memory)
+    (job,) = memory.jobs()
     assert (job.attempts, job.last_error) == (1, "It was begun and did not end.")
 
 
@@ -114,7 +117,7 @@ def test_only_messages_of_lores_own_are_kept_as_reasons(memory: Memory, caplog):
     queue(memory, "foreign", "1")
     queue(memory, "own", "1")
     jobs.run_due(memory, {"foreign": fail, "own": refuse}, never)
-    foreign, own = jobs.listed(memory)
+    foreign, own = memory.jobs()
     assert foreign.last_error.startswith("ValueError in test_jobs.py:")
     assert own.last_error == "The service is away. Try later."
     assert SECRET not in caplog.text
@@ -131,12 +134,12 @@ def test_it_stops_between_jobs_and_says_that_there_are_more(memory: Memory):
 def test_a_job_of_a_kind_that_nobody_knows_stays_where_it_is(memory: Memory):
     queue(memory, "future", "1")
     assert jobs.run_due(memory, {}, never) == jobs.Ran(0, 0, more=False)
-    assert [job.kind for job in jobs.listed(memory)] == ["future"]
+    assert [job.kind for job in memory.jobs()] == ["future"]
 
 
 def test_a_job_is_queued_once_and_again_when_it_was_done(memory: Memory):
     queue(memory, "good", "1", "1")
-    assert len(jobs.listed(memory)) == 1
+    assert len(memory.jobs()) == 1
     assert jobs.run_due(memory, {"good": lambda _memory, _job: None}, never).done == 1
     queue(memory, "good", "1")
-    assert len(jobs.listed(memory)) == 1
+    assert len(memory.jobs()) == 1

@@ -1,5 +1,4 @@
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from lore.embed.catalogue import Model
 from lore.embed.local import LocalEmbedder
 from lore.errors import EmbedderError
 from lore.settings import Settings
+from tests.waiting import eventually
 
 TEXTS = [
     "",
@@ -153,10 +153,7 @@ def test_the_model_is_loaded_on_first_use_and_unloaded_when_idle(
     assert not idle.is_loaded()
     before = idle.embed(["hello"])
     assert idle.is_loaded()
-    deadline = time.monotonic() + 10
-    while idle.is_loaded() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not idle.is_loaded()
+    eventually(lambda: not idle.is_loaded())
     np.testing.assert_array_equal(idle.embed(["hello"]), before)
     idle.close()
 

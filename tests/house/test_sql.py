@@ -13,12 +13,12 @@ SQLITE = STORE / "sqlite"
 
 SQL = re.compile(
     r"\bSELECT\b.+\bFROM\b|\bINSERT INTO\b|\bUPDATE \w+ SET\b|\bDELETE FROM\b"
-    r"|\bCREATE (?:TABLE|INDEX)\b|\bPRAGMA\b",
+    r"|\bCREATE (?:TABLE|INDEX)\b|\bPRAGMA\b|\bpragma_\w+",
     re.DOTALL,
 )
 
 ONLY_SQLITE = re.compile(
-    r"\b(?:MATCH|bm25|fts5\w*|rowid|json_each|json_extract|json_group_\w+|carray|PRAGMA|VACUUM"
+    r"\b(?:MATCH|bm25|fts5\w*|rowid|json_each|json_extract|json_group_\w+|carray|PRAGMA|pragma_\w+|VACUUM"
     r"|AUTOINCREMENT|ATTACH|GLOB|REPLACE INTO|INSERT OR|UPDATE OR|IFNULL|GROUP_CONCAT|STRFTIME"
     r"|JULIANDAY|UNIXEPOCH|LAST_INSERT_ROWID|TOTAL_CHANGES|WITHOUT ROWID|INDEXED BY"
     r"|BEGIN (?:IMMEDIATE|EXCLUSIVE|DEFERRED)|sqlite_\w+|\w+_docsize|\w+_vocabulary)\b"
@@ -90,8 +90,12 @@ def test_no_module_beside_the_folder_reaches_under_a_connection(module: Module):
 
 def test_the_word_lists_know_what_they_look_for():
     assert SQL.search("SELECT n\nFROM items")
+    assert SQL.search("pragma_table_info('items')")
     assert not SQL.search("Select one from the list")
-    for text in ("w MATCH :q", "max(a, :b)", "min(1.0, x)", "PRAGMA x", "n INTEGER PRIMARY KEY,"):
+    for text in (
+        "w MATCH :q", "max(a, :b)", "min(1.0, x)", "PRAGMA x", "n INTEGER PRIMARY KEY,",
+        "SELECT name FROM pragma_table_info(:name)",
+    ):  # fmt: skip
         assert ONLY_SQLITE.search(text), text
     for text in ("max(ordinal) + 1", "n INTEGER PRIMARY KEY REFERENCES items", "matching"):
         assert not ONLY_SQLITE.search(text), text

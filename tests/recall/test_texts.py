@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lore.memory import Memory
-from lore.recall import texts
 from lore.recall.texts import Texts, plain
 from tests.recall.talk import say
 
@@ -45,10 +43,9 @@ def test_what_may_change_is_read_anew(memory: Memory):
         assert "green" in held.of(db, np.array([1]), np.array([1]))[1]
 
 
-def test_no_more_is_remembered_than_is_worth_it(memory: Memory, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(texts, "_REMEMBERED_CHARS", 50)
+def test_no_more_is_remembered_than_is_worth_it(memory: Memory):
     say(memory, "s", "first " * 5, "second " * 5, "third " * 5)
-    held = Texts(100)
+    held = Texts(100, remembered_chars=50)
     with memory.database.read() as db:
         held.of(db, np.array([1, 2, 3]), NONE)
     assert sum(map(len, held._known.values())) <= 50

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lore.errors import InvalidInput, LoreError
 from lore.memory import Memory
-from lore.records import EDGE_KINDS, Spend
+from lore.records import EDGE_KINDS, Spend, Watermark
 from lore.store import changes, checks, dump, session_states, spend, staged_turns, watermarks
 from lore.store.sqlite import Connection
 from tests.store.samples import NOON, new_message, new_session, open_memory
@@ -97,7 +97,7 @@ def test_what_is_kept_beside_the_items_is_brought_along(tmp_path: Path) -> None:
 
         def fill(db: Connection) -> None:
             n = new_session(db, project="/p")
-            watermarks.put(db, "log", position=3, now=NOON, session_n=n)
+            watermarks.put_file(db, Watermark("log", None, 3, "", NOON), session_n=n)
             staged_turns.put(db, n, "k", "{}", now=NOON)
             session_states.put(db, n, "calibration", {"a": 1}, now=NOON)
             spend.add(db, Spend("s", NOON, "distil", "m", {"input": 1}, 0.5), session_n=n)

@@ -8,7 +8,7 @@ from tests.store.samples import NOON, add_fragment, add_messages, new_session
 def test_everything_is_counted(db: Connection) -> None:
     add_messages(db, new_session(db, project="/p"), "Always use tabs.", "two", speaker="")
     add_fragment(db, 1)
-    jobs.start(db, "embed", "m", total=3, now=NOON)
+    jobs.ensure(db, "embed", "m", total=3, now=NOON)
     stats = figures.stats(db, embedder="none", notice="well")
     assert (stats.messages, stats.fragments, stats.sessions, stats.standing) == (2, 1, 1, 1)
     assert (stats.waiting, stats.vectors, stats.journal) == (3, 0, "wal")

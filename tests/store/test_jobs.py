@@ -6,18 +6,18 @@ from tests.store.samples import NOON, minutes
 
 
 def test_a_job_goes_on_where_it_was_and_begins_again_once_done(db: Connection) -> None:
-    job = jobs.start(db, "embed", "model", total=10, now=NOON)
+    job = jobs.ensure(db, "embed", "model", total=10, now=NOON)
     jobs.advance(db, job.id, progress=4, now=minutes(1))
-    again = jobs.start(db, "embed", "model", total=12, now=minutes(2))
+    again = jobs.ensure(db, "embed", "model", total=12, now=minutes(2))
     assert (again.id, again.progress, again.total) == (job.id, 4, 12)
     jobs.finish(db, job.id, now=minutes(3))
     assert jobs.open_jobs(db) == []
-    fresh = jobs.start(db, "embed", "model", total=3, now=minutes(4))
+    fresh = jobs.ensure(db, "embed", "model", total=3, now=minutes(4))
     assert (fresh.id, fresh.progress, fresh.state) == (job.id, 0, "pending")
 
 
 def test_a_job_that_fails_too_often_is_parked_with_its_error(db: Connection) -> None:
-    job = jobs.start(db, "distil", "s", total=1, now=NOON)
+    job = jobs.ensure(db, "distil", "s", total=1, now=NOON)
     for _ in range(jobs.MAX_ATTEMPTS):
         assert jobs.open_jobs(db)[0].state == "pending"
         jobs.fail(db, job.id, "x" * 900, now=NOON)
@@ -25,8 +25,30 @@ def test_a_job_that_fails_too_often_is_parked_with_its_error(db: Connection) -> 
     assert (parked.state, parked.attempts, len(parked.last_error)) == ("parked", 5, 500)
 
 
+def test_a_parked_job_stays_parked_until_it_is_tried_again_on_request(db: Connection) -> None:
+    job = jobs.ensure(db, "distil", "s", total=4, now=NOON)
+    jobs.advance(db, job.id, progress=2, now=NOON)
+    for _ in range(jobs.MAX_ATTEMPTS):
+        jobs.fail(db, job.id, "away", now=NOON)
+    again = jobs.ensure(db, "distil", "s", total=6, now=minutes(9))
+    assert (again.id, again.state, again.attempts) == (job.id, "parked", jobs.MAX_ATTEMPTS)
+    assert (again.progress, again.total, again.last_error) == (2, 6, "away")
+    assert jobs.find_due(db, ["distil"], now=minutes(9_999)) is None
+    jobs.retry(db, job.id, now=minutes(10))
+    found = jobs.find_due(db, ["distil"], now=minutes(10))
+    assert found
+    assert (found.id, found.progress, found.attempts) == (job.id, 2, 0)
+
+
+def test_a_job_that_waits_for_its_next_attempt_is_not_hurried(db: Connection) -> None:
+    job = jobs.ensure(db, "distil", "s", total=1, now=NOON)
+    jobs.fail(db, job.id, "away", now=NOON)
+    assert jobs.ensure(db, "distil", "s", total=1, now=NOON).attempts == 1
+    assert jobs.find_due(db, ["distil"], now=NOON) is None
+
+
 def test_a_job_that_failed_is_held_until_it_is_due(db: Connection) -> None:
-    job = jobs.start(db, "embed", "model", total=1, now=NOON)
+    job = jobs.ensure(db, "embed", "model", total=1, now=NOON)
     assert not jobs.is_held(db, "embed", "model", now=NOON)
     jobs.fail(db, job.id, "away", now=NOON)
     assert jobs.is_held(db, "embed", "model", now=NOON)
@@ -36,10 +58,10 @@ def test_a_job_that_failed_is_held_until_it_is_due(db: Connection) -> None:
 
 
 def test_a_job_that_was_done_begins_with_no_failures(db: Connection) -> None:
-    job = jobs.start(db, "embed", "model", total=1, now=NOON)
+    job = jobs.ensure(db, "embed", "model", total=1, now=NOON)
     jobs.fail(db, job.id, "away", now=NOON)
     jobs.finish(db, job.id, now=NOON)
-    again = jobs.start(db, "embed", "model", total=1, now=NOON)
+    again = jobs.ensure(db, "embed", "model", total=1, now=NOON)
     assert (again.attempts, again.last_error) == (0, "")
 
 

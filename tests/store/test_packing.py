@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from lore import clock
 from lore.errors import StoreDamaged
-from lore.records import ORIGINS, PART_KINDS, ROLES, Part, Role
+from lore.records import ORIGINS, PART_KINDS, ROLES, Part, PartKind, Role
 from lore.store import packing
+from lore.store.sqlite import Connection
+from lore.text.parts import origin_of
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 PARTS = st.builds(
@@ -34,6 +36,39 @@ def test_one_plain_text_is_kept_as_it_is() -> None:
     assert packing.unpack_text(packing.pack_parts([Part("text", "[1] see below")])) == (
         "[1] see below"
     )
+
+
+def is_so(db: Connection, condition: str, *parts: Part) -> bool:
+    sql = f"SELECT {condition} FROM (SELECT :packed AS parts) t"
+    return bool(db.value(sql, packed=packing.pack_parts(parts)))
+
+
+@pytest.mark.parametrize("beside", [(), (Part("text", "said"),)], ids=["alone", "beside words"])
+@pytest.mark.parametrize("kind", [kind for kind in PART_KINDS if kind != "text"])
+def test_a_part_of_each_kind_is_found_by_it(
+    db: Connection, kind: PartKind, beside: tuple[Part, ...]
+) -> None:
+    part = Part(kind, "x", name="n", call_id="c", origin="web", failed=True)
+    for found in (part, Part(kind, "")):
+        assert is_so(db, packing.holds("t.parts", kind), *beside, found)
+        for other in PART_KINDS:
+            assert is_so(db, packing.holds("parts", other), found) is (other == kind)
+
+
+@pytest.mark.parametrize("text", ["said", "[said", "", 'of "origin": and {"kind":"tool_result"}'])
+@pytest.mark.parametrize("beside", [(), (Part("text", "said"),)], ids=["alone", "beside words"])
+@pytest.mark.parametrize("kind", PART_KINDS)
+def test_a_part_of_another_origin_than_its_message_is_found(
+    db: Connection, kind: PartKind, beside: tuple[Part, ...], text: str
+) -> None:
+    for own in (None, *ORIGINS):
+        part = Part(kind, text, origin=own)
+        for whose in ORIGINS:
+            if origin_of(part, whose) != whose:
+                assert is_so(db, packing.may_mix("t.parts"), *beside, part)
+    if beside:
+        found = is_so(db, packing.may_mix("t.parts"), *beside, Part(kind, text))
+        assert found is (kind == "tool_result")
 
 
 @given(TEXTS)

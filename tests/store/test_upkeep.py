@@ -203,13 +203,13 @@ def test_old_receipts_are_dropped_and_fragments_fade_once_a_day(database: Databa
     n = database.write(lambda db: add_fragment(db, 1, created_at=NOON))
     later = NOON + timedelta(days=400)
     database.write(lambda db: db.run("UPDATE fragments SET importance = 0.2, decay_rate = 0.058"))
-    database.write(lambda db: upkeep.do_chores(db, later))
+    database.write(lambda db: upkeep.do_upkeep(db, later))
     with database.read() as db:
         assert db.value("SELECT count(*) FROM receipts") == 0
         faded = db.value("SELECT relevance FROM fragments WHERE n = :n", n=n)
         assert faded == pytest.approx(relevance(0.2, 0, 400))
-        assert not upkeep.chores_are_due(db, later + timedelta(hours=23))
-        assert upkeep.chores_are_due(db, later + timedelta(hours=25))
+        assert not upkeep.upkeep_is_due(db, later + timedelta(hours=23))
+        assert upkeep.upkeep_is_due(db, later + timedelta(hours=25))
 
 
 def test_the_keyword_index_is_checked_for_readers_too(tmp_path: Path, database: Database) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from lore.errors import StoreError, StoreReadOnly
 from lore.store.vector_index import VectorIndex, Where
+from tests.waiting import eventually
 
 from .vector_samples import DIMENSION, clustered, fill, open_index, row, vector_of
 
@@ -296,12 +297,12 @@ def _kill_writers(folder, answers):
         writer = os.fork()
         while writer == 0:
             add_items(open_index(folder), draw.randint(1, 40))
-        deadline = time.monotonic() + 5
-        while index.last_seq == before and time.monotonic() < deadline:
-            time.sleep(0.000_5)
-        time.sleep(draw.uniform(0, 0.02))
-        os.kill(writer, signal.SIGKILL)
-        os.waitpid(writer, 0)
+        try:
+            eventually(lambda: index.last_seq != before, every_s=0.000_5)  # noqa: B023 - asked here
+            time.sleep(draw.uniform(0, 0.02))
+        finally:
+            os.kill(writer, signal.SIGKILL)
+            os.waitpid(writer, 0)
         again = open_index(folder)
         found += again.check()
         if again.private or again.last_seq != index.last_seq:

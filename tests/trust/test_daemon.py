@@ -7,21 +7,20 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from lore.daemon import jobs, lock, status
+from lore.daemon import lock, status
 from lore.embed.none import NoEmbedder
 from lore.errors import StoreFull, StoreReadOnly
 from lore.memory import Memory
 from lore.store import jobs as job_store
 from tests.cli.conftest import environment, run_process
 from tests.store.samples import new_message
+from tests.waiting import PATIENCE_S, eventually
 
-PATIENCE_S = 60.0
 PRIVATE = "the heron nests at the quay"
 
 SERVING = """
@@ -84,13 +83,6 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         process.communicate()
 
 
-def eventually(what: Callable[[], object]) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not what():
-        assert time.monotonic() < until, "it did not come to pass"
-        time.sleep(0.05)
-
-
 def beats(home: Path) -> int:
     path = home / "beats"
     return path.stat().st_size if path.exists() else 0
@@ -113,15 +105,15 @@ def test_a_job_that_fails_is_parked_and_shown_and_its_input_is_kept(tmp_path: Pa
     with Memory.open(home=home, embedder=NoEmbedder()) as memory:
         memory.capture("talk", [new_message("something to distil", 0, key="1")])
         database = memory.database
-        database.write(lambda db: job_store.add(db, "bad", "talk", now=database.now()))
+        database.write(lambda db: job_store.ensure(db, "bad", "talk", total=1, now=database.now()))
         serve("jobs", "steady")
 
         def has_parked() -> bool:
             database.write(lambda db: db.run("UPDATE jobs SET due_at = 0"))
-            return [job.state for job in jobs.listed(memory)] == ["parked"]
+            return [job.state for job in memory.jobs()] == ["parked"]
 
         eventually(has_parked)
-        (job,) = jobs.listed(memory)
+        (job,) = memory.jobs()
         assert job.attempts == 5
         assert memory.stats().messages == 1
     eventually(lambda: status.read(home).jobs_parked == 1)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from lore.memory import Memory
+from lore.records import Watermark
 from lore.store import (
     checks,
     distillations,
@@ -116,11 +117,12 @@ def everywhere(memory: Memory) -> str:
         session_n = db.value("SELECT n FROM sessions WHERE external_id = 'talk'")
         distilled = new_distillation(77, f"They spoke of {SECRET}", source, source)
         distillations.add(db, session_n, distilled, now=NOON)
-        job = jobs.start(db, "distil", source, total=1, now=NOON)
+        job = jobs.ensure(db, "distil", source, total=1, now=NOON)
         jobs.fail(db, job.id, f"the model choked on {SECRET}", now=NOON)
         staged_turns.put(db, session_n, "t", f'["{SECRET}"]', now=NOON)
         session_states.put(db, session_n, "working", {"word": SECRET}, now=NOON)
-        watermarks.put(db, f"/logs/{SESSION}.jsonl", position=9, now=NOON, session_n=session_n)
+        mark = Watermark(f"/logs/{SESSION}.jsonl", None, 9, "", NOON)
+        watermarks.put_file(db, mark, session_n=session_n)
 
     memory.database.write(work)
     memory.embed_waiting()

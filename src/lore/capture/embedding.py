@@ -67,11 +67,16 @@ def embed_waiting(
 
 
 def _begin(db: Connection, *, subject: str, total: int, now: datetime) -> Job:
-    """Start the job, or go on where it was stopped: what is done stays part of its total."""
-    job = jobs.start(db, "embed", subject, total=total, now=now)
+    """Begin the job, or go on where it was stopped: what is done stays part of its total.
+
+    Whoever embeds on request tries a parked one again.
+    """
+    job = jobs.ensure(db, "embed", subject, total=total, now=now)
+    if job.state == "parked":
+        jobs.retry(db, job.id, now=now)
     if not job.progress:
         return job
-    return jobs.start(db, "embed", subject, total=job.progress + total, now=now)
+    return jobs.ensure(db, "embed", subject, total=job.progress + total, now=now)
 
 
 def _embed_batch(database: Database, embedder: Embedder, embedder_n: int, job: Job) -> int | None:
@@ -129,7 +134,7 @@ def adopt_embedder(database: Database, embedder: Embedder) -> int:
             if job.kind == "embed" and job.subject != embedder.identity:
                 jobs.finish(db, job.id, now=database.now())
         if waiting:
-            jobs.start(db, "embed", embedder.identity, total=waiting, now=database.now())
+            jobs.ensure(db, "embed", embedder.identity, total=waiting, now=database.now())
         return waiting
 
     return database.write(work)

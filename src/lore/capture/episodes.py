@@ -21,18 +21,12 @@ IMPORTANCE = 0.4
 """Below what someone found worth storing: there is an episode of every session."""
 
 
-def record(database: Database, session: str) -> str | None:
-    """Tell a session as an episode and return the fragment's id; None if there is nothing to.
+def keep(database: Database, session: str, episode: Episode) -> str | None:
+    """Keep a session's episode as its fragment and return the id; None if it is to stay away.
 
     Again, it changes the same fragment, and only if there is something new. One that a person
     deleted or revoked stays so.
     """
-    episode = derive(database, session)
-    return None if episode is None else keep(database, session, episode)
-
-
-def keep(database: Database, session: str, episode: Episode) -> str | None:
-    """Keep a session's episode as its fragment and return the id; None if it is to stay away."""
     return database.write(lambda db: _keep(database, db, sessions.get_number(db, session), episode))
 
 

@@ -15,11 +15,11 @@ from lore import clock
 from lore.capture import projects, trust
 from lore.capture.projects import Projects
 from lore.capture.redaction import UNKEPT, redact_tree
+from lore.checking import check_origin
 from lore.errors import InvalidInput, NotFound
 from lore.records import (
     EDGE_KINDS,
     FRAGMENT_KINDS,
-    ORIGINS,
     TRUST,
     Draft,
     EdgeKind,
@@ -135,9 +135,7 @@ def _checked(draft: Draft) -> str:
     if draft.kind not in FRAGMENT_KINDS:
         msg = f"'{draft.kind}' is no kind of fragment."
         raise InvalidInput(msg, hint=f"Kinds: {', '.join(FRAGMENT_KINDS)}.")
-    if draft.origin not in ORIGINS:
-        msg = f"'{draft.origin}' is no origin."
-        raise InvalidInput(msg, hint=f"Origins: {', '.join(ORIGINS)}.")
+    check_origin(draft.origin)
     if not (0 <= draft.importance <= 1 and 0 <= draft.confidence <= 1):
         msg = "Importance and confidence lie between 0 and 1."
         raise InvalidInput(msg)

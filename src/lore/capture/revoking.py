@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from lore.capture.fragments import hide
+from lore.checking import check_origin
 from lore.errors import InvalidInput
-from lore.records import ORIGINS, Origin, Part, Revocation, Title
+from lore.records import Origin, Part, Revocation, Title
 from lore.store import (
     distillations,
     edges,
@@ -120,9 +121,7 @@ def _of_session(db: Connection, session_n: int) -> tuple[set[int], set[int]]:
 
 
 def _of_origin(db: Connection, origin: str, project_n: int | None) -> tuple[set[int], set[int]]:
-    if origin not in ORIGINS:
-        msg = f"'{origin}' is no origin."
-        raise InvalidInput(msg, hint=f"Origins: {', '.join(ORIGINS)}.")
+    check_origin(origin)
     messages = {
         n
         for n, of_message, said in revocations.mixed_messages(db, origin, project_n=project_n)

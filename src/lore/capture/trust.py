@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lore.checking import check_origin
 from lore.errors import InvalidInput
-from lore.records import ORIGINS, TRUST, Fragment, Origin
+from lore.records import TRUST, Fragment, Origin
 from lore.store import messages
 from lore.store.db import Connection
 from lore.text import parts
@@ -20,9 +21,7 @@ def lowest(db: Connection, origin: Origin, source_ns: Sequence[int]) -> Origin:
 
 def check_may_change(origin: Origin, fragment: Fragment) -> None:
     """Refuse a change of what someone with more trust said."""
-    if origin not in ORIGINS:
-        msg = f"'{origin}' is no origin."
-        raise InvalidInput(msg, hint=f"Origins: {', '.join(ORIGINS)}.")
+    check_origin(origin)
     if TRUST[origin] < fragment.trust:
         msg = f"What a '{origin}' says does not change what a '{fragment.origin}' said."
         raise InvalidInput(msg, hint="A person can: 'lore update' and 'lore supersede'.")

@@ -147,21 +147,16 @@ def _print_status(found: Status) -> None:
 
 def _with_queues(context: typer.Context, settings: Settings, found: Status) -> Status:
     """Count what waits, where no daemon tells it."""
-    from dataclasses import replace
+    from dataclasses import asdict, replace
 
     if not settings.database.exists():
         return replace(found, waiting=0, jobs_pending=0, jobs_parked=0, notice="")
     try:
         with open_memory(context) as memory:
-            stats = memory.stats()
+            queues = memory.queues()
     except LoreError as error:
         return replace(found, notice=str(error))
-    parked = sum(job.state == "parked" for job in stats.jobs)
-    pending = len(stats.jobs) - parked
-    waiting = stats.waiting if memory.sources.embedder.dimension else 0
-    return replace(
-        found, waiting=waiting, jobs_pending=pending, jobs_parked=parked, notice=memory.notice
-    )
+    return replace(found, **asdict(queues), notice=memory.notice)
 
 
 def _chore_row(chore: ChoreStatus) -> tuple[str, ...]:
@@ -219,10 +214,8 @@ def list_jobs(context: typer.Context, json: Json = False) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    from lore.daemon.jobs import listed
-
     with open_memory(context) as memory:
-        found = listed(memory)
+        found = memory.jobs()
     if json:
         print_json(found)
         return
@@ -249,13 +242,11 @@ def retry_jobs(
     json: Json = False,
 ) -> None:
     """Let a job that failed or is parked be tried again at once."""
-    from lore.daemon.jobs import retry
-
     if (id is None) is not every:
         msg = "Name one job, or --all."
         raise InvalidInput(msg, hint="'lore jobs' lists them.")
     with open_memory(context) as memory:
-        count = retry(memory, id)
+        count = memory.retry_jobs(id)
     if json:
         print_json({"retried": count})
     else:

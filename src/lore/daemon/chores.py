@@ -13,11 +13,9 @@ from lore.daemon.attempts import log
 from lore.daemon.jobs import Kinds
 from lore.errors import NotFound
 from lore.memory import Memory
+from lore.memory.working import EPISODE
 from lore.records import Job
 from lore.settings import Settings
-from lore.store import episodes, upkeep
-from lore.store import jobs as job_store
-from lore.store.db import Connection
 
 TURN_S = 5.0
 """A chore with much to do gives way to the others after so long."""
@@ -27,8 +25,6 @@ CAPTURE_TURN_S = 20.0
 
 _LOOK_S = 5.0
 """Looking whether something waits to be embedded, or a job is due, takes under a millisecond."""
-
-EPISODE = "episode"
 
 _QUIET_S, _QUIET_LOOK_S = 900.0, 60.0
 """Whoever has not spoken for a quarter of an hour has finished, or will be told anew."""
@@ -109,19 +105,8 @@ def embed(memory: Memory, stopping: Stopping) -> Done:
 
 def queue_episodes(memory: Memory, _stopping: Stopping) -> Done:
     """Queue the sessions that have gone quiet to be told as episodes."""
-    database = memory.database
-    with database.read() as db:
-        quiet = episodes.untold(
-            db, EPISODE, now=database.now(), idle_s=_QUIET_S, limit=_MOST_QUEUED
-        )
-
-    def queue(db: Connection) -> None:
-        for session in quiet:
-            job_store.add(db, EPISODE, session.id, now=database.now(), total=session.messages)
-
-    if quiet:
-        database.write(queue)
-    return Done({"episodes queued": len(quiet)}, more=len(quiet) == _MOST_QUEUED)
+    queued = memory.queue_episodes(quiet_s=_QUIET_S, limit=_MOST_QUEUED)
+    return Done({"episodes queued": queued}, more=queued == _MOST_QUEUED)
 
 
 def run_jobs(memory: Memory, stopping: Stopping, *, kinds: Kinds) -> Done:
@@ -134,11 +119,4 @@ def run_jobs(memory: Memory, stopping: Stopping, *, kinds: Kinds) -> Done:
 
 def do_upkeep(memory: Memory, _stopping: Stopping) -> Done:
     """Do what is due once a day."""
-    database = memory.database
-    with database.read() as db:
-        due = upkeep.chores_are_due(db, database.now())
-    if not due:
-        return Done()
-    database.write(partial(upkeep.do_chores, now=database.now()))
-    database.checkpoint()
-    return Done({"upkeeps": 1})
+    return Done({"upkeeps": 1}) if memory.do_upkeep() else Done()

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -20,10 +20,8 @@ from lore.daemon.chores import Chore, Done, chores_of
 from lore.daemon.lock import Lock
 from lore.daemon.schedule import Schedule, Turn
 from lore.daemon.status import ChoreStatus, Status
-from lore.errors import StoreFull, StoreReadOnly
 from lore.memory import Memory
 from lore.settings import Settings
-from lore.store import jobs, vectors
 
 BEAT_S = 2.0
 """How often the daemon looks at itself and tells what changed."""
@@ -163,16 +161,9 @@ class Daemon:
             self._status = replace(self._status, today=today, date=date)
 
     def _count_queues(self) -> None:
-        counted = attempt(self._queues)
+        counted = attempt(self._memory.queues)
         if not isinstance(counted, Failure):
-            self._change(**counted)
-
-    def _queues(self) -> dict[str, int]:
-        with self._memory.database.read() as db:
-            found = jobs.open_jobs(db)
-            waiting = vectors.count_waiting(db) if self._memory.sources.embedder.dimension else 0
-        parked = sum(job.state == "parked" for job in found)
-        return {"waiting": waiting, "jobs_parked": parked, "jobs_pending": len(found) - parked}
+            self._change(**asdict(counted))
 
     def _change(self, **fields: object) -> None:
         with self._lock:
@@ -238,7 +229,7 @@ def serve(
 def _locked(memory: Memory, home: Path) -> Iterator[Lock]:
     """Hold the lock of a home; who works with the memory closes it, unless that fails."""
     try:
-        _require_writable(memory)
+        memory.require_writable()
         held = lock.take(home, now=clock.now(), version=__version__)
         try:
             yield held
@@ -247,15 +238,6 @@ def _locked(memory: Memory, home: Path) -> Iterator[Lock]:
     except BaseException:
         memory.close()
         raise
-
-
-def _require_writable(memory: Memory) -> None:
-    if memory.database.full:
-        msg = f"There is no space left for {memory.database.path}."
-        raise StoreFull(msg, hint="Free some space; reading goes on meanwhile.")
-    if memory.database.read_only:
-        msg = f"{memory.database.path} cannot be written, and a daemon only writes."
-        raise StoreReadOnly(msg, hint="'lore doctor' says why.")
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tokenizers import Tokenizer
@@ -16,6 +17,8 @@ _WIDENING = 8
 _MOST_CHARS = 200_000
 # The longest word that the tokenizer splits; its `max_input_chars_per_word`.
 _LONGEST_WORD_CHARS = 100
+
+Encode = Callable[[str], list[int]]
 
 
 class Tokens:
@@ -33,24 +36,26 @@ class Tokens:
 
     def windows(self, text: str) -> list[list[int]]:
         """Return the windows of a text, each with its marks; an empty text has one."""
-        ids = self._ids(text)
+        ids = first_ids(self._encode, text, self._wanted)
         starts = range(0, max(len(ids), 1), self._window)
         return [self._first + ids[at : at + self._window] + self._last for at in starts]
-
-    def _ids(self, text: str) -> list[int]:
-        chars = self._wanted * _CHARS_PER_TOKEN
-        while True:
-            ids = self._encode(text[:chars])
-            # A cut through a word changes no more than that word's own tokens.
-            enough = len(ids) >= self._wanted + _LONGEST_WORD_CHARS
-            if enough or chars >= min(len(text), _MOST_CHARS):
-                return ids[: self._wanted]
-            chars *= _WIDENING
 
     def _encode(self, text: str) -> list[int]:
         # A lone surrogate has no UTF-8, and the tokenizer takes nothing else.
         sound = text.encode("utf-8", "replace").decode()
         return self._tokenizer.encode(sound, add_special_tokens=False).ids
+
+
+def first_ids(encode: Encode, text: str, wanted: int) -> list[int]:
+    """Return the first token ids of a text, of which no more is read than they take."""
+    chars = wanted * _CHARS_PER_TOKEN
+    while True:
+        ids = encode(text[:chars])
+        # A cut through a word changes no more than that word's own tokens.
+        enough = len(ids) >= wanted + _LONGEST_WORD_CHARS
+        if enough or chars >= min(len(text), _MOST_CHARS):
+            return ids[:wanted]
+        chars *= _WIDENING
 
 
 def _id(tokenizer: Tokenizer, mark: str) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from lore.capture import messages
 from lore.capture.messages import Conversation
-from lore.checking import checked_class
+from lore.checking import Count, checked_class
 from lore.memory.desk import Desk
 from lore.recall import moments
 from lore.records import Captured, CaptureEstimate, Channel, Episode, KeptEpisode, NewMessage
@@ -83,7 +83,11 @@ class Capturing(Desk):
         )
 
     def episode(self, session: str) -> Episode | None:
-        """Tell a session as an episode, kept as a fragment; None if there is nothing to tell."""
+        """Tell a session as an episode and keep that as its fragment; None if nothing was done.
+
+        A memory that is open for reading only tells it and keeps nothing. Nor is an episode kept
+        whose fragment a person has deleted or revoked: it is told, and stays away.
+        """
         from lore.capture import episodes
 
         session = self.redactor.redact(session)
@@ -92,7 +96,7 @@ class Capturing(Desk):
             episodes.keep(self.database, session, told)
         return told
 
-    def episodes(self, *, project: str = "", limit: int = 20) -> list[KeptEpisode]:
+    def episodes(self, *, project: str = "", limit: Count = 20) -> list[KeptEpisode]:
         """Return the latest episodes that were kept, newest first."""
         from lore.capture import episodes
 

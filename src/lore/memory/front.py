@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -17,6 +16,7 @@ from lore.memory.capturing import Capturing
 from lore.memory.keeping import Keeping
 from lore.memory.knowing import Knowing
 from lore.memory.looking import Looking
+from lore.memory.working import Working
 from lore.recall import health
 from lore.recall.sources import Sources
 from lore.records import Check
@@ -26,7 +26,7 @@ from lore.store.db import Database, open_database
 
 
 @checked_class
-class Memory(Capturing, Knowing, Asking, Looking, Keeping):
+class Memory(Capturing, Knowing, Asking, Looking, Keeping, Working):
     """All that one database holds, and the object that opens it."""
 
     __slots__ = ()
@@ -57,7 +57,7 @@ class Memory(Capturing, Knowing, Asking, Looking, Keeping):
             redactor = open_redactor(config)
             opened, notice = (embedder, "") if embedder else _open_embedder(config)
             embedding.adopt_embedder(database, opened)
-            _do_chores(database)
+            upkeep.begin_upkeep(database)
             sources = Sources(database, opened, config, owns_embedder=embedder is None)
         except BaseException:
             database.close()
@@ -77,16 +77,6 @@ class Memory(Capturing, Knowing, Asking, Looking, Keeping):
     def __exit__(self, *_: object) -> None:
         """Close the memory."""
         self.close()
-
-
-def _do_chores(database: Database) -> None:
-    """Do the daily upkeep in the background, if it is due."""
-    if database.read_only:
-        return
-    with database.read() as db:
-        due = upkeep.chores_are_due(db, database.now())
-    if due:
-        database.submit(partial(upkeep.do_chores, now=database.now()))
 
 
 def _joined(*notices: str) -> str:

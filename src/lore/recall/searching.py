@@ -10,13 +10,14 @@ from math import log
 import numpy as np
 
 from lore import clock
+from lore.checking import check_origin
 from lore.errors import InvalidInput
 from lore.recall import deep, fusion, moments, pagerank, paths, reading
 from lore.recall.deep import Direct
 from lore.recall.graph import Graph
 from lore.recall.question import Question, parse
 from lore.recall.sources import Numbers, Sources
-from lore.records import FRAGMENT_KINDS, ORIGINS, Fragment, Hit, Signal, Title
+from lore.records import FRAGMENT_KINDS, Fragment, Hit, Signal, Title
 from lore.store import edges, fragments, items, keywords, mentions, sessions
 from lore.store.db import Connection
 from lore.store.fragments import FragmentFilter
@@ -80,9 +81,8 @@ def _filter(db: Connection, request: SearchRequest) -> FragmentFilter:
     if request.kind and request.kind not in FRAGMENT_KINDS:
         msg = f"'{request.kind}' is no kind of fragment."
         raise InvalidInput(msg, hint=f"Kinds: {', '.join(FRAGMENT_KINDS)}.")
-    if request.origin and request.origin not in ORIGINS:
-        msg = f"'{request.origin}' is no origin."
-        raise InvalidInput(msg, hint=f"Origins: {', '.join(ORIGINS)}.")
+    if request.origin:
+        check_origin(request.origin)
     subtree = None
     if request.parent_id:
         top = items.resolve(db, request.parent_id, type="fragment").n

@@ -32,8 +32,9 @@ def plain(text: str) -> str:
 class Texts:
     """The plain beginnings of items; of what never changes, the latest are remembered."""
 
-    def __init__(self, most_chars: int) -> None:
+    def __init__(self, most_chars: int, *, remembered_chars: int = _REMEMBERED_CHARS) -> None:
         self._most_chars = most_chars
+        self._remembered_chars = remembered_chars
         self._known: OrderedDict[int, str] = OrderedDict()
         self._chars = 0
         self._epoch = ""
@@ -62,6 +63,6 @@ class Texts:
                 if n not in changing and n not in self._known:
                     self._known[n] = text
                     self._chars += len(text)
-            while self._chars > _REMEMBERED_CHARS:
+            while self._chars > self._remembered_chars:
                 _, dropped = self._known.popitem(last=False)
                 self._chars -= len(dropped)

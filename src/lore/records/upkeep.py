@@ -24,6 +24,15 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class Queues:
+    """How much waits: items for their vector, and jobs."""
+
+    waiting: int
+    jobs_pending: int
+    jobs_parked: int
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One entry of the change log."""
 

@@ -10,19 +10,10 @@ from datetime import datetime
 from typing import Any
 
 from lore.records import Names, Part
-from lore.store import (
-    changes,
-    claims,
-    copies,
-    fragments,
-    items,
-    keywords,
-    mentions,
-    quoting,
-    sessions,
-)
+from lore.store import changes, claims, copies, fragments, items, keywords, mentions, sessions
 from lore.store.packing import unpack_json, unpack_key, unpack_parts
 from lore.store.sqlite import Connection, among, id_of, id_text, numbers
+from lore.text.quoting import quoting
 
 _BATCH = 500
 
@@ -297,7 +288,7 @@ def _clean_logs(db: Connection, gone: Mapping[int, str]) -> None:
             queries[n] = levelled(query)
         else:
             named.add(n)
-    for n in named | quoting.quoting(queries, _texts_of(db, list(gone))):
+    for n in named | quoting(queries, _texts_of(db, list(gone))):
         db.run("DELETE FROM retrievals WHERE n = :n", n=n)
     db.run("UPDATE jobs SET last_error = '' WHERE last_error <> ''")
 

@@ -25,19 +25,29 @@ JITTER = 0.2
 
 _COLUMNS = "n, kind, subject, state, attempts, last_error, progress, total, updated_at, due_at"
 
+_KIND_APART = "kind || ''"
+"""The kind in a form that its index does not fit: nearly all jobs of a kind are done, and the
+index of the open ones, whose own condition must be repeated, is the one to use."""
+
 _IS_DUE = "(due_at <= :now OR due_at > :never)"
 """A delay that is longer than any given was set by a clock that was wrong."""
 
 
-def start(db: Connection, kind: str, subject: str, *, total: int, now: datetime) -> Job:
-    """Return the job for a subject, made if it is new, begun again if it was done."""
+def ensure(db: Connection, kind: str, subject: str, *, total: int, now: datetime) -> Job:
+    """Return the job for a subject, made if it is new, begun again if it was done.
+
+    One that is under way keeps its progress, its failures and its delay, and gets the new total.
+    So does a parked one, which stays parked: only `retry` lets it be tried again.
+    """
     db.run(
         "INSERT INTO jobs"
         " (kind, subject, state, attempts, last_error, progress, total, updated_at, due_at)"
         " VALUES (:kind, :subject, 'pending', 0, '', 0, :total, :at, :at)"
-        " ON CONFLICT (kind, subject) DO UPDATE SET total = excluded.total,"
-        " updated_at = excluded.updated_at,"
-        " progress = CASE jobs.state WHEN 'done' THEN 0 ELSE jobs.progress END, state = 'pending'",
+        " ON CONFLICT (kind, subject) DO UPDATE SET"
+        " total = excluded.total, updated_at = excluded.updated_at,"
+        " progress = CASE jobs.state WHEN 'done' THEN 0 ELSE jobs.progress END,"
+        " due_at = CASE jobs.state WHEN 'done' THEN excluded.due_at ELSE jobs.due_at END,"
+        " state = CASE jobs.state WHEN 'done' THEN 'pending' ELSE jobs.state END",
         kind=kind,
         subject=subject,
         total=total,
@@ -49,24 +59,6 @@ def start(db: Connection, kind: str, subject: str, *, total: int, now: datetime)
             kind=kind,
             subject=subject,
         )[0]
-    )
-
-
-def add(db: Connection, kind: str, subject: str, *, now: datetime, total: int = 1) -> bool:
-    """Queue a job unless it is queued or parked already; tell whether that was needed."""
-    return bool(
-        db.run(
-            "INSERT INTO jobs"
-            " (kind, subject, state, attempts, last_error, progress, total, updated_at, due_at)"
-            " VALUES (:kind, :subject, 'pending', 0, '', 0, :total, :at, :at)"
-            " ON CONFLICT (kind, subject) DO UPDATE SET state = 'pending', progress = 0,"
-            " total = excluded.total, updated_at = excluded.updated_at,"
-            " due_at = excluded.due_at WHERE jobs.state = 'done'",
-            kind=kind,
-            subject=subject,
-            total=total,
-            at=clock.to_us(now),
-        )
     )
 
 
@@ -136,7 +128,7 @@ def find_due(db: Connection, kinds: Collection[str], *, now: datetime) -> Job | 
         return None
     rows = db.rows(
         f"SELECT {_COLUMNS} FROM jobs WHERE state <> 'done' AND state = 'pending'"
-        f" AND {_IS_DUE} AND {among('kind', 'kinds')} ORDER BY due_at, n LIMIT 1",
+        f" AND {_IS_DUE} AND {among(_KIND_APART, 'kinds')} ORDER BY due_at, n LIMIT 1",
         kinds=texts(sorted(kinds)),
         **_moments(now),
     )

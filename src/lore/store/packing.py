@@ -13,7 +13,7 @@ import orjson
 
 from lore import clock
 from lore.errors import StoreDamaged
-from lore.records import ROLES, Part, Role
+from lore.records import ROLES, Part, PartKind, Role
 from lore.text.parts import searchable
 
 _JSON = "["
@@ -47,6 +47,28 @@ def _is_plain_part(part: Part) -> bool:
     """Tell whether a part is nothing but a text that can be told from packed parts."""
     bare = not (part.name or part.call_id or part.origin or part.failed)
     return bare and part.kind == "text" and not part.text.startswith(_JSON)
+
+
+def holds(column: str, kind: PartKind) -> str:
+    """Return the SQL condition that packed parts hold one of a kind, but for one plain text.
+
+    A plain text that quotes packed parts fits too; `unpack_parts` tells them apart.
+    """
+    return f"{column} LIKE '%{_spelled(kind=kind)}%'"
+
+
+def may_mix(column: str) -> str:
+    """Return the SQL condition that packed parts may be of others than their message is.
+
+    A part has an origin of its own, or it is what a tool gave back: see `text.parts.origin_of`.
+    """
+    own = _spelled(origin="").removesuffix('""')
+    return f"({column} LIKE '%{own}%' OR {holds(column, 'tool_result')})"
+
+
+def _spelled(**field: str) -> str:
+    """Return a field as `pack_parts` spells it."""
+    return orjson.dumps(field).decode()[1:-1]
 
 
 def unpack_text(packed: str) -> str:

@@ -41,20 +41,20 @@ def ensure(db: Connection, place: Place, *, now: datetime) -> int:
             name=place.name or place.path,
             at=clock.to_us(now),
         )
+    else:
+        _enter_remote(db, n, place)
     _enter_aliases(db, int(n), place)
     return int(n)
 
 
 def find(db: Connection, place: Place) -> int | None:
-    """Return the number of the project at a place; a remote that is news is entered."""
+    """Return the number of the project at a place, or None if that is new."""
     if place.remote:
         same = db.value("SELECT n FROM projects WHERE remote = :remote", remote=place.remote)
         if same:
             return int(same)
     found = db.find("SELECT n, remote FROM projects WHERE path = :path", path=place.path)
     if found and (not place.remote or not found[1]):
-        if place.remote:
-            db.run("UPDATE projects SET remote = :to WHERE n = :n", to=place.remote, n=found[0])
         return int(found[0])
     if place.gone:
         return find_alias(db, place.path)
@@ -65,6 +65,17 @@ def find_alias(db: Connection, path: str) -> int | None:
     """Return the number of the project that a folder was last seen to belong to."""
     found = db.value("SELECT project_n FROM aliases WHERE id = :path", path=path)
     return None if found is None else int(found)
+
+
+def _enter_remote(db: Connection, n: int, place: Place) -> None:
+    """Write down where a project came from that was known by its path alone."""
+    if place.remote:
+        db.run(
+            "UPDATE projects SET remote = :to WHERE n = :n AND path = :path AND remote = ''",
+            to=place.remote,
+            path=place.path,
+            n=n,
+        )
 
 
 def _enter_aliases(db: Connection, n: int, place: Place) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from lore.records import Origin, Part
-from lore.store.packing import unpack_parts
+from lore.store.packing import holds, may_mix, unpack_parts
 from lore.store.sqlite import Connection, among, numbers
 
 _IN_PROJECT = "(:project_n IS NULL OR i.project_n = :project_n)"
@@ -45,8 +45,7 @@ def mixed_messages(
     """Return the messages in which an origin may speak, with their parts."""
     rows = db.rows(
         "SELECT m.n, m.origin, m.parts FROM messages m JOIN items i ON i.n = m.n"
-        f" WHERE {_IN_PROJECT} AND (m.origin = :origin"
-        """ OR m.parts LIKE '%"origin":%' OR m.parts LIKE '%"tool_result"%')""",
+        f" WHERE {_IN_PROJECT} AND (m.origin = :origin OR {may_mix('m.parts')})",
         origin=origin,
         project_n=project_n,
     )
@@ -61,7 +60,7 @@ def messages_naming(
     rows = db.rows(
         "SELECT m.n, m.session_n, m.parts FROM messages m JOIN items i ON i.n = m.n"
         f" WHERE {_IN_PROJECT} AND m.parts LIKE :pattern ESCAPE '\\'"
-        """ AND m.parts LIKE '%"tool_call"%'""",
+        f" AND {holds('m.parts', 'tool_call')}",
         pattern=f"%{escaped}%",
         project_n=project_n,
     )
@@ -74,7 +73,7 @@ def results_of(
     """Return the messages of some sessions that hold tool results, with session and parts."""
     rows = db.rows(
         "SELECT n, session_n, parts FROM messages"
-        f""" WHERE {among("session_n", "ns")} AND parts LIKE '%"tool_result"%'""",
+        f" WHERE {among('session_n', 'ns')} AND {holds('parts', 'tool_result')}",
         ns=numbers(sorted(session_ns)),
     )
     yield from ((n, session_n, unpack_parts(parts)) for n, session_n, parts in rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lore.records import TRUST, UNASKED_TRUST
-from lore.store.packing import unpack_parts
+from lore.store.packing import may_mix, unpack_parts
 from lore.store.sqlite import Connection, among, id_of, numbers
 from lore.text.parts import lowest_origin
 
@@ -13,9 +13,6 @@ TRUSTED_ORIGINS = tuple(origin for origin, trust in TRUST.items() if trust >= UN
 
 TRUSTED_SQL = ", ".join(f"'{origin}'" for origin in TRUSTED_ORIGINS)
 """The same as a list in SQL."""
-
-_MIXED = """(m.parts LIKE '%"origin":%' OR m.parts LIKE '%"tool_result"%')"""
-"""Only a message that holds one of these can have a part of another origin than its own."""
 
 
 def trusted(db: Connection, ns: Sequence[int]) -> set[int]:
@@ -38,7 +35,8 @@ def doubtful(db: Connection, ns: Sequence[int]) -> set[int]:
     if not len(ns):
         return set()
     mixed = db.rows(
-        f"SELECT m.n, m.origin, m.parts FROM messages m WHERE {among('m.n', 'ns')} AND {_MIXED}",
+        f"SELECT m.n, m.origin, m.parts FROM messages m WHERE {among('m.n', 'ns')}"
+        f" AND {may_mix('m.parts')}",
         ns=numbers(ns),
     )
     found = {n for n, origin, parts in mixed if _is_low(origin, parts)}
@@ -49,7 +47,8 @@ def doubtful(db: Connection, ns: Sequence[int]) -> set[int]:
         " JOIN messages first ON first.n = a.n JOIN messages last ON last.n = b.n"
         " JOIN messages m ON m.session_n = d.session_n"
         " AND m.ordinal BETWEEN first.ordinal AND last.ordinal"
-        f" WHERE {among('d.n', 'ns')} AND (m.origin NOT IN ({TRUSTED_SQL}) OR {_MIXED})",
+        f" WHERE {among('d.n', 'ns')}"
+        f" AND (m.origin NOT IN ({TRUSTED_SQL}) OR {may_mix('m.parts')})",
         ns=numbers(ns),
     )
     return found | {n for n, origin, parts in covered if _is_low(origin, parts)}

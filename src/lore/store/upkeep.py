@@ -9,12 +9,16 @@ from contextlib import closing, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lore import clock
 from lore.errors import InvalidInput, NotFound, SchemaTooNew, StoreDamaged
 from lore.store import changes, checks, files, forgetting, fragments, migrations, sqlite
 from lore.store.db import Connection, Database, open_database
 from lore.store.forgetting import Doomed
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 _PATIENCE_S = 5.0
 _DAY_US = 86_400_000_000
@@ -193,24 +197,33 @@ def epoch(db: Connection) -> str:
     return str(db.value("SELECT value FROM meta WHERE key = 'epoch'"))
 
 
-def chores_are_due(db: Connection, now: datetime) -> bool:
+def upkeep_is_due(db: Connection, now: datetime) -> bool:
     """Tell whether the daily upkeep was last done more than a day ago.
 
     Or at a time that is still to come: then the clock was wrong, and nothing is to wait for it.
     """
-    done = db.value("SELECT value FROM meta WHERE key = 'chores_at'")
+    done = db.value("SELECT value FROM meta WHERE key = 'upkeep_at'")
     return done is None or not 0 <= clock.to_us(now) - int(done) < _DAY_US
 
 
-def do_chores(db: Connection, now: datetime) -> None:
+def begin_upkeep(database: Database) -> Future[None] | None:
+    """Queue the daily upkeep if it is due; None if it is not, or nothing can be written."""
+    if database.read_only:
+        return None
+    with database.read() as db:
+        due = upkeep_is_due(db, database.now())
+    return database.submit(partial(do_upkeep, now=database.now())) if due else None
+
+
+def do_upkeep(db: Connection, now: datetime) -> None:
     """Let fragments fade, and drop receipts of writes that nobody will repeat any more."""
-    if not chores_are_due(db, now):
+    if not upkeep_is_due(db, now):
         return
     at = clock.to_us(now)
     fragments.rescore(db, now=now)
     db.run("DELETE FROM receipts WHERE at < :before", before=at - _RECEIPT_DAYS * _DAY_US)
     db.run(
-        "INSERT INTO meta (key, value) VALUES ('chores_at', :at)"
+        "INSERT INTO meta (key, value) VALUES ('upkeep_at', :at)"
         " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
         at=str(at),
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from lore import clock
 from lore.records import Watermark
 from lore.store.packing import moment
@@ -20,21 +18,11 @@ _SELECT = (
 )
 
 
-def put(
-    db: Connection,
-    source: str,
-    *,
-    position: int,
-    now: datetime,
-    fingerprint: str = "",
-    session_n: int | None = None,
-) -> None:
-    """Write down how far a source was read; belongs into the transaction of what was read."""
-    put_file(db, Watermark(source, None, position, fingerprint, now), session_n=session_n)
-
-
 def put_file(db: Connection, mark: Watermark, *, session_n: int | None) -> None:
-    """Write down how far a file was read, and all by which it is known again."""
+    """Write down how far a file was read, and all by which it is known again.
+
+    It belongs into the transaction of what was read.
+    """
     assignments = ", ".join(f"{name} = excluded.{name}" for name in FIELDS)
     db.run(
         f"INSERT INTO watermarks (source, session_n, {', '.join(FIELDS)})"

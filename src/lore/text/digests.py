@@ -6,12 +6,10 @@ import hashlib
 from collections.abc import Sequence
 
 from lore.records import Part
+from lore.text.parts import is_spoken
 
 _BYTES = 6
 """48 bits: two of a session's 10,000 messages share one by chance in 1 of 5 million sessions."""
-
-_BESIDE = ("aside", "opaque")
-"""What only some ways in tell: it is no part of what was said."""
 
 
 def digest_of(role: str, parts: Sequence[Part]) -> int:
@@ -20,7 +18,8 @@ def digest_of(role: str, parts: Sequence[Part]) -> int:
     A call and its result are known by the call's id: programs cut results and write the
     arguments of a call in another order. Other parts are known by their words.
     """
-    told = [part for part in parts if part.kind not in _BESIDE] or parts
+    # What stands beside the talk is told by some ways in only.
+    told = [part for part in parts if is_spoken(part)] or parts
     hashed = hashlib.blake2b(role.encode(), digest_size=_BYTES)
     for part in told:
         what = part.call_id or " ".join(part.text.split())

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.store.quoting import STRETCH_CHARS, quoting
+from lore.text.quoting import STRETCH_CHARS, quoting
 
 LETTERS = st.text("abcdefg ", max_size=120)
 
