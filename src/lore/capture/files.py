@@ -194,6 +194,9 @@ class _Reader:
         )
         if self._renamed is not None and not os.path.lexists(self._renamed.source):
             watermarks.remove(db, self._renamed.source)
+        if (told := _unpacked(mark.context)) is not None:
+            told = staging.without_forgotten(db, self.agent, _named(told, self.opened.path))
+            mark = replace(mark, context=_packed(told))
         watermarks.put_file(db, mark, session_n=session_n)
         return added
 

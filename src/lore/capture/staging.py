@@ -18,7 +18,7 @@ from lore.capture.redaction import UNKEPT
 from lore.capture.transcripts import Context
 from lore.errors import InvalidInput
 from lore.records import NewMessage
-from lore.store import claims, messages, sessions
+from lore.store import claims, messages, names, sessions
 from lore.store.db import Connection
 from lore.store.messages import PreparedMessage
 from lore.text import goals, lines, words
@@ -149,7 +149,10 @@ def write(
     """Store a batch in the caller's transaction; return its last session and what was new."""
     session_n, added = None, 0
     for run in batch.runs:
-        if not run.prepared:
+        run.context = without_forgotten(db, agent, run.context)
+        own = messages.not_forgotten(db, (agent, _name(run)), "file", run.prepared)
+        run.prepared = own
+        if not own:
             _describe(db, sessions.find_number(db, _name(run), agent=agent), run.context)
             continue
         session_n = _ensure_session(db, agent, run, seen, now=now)
@@ -157,6 +160,16 @@ def write(
         if not run.context.title:
             _name_after_goal(db, session_n, run.prepared)
     return session_n, added
+
+
+def without_forgotten(db: Connection, agent: str, context: Context) -> Context:
+    """Return what was told of a session without the names of it that were forgotten."""
+    name = words.clean(context.session)
+    title = names.kept(db, agent, name, "title", words.clean(context.title))
+    branch = names.kept(db, agent, name, "branch", words.clean(context.branch))
+    if bool(title) == bool(context.title) and bool(branch) == bool(context.branch):
+        return context
+    return replace(context, title=title, branch=branch)
 
 
 def _add(db: Connection, session_n: int, run: Run, *, now: datetime) -> int:

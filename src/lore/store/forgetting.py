@@ -10,12 +10,26 @@ from datetime import datetime
 from typing import Any
 
 from lore.records import Names, Part
-from lore.store import changes, claims, copies, fragments, items, keywords, mentions, sessions
+from lore.store import (
+    changes,
+    claims,
+    copies,
+    fragments,
+    items,
+    keywords,
+    mentions,
+    names,
+    sessions,
+)
+from lore.store.names import Named
 from lore.store.packing import unpack_json, unpack_key, unpack_parts
 from lore.store.sqlite import Connection, among, id_of, id_text, numbers
 from lore.text.quoting import quoting
 
 _BATCH = 500
+
+_TITLE_WORDS = 12
+"""So many words of a title are compared with what goes: a long request is cut for a title."""
 
 _HIDDEN = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 """Characters that nobody sees: a word with one of them inside is still that word."""
@@ -206,8 +220,9 @@ def forget(db: Connection, doomed: Doomed, *, text: str = "", now: datetime) -> 
     elsewhere = claims.sources_elsewhere(db, doomed.item_ns)
     elsewhere |= copies.sources(db, doomed.item_ns)
     _clean_logs(db, gone)
+    _clean_titles(db, doomed, now)
     if text:
-        _clean_text(db, levelled(text))
+        _clean_text(db, levelled(text), now)
     if gone:
         _delete_items(db, doomed.item_ns)
     ids = [*gone.values(), *_delete_places(db, doomed)]
@@ -299,26 +314,72 @@ def _texts_of(db: Connection, ns: Sequence[int]) -> Iterator[str]:
             yield levelled(text)
 
 
-def _clean_text(db: Connection, needle: str) -> None:
+def _clean_titles(db: Connection, doomed: Doomed, now: datetime) -> None:
+    """Take away the titles of sessions that go, or whose title is taken from what goes."""
+    rows = db.rows(
+        "SELECT n, id, agent, external_id, title, files, branch FROM sessions"
+        f" WHERE {among('n', 'ns')}",
+        ns=numbers(doomed.session_ns),
+    )
+    for _, id_, agent, name, title, _, branch in rows:
+        session = Named(id_, agent, name)
+        names.bury(db, session, "title", title, now=now)
+        names.bury(db, session, "branch", branch, now=now)
+    rows = db.rows(
+        "SELECT DISTINCT s.n, s.id, s.agent, s.external_id, s.title, s.files FROM messages m"
+        f" JOIN sessions s ON s.n = m.session_n WHERE s.title <> '' AND {among('m.n', 'ns')}",
+        ns=numbers(doomed.item_ns),
+    )
+    if not rows:
+        return
+    said = [set(text.split()) for text in _texts_of(db, doomed.item_ns)]
+    for n, id_, agent, name, title, files in rows:
+        needle = levelled(title)
+        told = set(needle.rstrip("…").split()[:_TITLE_WORDS])
+        if any(told <= words for words in said):
+            names.bury(db, Named(id_, agent, name), "title", title, now=now)
+            _clean_session(db, n, title, files, needle)
+
+
+def _clean_text(db: Connection, needle: str, now: datetime) -> None:
     """Drop a text wherever it stands beside the items themselves."""
     for table, key, column in _BESIDE:
         for place in _places(db, table, key, column, needle):
             db.run(f"DELETE FROM {table} WHERE {_equal(key)}", **place)
     for place in _places(db, "edges", _EDGE, "note", needle):
         db.run(f"UPDATE edges SET note = '' WHERE {_equal(_EDGE)}", **place)
-    for n, title, files, branch, name, id_ in db.rows(
-        "SELECT n, title, files, branch, external_id, id FROM sessions"
+    for n, title, files, branch, name, id_, agent in db.rows(
+        "SELECT n, title, files, branch, external_id, id, agent FROM sessions"
     ):
-        if _says(needle, (branch, name)):
-            # agents know a session by its name: one that must go is replaced by the id
-            db.run(
-                "UPDATE sessions SET branch = :branch, external_id = :name WHERE n = :n",
-                branch="" if needle in levelled(branch) else branch,
-                name=id_ if needle in levelled(name) else name,
-                n=n,
-            )
+        session = Named(id_, agent, name)
+        if _says(needle, (branch,)):
+            names.bury(db, session, "branch", branch, now=now)
+            db.run("UPDATE sessions SET branch = '' WHERE n = :n", n=n)
         if _says(needle, (title, files)):
+            if needle in levelled(title):
+                names.bury(db, session, "title", title, now=now)
             _clean_session(db, n, title, files, needle)
+        if _says(needle, (name,)):
+            _rename(db, n, session, now)
+
+
+def _rename(db: Connection, n: int, session: Named, now: datetime) -> None:
+    """Agents know a session by its name: one that must go is replaced by the id."""
+    names.bury(db, session, "session", session.name, now=now)
+    db.run("UPDATE sessions SET external_id = :id WHERE n = :n", id=session.id, n=n)
+
+
+def _clean_names(db: Connection, now: datetime) -> None:
+    """Take away the names of sessions that were forgotten before."""
+    for n, title, files, branch, name, id_, agent in db.rows(
+        "SELECT n, title, files, branch, external_id, id, agent FROM sessions"
+    ):
+        if not names.kept(db, agent, name, "branch", branch):
+            db.run("UPDATE sessions SET branch = '' WHERE n = :n", n=n)
+        if title and not names.kept(db, agent, name, "title", title):
+            _clean_session(db, n, title, files, levelled(title))
+        if names.find_renamed(db, agent, name):
+            _rename(db, n, Named(id_, agent, name), now)
 
 
 _EDGE = ("source_n", "target_n", "kind")
@@ -374,6 +435,8 @@ def apply_tombstones(db: Connection, tombstones: Mapping[str, str], *, now: date
     if item_ns or any(ns.values()):
         gone = forget(db, Doomed(item_ns, ns["sessions"], ns["projects"]), now=now)
     changes.bury(db, ids, now, sources=tombstones)
+    if names.are_among(ids):
+        _clean_names(db, now)
     return gone
 
 

@@ -119,6 +119,16 @@ def _recognised(
     return known | _forgotten(db, place, contents)
 
 
+def not_forgotten(
+    db: Connection, place: tuple[str, str], channel: Channel, prepared: Sequence[PreparedMessage]
+) -> list[PreparedMessage]:
+    """Return the messages that nobody had forgotten, of an agent's session by its own name."""
+    gone = _forgotten(db, place, {message.key: message.key for message in prepared})
+    contents = {m.key: claims.content_key(channel, m.digest) for m in _fresh(prepared, gone)}
+    gone |= _forgotten(db, place, contents)
+    return [message for message in prepared if message.key not in gone]
+
+
 def _forgotten(db: Connection, place: tuple[str, str], wanted: dict[str, str]) -> dict[str, str]:
     """Return by key the former ids of what was forgotten, known by the values of `wanted`."""
     if not wanted or not db.find("SELECT 1 FROM tombstones WHERE source <> '' LIMIT 1"):

@@ -9,7 +9,7 @@ from datetime import datetime
 from lore import clock
 from lore.errors import InvalidInput, NotFound
 from lore.records import Project, Session
-from lore.store import keywords
+from lore.store import keywords, names
 from lore.store.packing import moment, number
 from lore.store.sqlite import Connection, Row, among, numbers
 
@@ -84,12 +84,14 @@ def projects(db: Connection) -> dict[int, Project]:
 
 
 def find_number(db: Connection, external_id: str, *, agent: str) -> int | None:
-    """Return the number of an agent's session by the agent's own name for it."""
+    """Return the number of an agent's session by the agent's own name for it, forgotten or not."""
     found = db.value(
         "SELECT n FROM sessions WHERE agent = :agent AND external_id = :external_id",
         agent=agent,
         external_id=external_id,
     )
+    if found is None and (renamed := names.find_renamed(db, agent, external_id)):
+        found = db.value("SELECT n FROM sessions WHERE id = :id", id=renamed)
     return None if found is None else int(found)
 
 
