@@ -239,16 +239,24 @@ def _fresh_usage(message: Line, state: State) -> dict[str, int]:
     if not usage:
         return {}
     own = fields.text(message.get("id"))
-    held, _, told = state.get("usage", "").partition(" ")
+    held, told = state.get("usage of"), state.get("usage", "")
     packed = fields.compact(usage)
-    state["usage"] = f"{own} {packed}"
+    state["usage of"], state["usage"] = own, packed
     if not own or held != own:
         return usage
     if packed == told:
         return {}
-    known = fields.counts(orjson.loads(told))
+    known = _counted(told)
     grown = {name: count - known.get(name, 0) for name, count in usage.items()}
     return {name: count for name, count in grown.items() if count > 0}
+
+
+def _counted(told: str) -> dict[str, int]:
+    """Return counts that were remembered; what was taken out of them as a secret is not known."""
+    try:
+        return fields.counts(orjson.loads(told))
+    except orjson.JSONDecodeError:
+        return {}
 
 
 def _attachment(line: Line, state: State, key: str, at: datetime) -> Said:
