@@ -28,6 +28,9 @@ _SILENT = frozenset(
 )
 """Lines for the program itself, in which nothing is said."""
 
+_SHOWN = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isSynthetic")
+"""Signs of a line in a person's place that the program wrote itself."""
+
 _MOST_CHAINS = 20
 """Subagents that are told in turns; agents run a handful at a time."""
 _MOST_FILES = 200
@@ -172,10 +175,13 @@ Said = tuple[list[NewMessage], list[str]]
 
 
 def _user(line: Line, state: State, key: str, at: datetime) -> Said:
-    content = fields.table(line.get("message")).get("content")
-    shown = bool(
-        line.get("isMeta") or line.get("isCompactSummary") or line.get("isVisibleInTranscriptOnly")
-    ) or not _by_human(line.get("origin"))
+    message = fields.table(line.get("message"))
+    content = message.get("content")
+    shown = (
+        any(line.get(flag) for flag in _SHOWN)
+        or message.get("role") not in (None, "user")
+        or not _by_human(line.get("origin"))
+    )
     if not isinstance(content, list):
         return _asked(blocks.typed(fields.text(content), aside=shown), key, at), []
     messages: list[NewMessage] = []
@@ -194,7 +200,9 @@ def _user(line: Line, state: State, key: str, at: datetime) -> Said:
 
 
 def _by_human(origin: Any) -> bool:
-    return fields.table(origin).get("kind") in (None, "human")
+    """Tell whether a line came from a person: nothing else is said, or just that."""
+    kind = origin.get("kind") if isinstance(origin, dict) else origin
+    return kind in (None, "human")
 
 
 def _asked(parts: tuple[Part, ...], key: str, at: datetime) -> list[NewMessage]:
