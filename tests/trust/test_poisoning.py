@@ -255,7 +255,7 @@ FENCED = [
 ]
 """Fences as they look when what they hold writes their own tags."""
 
-LINES = (
+LINES: tuple[dict[str, Any], ...] = (
     {"message": {"role": "tool"}},
     {"message": {"role": ["user"]}},
     {"origin": "task"},
