@@ -262,6 +262,7 @@ LINES: tuple[dict[str, Any], ...] = (
     {"origin": ["human"]},
     {"origin": {"kind": "task"}},
     {"isSynthetic": True},
+    {"toolUseResult": "x"},
 )
 """Lines in a person's place that say of themselves that nobody typed them."""
 

@@ -28,8 +28,17 @@ _SILENT = frozenset(
 )
 """Lines for the program itself, in which nothing is said."""
 
-_SHOWN = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isSynthetic")
-"""Signs of a line in a person's place that the program wrote itself."""
+_SHOWN = (
+    "isMeta",
+    "isCompactSummary",
+    "isVisibleInTranscriptOnly",
+    "isSynthetic",
+    "toolUseResult",
+    "sourceToolAssistantUUID",
+)
+"""Signs of a line in a person's place that the program wrote itself.
+
+A line with a tool's result holds no words of a person: in none of 299 that were looked at."""
 
 _MOST_CHAINS = 20
 """Subagents that are told in turns; agents run a handful at a time."""
