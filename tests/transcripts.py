@@ -51,8 +51,9 @@ class TinyArchive:
 
     agent = "archive"
 
-    def __init__(self, *, breaks_at: int = -1) -> None:
+    def __init__(self, *, breaks_at: int = -1, error: Exception | None = None) -> None:
         self.breaks_at = breaks_at
+        self.error = error or ValueError("torn")
 
     def find(self, home: Path) -> Iterator[Path]:
         """Return nothing."""
@@ -66,8 +67,7 @@ class TinyArchive:
         """Return the sessions after a position."""
         for place, texts in enumerate(json.loads(path.read_text())):
             if place == self.breaks_at:
-                msg = "torn"
-                raise ValueError(msg)
+                raise self.error
             if place >= position:
                 said = tuple(
                     NewMessage("user", (Part("text", text),), NOON, key=str(i))

@@ -6,16 +6,19 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lore.capture.files import UNKNOWN, FileReading, read_file
+from lore.capture.gathering import capture_files, find_files
 from lore.capture.projects import Projects
+from lore.capture.transcripts import Context, Told
 from lore.errors import StoreFull
 from lore.records import Watermark
 from lore.store import messages, sessions, watermarks
 from lore.store.db import Database
-from tests.transcripts import TinyArchive, find_tiny, line
+from tests.transcripts import TinyAgent, TinyArchive, find_tiny, line
 
 
 @pytest.fixture
@@ -210,6 +213,97 @@ def test_a_line_of_another_sort_is_counted_by_its_name(reading, talk):
     talk.write_bytes(b'{"type": "progress"}\n[1, 2]\n7\n' + line(1))
     counts = read_file(reading, talk)
     assert (counts.skipped, counts.problem, counts.added) == ({"no message": 3}, "", 1)
+
+
+class Slipping(TinyAgent):
+    """A tiny agent that raises on the line that says so, and at once if it is told to."""
+
+    def __init__(self, error: Exception, *, at_once: bool = False) -> None:
+        self.error = error
+        self.at_once = at_once
+
+    def begin(self, path: Path) -> Context:
+        """Return what the tiny agent does, or raise."""
+        if self.at_once:
+            raise self.error
+        return super().begin(path)
+
+    def tell(self, line: Any, context: Context) -> Told:
+        """Return what the tiny agent does, or raise."""
+        if line["content"] == "slip":
+            raise self.error
+        return super().tell(line, context)
+
+
+SLIPS = [
+    ValueError("x"), TypeError("x"), KeyError("x"), IndexError("x"), AttributeError("x"),
+    OverflowError("x"), ZeroDivisionError("x"), RecursionError("x"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("error", SLIPS, ids=repr)
+def test_a_line_on_which_an_adapter_raises_is_lost_alone_and_told_once(
+    reading, talk, database, error
+):
+    reading = replace(reading, find_adapter=lambda path, head: Slipping(error))
+    talk.write_bytes(line(1) + line(2, "slip") + line(3, "slip") + line(4))
+    counts = read_file(reading, talk)
+    assert (counts.added, counts.skipped) == (2, {"unreadable": 2})
+    assert (counts.problem, counts.news) == ("has lines that are unreadable", True)
+    append(talk, line(5, "slip") + line(6))
+    counts = read_file(reading, talk)
+    assert (counts.added, counts.skipped, counts.news) == (1, {"unreadable": 1}, False)
+    assert texts(database) == ["line 1", "line 4", "line 6"]
+
+
+def test_a_failure_of_the_machine_is_not_taken_for_a_bad_line(reading, talk):
+    talk.write_bytes(line(1, "slip"))
+    with pytest.raises(MemoryError):
+        read_file(replace(reading, find_adapter=lambda *_: Slipping(MemoryError())), talk)
+
+
+@pytest.mark.parametrize("error", SLIPS, ids=repr)
+def test_an_adapter_that_raises_at_once_costs_its_file_and_no_other(
+    reading, tmp_path, database, error
+):
+    talks = tmp_path / "talks"
+    talks.mkdir()
+    for name in ("a", "b", "c"):
+        (talks / f"{name}.jsonl").write_bytes(line(1, f"words of {name}"))
+
+    def find(path: Path, head: bytes) -> TinyAgent:
+        if path.stem == "b":
+            raise error
+        return Slipping(error, at_once=path.stem == "a")
+
+    found = find_files([talks], (), tmp_path)
+    captured = capture_files(replace(reading, find_adapter=find), found)
+    assert [Path(each.path).name for each in captured.problems] == ["a.jsonl", "b.jsonl"]
+    assert {each.problem for each in captured.problems} == {f"cannot be read: {name_of(error)}"}
+    assert texts(database, "c") == ["words of c"]
+
+
+@pytest.mark.parametrize("error", SLIPS[1:], ids=repr)
+def test_an_archive_on_which_an_adapter_raises_costs_itself_and_no_other(
+    reading, tmp_path, database, error
+):
+    (tmp_path / "all.archive").write_text(json.dumps([["a"], ["b"], ["c"]]))
+    (tmp_path / "talk.jsonl").write_bytes(line(1))
+
+    def find(path: Path, head: bytes) -> TinyAgent | TinyArchive | None:
+        broken = TinyArchive(breaks_at=2, error=error)
+        return broken if path.suffix == ".archive" else find_tiny(path, head)
+
+    found = find_files([tmp_path], (), tmp_path)
+    captured = capture_files(replace(reading, find_adapter=find), found)
+    assert [each.problem for each in captured.problems] == [f"cannot be read: {name_of(error)}"]
+    assert captured.added == 3
+    assert texts(database) == ["line 1"]
+    assert texts(database, "s1") == ["b"]
+
+
+def name_of(error: Exception) -> str:
+    return type(error).__name__
 
 
 def test_a_bomb_of_brackets_is_counted(reading, talk, database):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lore.capture.adapters import payloads, tools
+from lore.capture.adapters import asides, payloads, tools
 from lore.recall import moments, question
 from lore.text import (
     calls,
@@ -88,6 +88,7 @@ def test_reading_a_long_text_takes_linear_time(piece):
     moments.spans(text[:100_000], NOW)
     question.parse(f"x{text}", NOW)
     marks.split(text)
+    marks.fences(text, asides.ASIDES)
     marks.wrap(text)
     payloads.without(text)
     assert time.thread_time() - started < HOPELESS_S

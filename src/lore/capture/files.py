@@ -18,7 +18,7 @@ from lore.capture.projects import Projects
 from lore.capture.redaction import UNKEPT
 from lore.capture.staging import Batch, Counts
 from lore.capture.transcript_files import OpenFile, is_unchanged, open_file, source_of
-from lore.capture.transcript_lines import LONGEST_LINE, Unparsed, parse, read_lines
+from lore.capture.transcript_lines import LONGEST_LINE, UNREADABLE, Unparsed, parse, read_lines
 from lore.capture.transcripts import Adapter, Context, LineAdapter, Stretch, WholeAdapter
 from lore.errors import CaptureError, LoreError
 from lore.records import Watermark
@@ -31,6 +31,17 @@ Progress = Callable[[int], None]
 
 UNKNOWN = "is no transcript that Lore knows"
 _BAD_LINES = "has lines that are "
+
+_SLIPS = (
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
+"""What an adapter raises that did not expect what it found: never a failure of the machine."""
 
 _QUIET_BYTES = 16 << 20
 """After so much that tells nothing, how far that is gets written too."""
@@ -75,7 +86,10 @@ def read_file(reading: FileReading, path: Path) -> Counts:
 
 
 def _get_adapter(reading: FileReading, opened: OpenFile) -> Adapter:
-    adapter = reading.find_adapter(opened.path, opened.head)
+    try:
+        adapter = reading.find_adapter(opened.path, opened.head)
+    except _SLIPS as error:
+        raise CaptureError(_slipped(error)) from error
     if adapter is None:
         raise CaptureError(UNKNOWN)
     return adapter
@@ -200,6 +214,11 @@ class _Reader:
         watermarks.put_file(db, mark, session_n=session_n)
         return added
 
+    def skip(self, reason: str) -> None:
+        """Count a line that is lost, and remember why for the file's problem."""
+        self.bad.add(reason)
+        self.counts.skipped[reason] += 1
+
     def tell_progress(self, size: int) -> None:
         """Tell how much was read since it was last told."""
         self.counts.bytes += size
@@ -229,8 +248,7 @@ def _read_lines(reader: _Reader, adapter: LineAdapter) -> None:
             break
         place.position, place.last = line.end, line.raw
         if isinstance(value, Unparsed):
-            reader.bad.add(value.reason)
-            reader.counts.skipped[value.reason] += 1
+            reader.skip(value.reason)
         elif value is not None:
             _take(reader, adapter, place, value)
         if reader.batch.is_full() or place.position - told_to > _QUIET_BYTES:
@@ -271,11 +289,19 @@ def _begin(reader: _Reader, adapter: LineAdapter) -> _Place:
     context = _unpacked(mark.context) if mark else None
     if mark is not None and context is not None:
         return _Place(mark.position, context, mark.fingerprint)
-    return _Place(0, _named(adapter.begin(reader.opened.path), reader.opened.path))
+    try:
+        context = adapter.begin(reader.opened.path)
+    except _SLIPS as error:
+        raise CaptureError(_slipped(error)) from error
+    return _Place(0, _named(context, reader.opened.path))
 
 
 def _take(reader: _Reader, adapter: LineAdapter, place: _Place, value: object) -> None:
-    told = adapter.tell(value, place.context)
+    try:
+        told = adapter.tell(value, place.context)
+    except _SLIPS:
+        reader.skip(UNREADABLE)
+        return
     place.context = told.context
     if told.unknown:
         reader.counts.skipped[told.unknown] += 1
@@ -313,6 +339,13 @@ def _stretches(adapter: WholeAdapter, path: Path, position: int) -> Iterator[Str
         yield from adapter.read(path, position)
     except (OSError, ValueError, LoreError) as error:
         raise CaptureError(f"cannot be read: {error}") from error
+    except _SLIPS as error:
+        raise CaptureError(_slipped(error)) from error
+
+
+def _slipped(error: Exception) -> str:
+    """Return that an adapter failed, by the sort of error alone: its text may quote the file."""
+    return f"cannot be read: {type(error).__name__}"
 
 
 def _named(context: Context, path: Path) -> Context:

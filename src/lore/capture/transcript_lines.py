@@ -19,6 +19,7 @@ _PADDING = b" \t\r\n\0\x1a"
 NOT_JSON = "not JSON"
 TOO_LONG = "too long"
 TOO_DEEP = "nested too deeply"
+UNREADABLE = "unreadable"
 
 
 class Line(NamedTuple):

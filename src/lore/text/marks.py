@@ -13,10 +13,13 @@ from functools import cache
 MEMORY = "lore-memory"
 """The name of the mark around recalled memory."""
 
-_TAG_CHARS = 300
-"""A tag of ours is short; what goes on for longer is prose with a bracket in it."""
+_LEAD = r"[\s/\\]{0,9}"
+"""What may stand in a tag before its name; more blanks than these are prose with a bracket."""
 
-_SMUGGLED = re.compile(rf"<(?=[\s/\\]{{0,9}}(?:{MEMORY}|system-reminder))", re.IGNORECASE)
+_ANY = r"[\w.:-]{1,60}"
+"""What a star in a name stands for; names of hooks are a few words."""
+
+_SMUGGLED = re.compile(rf"<(?={_LEAD}(?:{MEMORY}|system-reminder))", re.IGNORECASE)
 """Our own mark, and the one that agents put around what hooks give them."""
 
 Pieces = list[tuple[str, str]]
@@ -34,9 +37,40 @@ def split(text: str) -> list[tuple[bool, str]]:
     Doubt counts against the text: a mark that is never closed reaches to the end, and what
     stands before a closing mark that was never opened is an aside as well.
     """
-    if MEMORY not in text:
+    if "<" not in text:
         return [(False, text)] if text else []
     return [(bool(name), piece) for name, piece in cut(text, (MEMORY,), strict=True)]
+
+
+def fences(text: str, names: Collection[str]) -> list[tuple[bool, str]]:
+    """Return a text in order, each piece with whether it stands in a fence of the given names.
+
+    What a fence holds may be written by anyone, tags of its own name too, so all of a name is
+    one fence: from its first tag to its last, and to the beginning or the end of the text where
+    the other half is missing. A star in a name stands for anything.
+    """
+    found: dict[str, list[re.Match[str]]] = {}
+    for tag in _tags(tuple(names)).finditer(text):
+        found.setdefault(tag[2].lower(), []).append(tag)
+    pieces: list[tuple[bool, str]] = []
+    at = 0
+    for start, end in sorted(_span(tags, len(text)) for tags in found.values()):
+        if end > at:
+            pieces += [(False, text[at:start]), (True, text[max(at, start) : end])]
+            at = end
+    pieces.append((False, text[at:]))
+    return [(is_fence, piece) for is_fence, piece in pieces if piece]
+
+
+def _span(tags: list[re.Match[str]], size: int) -> tuple[int, int]:
+    """Return from where to where the tags of one name reach at most."""
+    closing = sum(_closes(tag) for tag in tags)
+    is_closed = _closes(tags[-1]) and closing >= len(tags) - closing
+    return 0 if _closes(tags[0]) else tags[0].start(), tags[-1].end() if is_closed else size
+
+
+def _closes(tag: re.Match[str]) -> bool:
+    return bool(tag[1].strip())
 
 
 def cut(text: str, names: Collection[str], *, strict: bool = False) -> Pieces:
@@ -51,8 +85,8 @@ def cut(text: str, names: Collection[str], *, strict: bool = False) -> Pieces:
         tags = _paired(tags)
     start, outer, depth = 0, "", 0
     for tag in tags:
-        name = tag[2]
-        if tag[1]:
+        name = tag[2].lower()
+        if _closes(tag):
             if name != outer if depth else not strict:
                 continue
             depth = max(0, depth - 1)
@@ -75,8 +109,10 @@ def inside(piece: str) -> str:
 
 @cache
 def _tags(names: tuple[str, ...]) -> re.Pattern[str]:
-    either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    return re.compile(rf"<(/?)({either})(?![\w-])[^<>]{{0,{_TAG_CHARS}}}>")
+    ordered = sorted(names, key=len, reverse=True)
+    either = "|".join(re.escape(name).replace(r"\*", _ANY) for name in ordered)
+    # A tag may hold a bracket of its own, so it counts by its beginning alone.
+    return re.compile(rf"<({_LEAD})({either})(?![\w-])(?:[^<>]*>)?", re.IGNORECASE)
 
 
 def _paired(tags: list[re.Match[str]]) -> list[re.Match[str]]:
@@ -84,8 +120,8 @@ def _paired(tags: list[re.Match[str]]) -> list[re.Match[str]]:
     kept: set[int] = set()
     waiting: dict[str, list[int]] = {}
     for i, tag in enumerate(tags):
-        opened = waiting.setdefault(tag[2], [])
-        if not tag[1]:
+        opened = waiting.setdefault(tag[2].lower(), [])
+        if not _closes(tag):
             opened.append(i)
         elif opened:
             kept |= {opened.pop(), i}

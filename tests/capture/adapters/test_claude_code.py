@@ -48,6 +48,31 @@ def test_usage_is_told_once_and_what_it_grows_by():
     assert messages[1].model == "opus"
 
 
+def test_usage_of_a_message_whose_id_goes_on_in_another_is_its_own():
+    text = [{"type": "text", "text": "Mended."}]
+    lines = [
+        claude_line("assistant", text, message={"id": own, "usage": {"output_tokens": 3}})
+        for own in ("x y", "x", "x", "x y")
+    ]
+    messages, _ = told(claude_code, lines)
+    assert [message.usage for message in messages] == [
+        {"output_tokens": 3}, {"output_tokens": 3}, {}, {"output_tokens": 3},
+    ]  # fmt: skip
+
+
+def test_usage_that_was_remembered_with_a_secret_taken_out_is_told_again():
+    state = {"usage of": "x", "usage": '{"api_key":[secret:key:ab]}'}
+    text = [{"type": "text", "text": "Mended."}]
+    line = claude_line("assistant", text, message={"id": "x", "usage": {"output_tokens": 3}})
+    (message,), _ = told(claude_code, [line], Context(session="s", state=state))
+    assert message.usage == {"output_tokens": 3}
+
+
+def test_a_number_without_measure_as_a_name_is_none():
+    (message,) = user("Please mend it.", uuid=10**400, sessionId=10**400)
+    assert (message.role, len(message.key)) == ("user", 24)
+
+
 def test_a_call_and_its_result_are_linked_by_id_and_name():
     call, result = told(claude_code, CLAUDE)[0][2:4]
     assert (call.parts[0].name, call.parts[0].call_id) == ("Read", "t1")

@@ -56,6 +56,7 @@ JUNK = st.one_of(
     st.sampled_from([
         "", " ", "12", "tool_result", "tool_use", "text", "user", "assistant", "2026-13-45T99:99",
         "9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00", 1e308, 10**30, -1,
+        10**400, -(10**400), 1 << 53, 1 << 64, "9" * 5000, "x y", "x", "x\ny", "1e999", "\u00b2",
         "\x00", "\ud800", [], {}, [[]], [None], {"type": None}, {"text": 3}, {"kind": ["x"]},
         [{"type": "text"}],
         "<system-reminder>", "</lore-memory>", "<lore-memory>" * 50, "A" * 3000,
@@ -129,6 +130,25 @@ def test_no_line_makes_an_adapter_fail(adapter, lines):
     context = Context(session="s")
     for line in lines:
         answer = adapter.tell(line, context)
+        context = answer.context
+        check(answer.messages, context)
+
+
+ODD_IDS = st.sampled_from(["x", "x y", "x y z", "", " ", "\n", 5, 10**400, None, ["x"], "x {}"])
+ODD_COUNTS = st.dictionaries(
+    st.sampled_from(["input_tokens", "output tokens", "", "{"]),
+    st.sampled_from([0, 1, 7, -1, 10**400, 1.5, "1", None, {"a b": 2}]),
+)
+
+
+@settings(max_examples=300, suppress_health_check=list(HealthCheck))
+@given(told=st.lists(st.tuples(ODD_IDS, ODD_IDS, ODD_COUNTS), min_size=2, max_size=6))
+def test_no_id_and_no_count_makes_claude_code_fail(told):
+    context = Context(session="s")
+    for uuid, own, usage in told:
+        message = {"id": own, "usage": usage, "content": "words"}
+        line = {"type": "assistant", "uuid": uuid, "sessionId": uuid, "message": message}
+        answer = claude_code.tell(line, context)
         context = answer.context
         check(answer.messages, context)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from lore.capture.adapters import payloads
@@ -20,8 +20,12 @@ ASIDES = (
     "bash-stdout",
     "bash-stderr",
     "task-notification",
-    "user-prompt-submit-hook",
-    "session-start-hook",
+    "*-hook",
+    "*_hook",
+    "agent-message",
+    "teammate-message",
+    "new-diagnostics",
+    "tool_use_error",
     "ide_opened_file",
     "ide_selection",
     "ide_diagnostics",
@@ -33,7 +37,7 @@ ASIDES = (
     "subagent_notification",
     "user_shell_command",
 )
-"""Names of the marks with which agents fence what nobody typed."""
+"""Names of the marks with which agents fence what nobody typed; a hook's is its own."""
 
 TYPED = ("command-args", "bash-input", "user-memory-input")
 """Names of the marks with which Claude Code fences what was typed behind a command."""
@@ -56,8 +60,7 @@ BEGINNINGS = (
 Claude Code writes the name of a command first if it carries it out itself, such as /model, and
 behind its message if it is a prompt: only there are the arguments meant for the agent."""
 
-_BEGINNING_CHARS = 200
-_MARKED = (*ASIDES, *TYPED)
+_FENCES = (*ASIDES, marks.MEMORY)
 
 
 def aside(text: str, name: str = "") -> Part:
@@ -67,21 +70,27 @@ def aside(text: str, name: str = "") -> Part:
 
 def typed(text: str, origin: Origin | None = None) -> tuple[Part, ...]:
     """Return the parts of a text in a person's place, in order: what was typed, and asides."""
-    if text[:_BEGINNING_CHARS].lstrip().startswith(BEGINNINGS):
+    if text.lstrip().startswith(BEGINNINGS):
         return (aside(text),)
     if "<" not in text:
         return (Part("text", payloads.without_uris(text), origin=origin),) if text.strip() else ()
     parts: list[Part] = []
-    for name, piece in marks.cut(text, _MARKED) if "</" in text else [("", text)]:
-        if name in ASIDES:
+    for is_aside, piece in _told_apart(text):
+        if is_aside:
             parts.append(aside(piece))
-            continue
-        for recalled, bare in marks.split(marks.inside(piece) if name else piece):
-            if recalled:
-                parts.append(aside(bare))
-            elif bare.strip():
-                parts.append(Part("text", payloads.without_uris(bare).strip("\n"), origin=origin))
+        elif piece.strip():
+            parts.append(Part("text", payloads.without_uris(piece).strip("\n"), origin=origin))
     return tuple(parts)
+
+
+def _told_apart(text: str) -> Iterator[tuple[bool, str]]:
+    """Yield a text in pieces, each with whether it is an aside."""
+    for is_fence, piece in marks.fences(text, _FENCES):
+        if is_fence:
+            yield True, piece
+            continue
+        for name, bare in marks.cut(piece, TYPED):
+            yield False, marks.inside(bare) if name else bare
 
 
 def said(text: str) -> tuple[Part, ...]:
@@ -103,7 +112,7 @@ def result(part: Part) -> tuple[Part, ...]:
         pieces = marks.cut(text, ("system-reminder",))
         asides += [aside(piece) for name, piece in pieces if name]
         text = "".join(piece for name, piece in pieces if not name)
-    if marks.MEMORY in text:
+    if marks.MEMORY in text.lower():
         halves = marks.split(text)
         asides += [aside(piece) for recalled, piece in halves if recalled]
         text = "".join(piece for recalled, piece in halves if not recalled)

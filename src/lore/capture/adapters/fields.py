@@ -24,12 +24,19 @@ _TOO_DEEP = "[cannot be shown]"
 
 
 def text(value: Any) -> str:
-    """Return a text or a number as text, and '' for anything else."""
+    """Return a text or a number as text, and '' for anything else or a number beyond measure."""
     if isinstance(value, str):
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value) if abs(value) < _LARGEST_COUNT else f"{value:.6g}"
+        return str(value) if abs(value) < _LARGEST_COUNT else _rounded(value)
     return ""
+
+
+def _rounded(value: float) -> str:
+    try:
+        return f"{value:.6g}"
+    except OverflowError:
+        return ""
 
 
 def table(value: Any) -> dict[str, Any]:
