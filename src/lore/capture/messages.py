@@ -217,12 +217,12 @@ def standing_in(message: NewMessage | Message) -> tuple[str, ...]:
 
 
 def person_said(message: NewMessage | Message) -> str:
-    """Return what the person typed: no tool's words, no other speaker's, no asides."""
+    """Return what the person typed: no tool's words, no other speaker's, no document's."""
     if message.role != "user" or message.speaker:
         return ""
     origin = message.origin or _ORIGINS[message.role]
     own = [part for part in message.parts if parts.origin_of(part, origin) == "user"]
-    return parts.said(own)
+    return parts.said(part for part in own if part.kind == "text")
 
 
 def _changed(message: NewMessage, change: Callable[[str], str]) -> NewMessage:
