@@ -21,6 +21,7 @@ from lore.text.linear import compile_linear
 from lore.text.secret_forms import FORMS
 from lore.text.secret_pem import find_pem
 from lore.text.secret_places import Span, find_places, is_secret
+from lore.text.secret_reading import COLOUR
 
 __all__ = ["Redactor"]
 
@@ -36,7 +37,7 @@ _APART = "\n\0\n"
 _MARK = re.compile(rb"\[secret:[a-z0-9\-]{1,32}:[0-9a-f]{8}\]")
 _BLANK = b"\0"
 _FILLED = re.compile(rb"[^\0]+")
-_BOUND = r"(?:\b|\\+[nrtbf]|\x1b\[[0-9;]*m|%[0-9A-Fa-f]{2}|u00[0-9a-f]{2}|_)"
+_BOUND = rf"(?:\b|\\+[nrtbf]|{COLOUR}|%[0-9A-Fa-f]{{2}}|u00[0-9a-f]{{2}}|_)"
 """Keys stand at the start of a word, also where a line break or colour is escaped before them."""
 
 _JUDGED = 4_096
