@@ -103,6 +103,31 @@ def test_the_same_secret_has_the_same_mark_with_the_same_key_only():
     assert REDACTOR.redact(text) != Redactor(b"l" * 32).redact(text)
 
 
+@pytest.mark.parametrize("row", ["12345678", "abcdefghij", "0123456789"])
+@pytest.mark.parametrize("start", ["sk-ant-api03-", "ghp_", "AIza"])
+def test_a_key_with_a_row_in_it_is_a_key(start: str, row: str):
+    key = f"{start}{TOKEN[:9]}{row}{TOKEN[9:]}"
+    assert MARK.fullmatch(REDACTOR.redact(key))
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        "ghp_1234567890abcdefghijklmnopqrstuvwxyz",
+        "sk-1234567890abcdef1234567890abcdef",
+        "AKIAABCDEFGHIJKLMNOP",
+        "xoxb-123456789012-1234567890123-AbCdEfGhIjKlMnOpQrStUvWx",
+    ],
+)
+def test_a_key_that_is_mostly_a_row_is_an_example(example: str):
+    assert REDACTOR.redact(example) == example
+
+
+@pytest.mark.parametrize("place", ["SECRET_KEY_BASE={}", 'secret_key_base: "{}"'])
+def test_the_key_base_of_an_application_is_a_secret(place: str):
+    assert TOKEN not in REDACTOR.redact(place.format(TOKEN + TOKEN[:28]))
+
+
 def test_own_patterns_take_their_group_or_all():
     own = Redactor(b"k", patterns=[r"ACME-\d+", r"badge (\w+)"])
     redacted = own.redact("ACME-123 has badge é77 and badge x9")

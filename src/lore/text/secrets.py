@@ -144,9 +144,11 @@ def _find_forms(data: bytes) -> Iterator[Span]:
         start, end = match.span(index)
         form = FORMS[index - 1]
         value = data[start : min(end, start + _JUDGED)].decode("latin-1")
-        if secret_values.is_example(value) or (form.weak and not secret_values.is_random(value)):
+        before = data[max(0, start - 1) : start]
+        if form.mixed and not secret_values.is_foreign_key(value, before):
             continue
-        if form.mixed and not secret_values.is_foreign_key(value, data[max(0, start - 1) : start]):
+        is_example = secret_values.is_example if form.mixed else secret_values.is_example_key
+        if is_example(value) or (form.weak and not secret_values.is_drawn(value)):
             continue
         yield start, end, form.kind
 
