@@ -231,3 +231,19 @@ def test_twice_the_hostile_text_is_no_more_than_twice_the_work(piece: str):
     steps_of(piece)
     once, twice = (steps_of(piece * count) for count in (400, 800))
     assert twice < 2.2 * once + 200
+
+
+@pytest.mark.parametrize("piece", [*HOSTILE, "password=", "secret:", "pw=", "token=" * 150 + "\n"])
+def test_what_repeats_itself_is_judged_a_few_times_only(piece: str):
+    once, more = (steps_of(piece * (size // len(piece))) for size in (20_000, 200_000))
+    if not piece.startswith("-----BEGIN"):
+        assert more < 2 * once + 200
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_a_secret_behind_or_among_repetitions_is_found(piece: str):
+    many = piece * (8_000 // len(piece))
+    line = f'\nDB_PASSWORD="Gr4nite!Owl92" ghp_{TOKEN}\n'
+    redacted = REDACTOR.redact(many + line + many + line)
+    assert "Gr4nite" not in redacted
+    assert TOKEN not in redacted

@@ -24,6 +24,7 @@ from lore.text.secret_reading import (
     skip_quote,
     whole_end,
 )
+from lore.text.secret_repeats import CROWD, behind_repeats
 from lore.text.secret_talk import SAID, TALK
 
 __all__ = ["Span", "find_places", "is_secret"]
@@ -107,14 +108,18 @@ _TERM = re.compile(r"^[a-z]{1,10}(?:-[a-z]+)*-?\d{0,3}$")
 
 def find_places(data: bytes) -> Iterator[Span]:
     """Yield the secrets that are known by their place."""
-    at = 0
+    at = quiet_since = idle = 0
     while (found := _PLACE.search(data, at)) is not None:
         index = found.lastindex
         _, at = found.span(index)
+        idle += 1
         for start, judged, kind in _JUDGES[_NAMES[index]](data, found, at):
             end = whole_end(data, start, judged)
             yield start, end, kind
-            at = max(at, end)
+            at = quiet_since = max(at, end)
+            idle = 0
+        if idle >= CROWD:
+            at, idle = behind_repeats(data, at, quiet_since), 0
 
 
 def is_secret(name: str, value: str) -> bool:

@@ -88,6 +88,7 @@ _COMMON = frozenset(
     unknown unset user username userpass value void welcome world wrong x xxx y yes your z
     pw p usr u me db database dbpass dbuser user1 minio minioadmin rabbitmq app apppass""".split()
 )
+_SPACE = re.compile(r"\s")
 _SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
 _LETTERS = re.compile(r"[^A-Za-z]+")
 _WORDY = re.compile(r"^(?:[A-Za-z]?[a-z]+|[A-Z]+|(?:[A-Z]*[a-z]{2,})+[A-Z]*|v?\d{1,12})$")
@@ -222,7 +223,7 @@ def is_word_chain(value: str, joint: str) -> bool:
 
 def is_chosen(value: str) -> bool:
     """Tell whether a value at a place for passwords is more than an example."""
-    if len(value) < 3 or is_example(value) or any(c.isspace() for c in value):
+    if len(value) < 3 or is_example(value) or _SPACE.search(value):
         return False
     return value.lower() not in _COMMON and _LETTERS.sub("", value).lower() not in _COMMON
 
