@@ -10,14 +10,17 @@ from typing import Any
 
 import pytest
 
+from lore.capture.adapters import registry
 from lore.capture.files import UNKNOWN, FileReading, read_file
-from lore.capture.gathering import capture_files, find_files
+from lore.capture.gathering import Found, capture_files, find_files
 from lore.capture.projects import Projects
+from lore.capture.staging import Batch, Counts
 from lore.capture.transcripts import Context, Told
 from lore.errors import StoreFull
 from lore.records import Watermark
 from lore.store import messages, sessions, watermarks
 from lore.store.db import Database
+from lore.text.secrets import Redactor
 from tests.transcripts import TinyAgent, TinyArchive, find_tiny, line
 
 
@@ -510,6 +513,51 @@ def test_no_secret_of_a_session_s_title_is_kept(reading, talk, database):
     with database.read() as db:
         assert "[secret:" in sessions.recent(db)[0].title
     assert secret not in mark_of(database, talk).context
+
+
+def test_no_secret_of_a_path_is_kept_and_the_file_is_known_again(reading, tmp_path, database):
+    secret = "ghp_" + "a1B2" * 9
+    (tmp_path / f"for-{secret}").mkdir()
+    talk = tmp_path / f"for-{secret}" / f"{secret}.jsonl"
+    talk.write_bytes(line(1))
+    read_file(reading, talk)
+    append(talk, line(2))
+    counts = read_file(reading, talk)
+    assert (counts.added, counts.known, counts.bytes) == (1, 0, len(line(2)))
+    with database.read() as db:
+        kept = [str(row) for row in db.rows("SELECT source, context FROM watermarks")]
+    assert len(kept) == 1
+    assert secret not in kept[0]
+
+
+def test_a_watermark_that_still_has_a_secret_in_its_source_goes(reading, tmp_path, database):
+    secret = "ghp_" + "a1B2" * 9
+    talk = tmp_path / f"{secret}.jsonl"
+    talk.write_bytes(line(1))
+    read_file(replace(reading, redactor=Redactor(b"k" * 32, active=False)), talk)
+    assert mark_of(database, talk).position == len(line(1))
+    append(talk, line(2))
+    assert read_file(reading, talk).bytes == len(line(2))
+    with database.read() as db:
+        assert watermarks.find(db, str(talk)) is None
+
+
+def test_no_secret_is_told_of_what_was_skipped_or_could_not_be_read(reading, tmp_path):
+    secret = "ghp_" + "a1B2" * 9
+    talk = tmp_path / f"{secret}.jsonl"
+    talk.write_bytes(line(1) + line(2, role=secret) + b"not JSON\n")
+    found = Found(talk, talk.stat().st_size, named=True)
+    told = capture_files(replace(reading, find_adapter=registry.find_adapter), [found])
+    assert secret not in str(told)
+    assert [problem.path.count("[secret:github:") for problem in told.problems] == [1]
+    assert any("[secret:github:" in name for name in told.skipped)
+
+
+def test_no_secret_in_the_keys_of_what_a_file_told_is_kept():
+    secret = "ghp_" + "a1B2" * 9
+    kept = Batch(Counts()).kept(Context(state={secret: "open", "last": secret}))
+    assert secret not in str(kept)
+    assert kept.state["last"].startswith("[secret:github:")
 
 
 def test_reading_can_be_stopped_between_batches_and_goes_on_from_there(reading, talk, database):

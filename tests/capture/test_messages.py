@@ -271,3 +271,43 @@ def test_messages_that_are_prepared_together_are_what_each_would_be_alone():
 def test_a_control_character_hides_no_secret():
     made = prepare(said('{"password":\x01"Tr0ub4dor&3"}'), redactor=REDACTOR)
     assert "Tr0ub4dor" not in made.searchable
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "\x1b[32m{}\x1b[0m",
+        "\x1b[K{}",
+        "KEY=\x1b[0;1m{}",
+        "\x1b[01;31m\x1b[K{}",
+        "\\u001b[32m{}",
+        "\\033[1;32m{}",
+        "\\x1b[32m{}\\x1b[0m",
+        "\\e[32m{}",
+    ],
+)
+def test_no_colour_hides_a_key(place):
+    key = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3gH5"
+    made = prepare(said(place.format(key)), redactor=REDACTOR)
+    assert key not in made.new.parts[0].text
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "DB_PASSWORD=\x1b[32m{}\x1b[0m",
+        "\x1b[33mDB_PASSWORD\x1b[0m=\x1b[32m{}\x1b[0m",
+        '\x1b[34m"password"\x1b[0m: \x1b[32m"{}"\x1b[0m',
+        "postgres://u:\x1b[31m{}\x1b[0m@h/db",
+        '{{"password": "\0{}"}}',
+        "postgres://u:\0{}@h/db",
+        "password: \\u001b[31m{}\\u001b[0m",
+        "DB_PASSWORD=\\033[31m{}\\033[0m",
+        "password\uff1d{}",
+        "password\uff1a{}",
+    ],
+)
+def test_no_colour_or_control_character_hides_a_password(place):
+    password = "Xk29fmQ7zzLpW3rT"
+    made = prepare(said(place.format(password)), redactor=REDACTOR)
+    assert password not in made.new.parts[0].text

@@ -103,6 +103,31 @@ def test_the_same_secret_has_the_same_mark_with_the_same_key_only():
     assert REDACTOR.redact(text) != Redactor(b"l" * 32).redact(text)
 
 
+@pytest.mark.parametrize("row", ["12345678", "abcdefghij", "0123456789"])
+@pytest.mark.parametrize("start", ["sk-ant-api03-", "ghp_", "AIza"])
+def test_a_key_with_a_row_in_it_is_a_key(start: str, row: str):
+    key = f"{start}{TOKEN[:9]}{row}{TOKEN[9:]}"
+    assert MARK.fullmatch(REDACTOR.redact(key))
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        "ghp_1234567890abcdefghijklmnopqrstuvwxyz",
+        "sk-1234567890abcdef1234567890abcdef",
+        "AKIAABCDEFGHIJKLMNOP",
+        "xoxb-123456789012-1234567890123-AbCdEfGhIjKlMnOpQrStUvWx",
+    ],
+)
+def test_a_key_that_is_mostly_a_row_is_an_example(example: str):
+    assert REDACTOR.redact(example) == example
+
+
+@pytest.mark.parametrize("place", ["SECRET_KEY_BASE={}", 'secret_key_base: "{}"'])
+def test_the_key_base_of_an_application_is_a_secret(place: str):
+    assert TOKEN not in REDACTOR.redact(place.format(TOKEN + TOKEN[:28]))
+
+
 def test_own_patterns_take_their_group_or_all():
     own = Redactor(b"k", patterns=[r"ACME-\d+", r"badge (\w+)"])
     redacted = own.redact("ACME-123 has badge é77 and badge x9")
@@ -206,3 +231,19 @@ def test_twice_the_hostile_text_is_no_more_than_twice_the_work(piece: str):
     steps_of(piece)
     once, twice = (steps_of(piece * count) for count in (400, 800))
     assert twice < 2.2 * once + 200
+
+
+@pytest.mark.parametrize("piece", [*HOSTILE, "password=", "secret:", "pw=", "token=" * 150 + "\n"])
+def test_what_repeats_itself_is_judged_a_few_times_only(piece: str):
+    once, more = (steps_of(piece * (size // len(piece))) for size in (20_000, 200_000))
+    if not piece.startswith("-----BEGIN"):
+        assert more < 2 * once + 200
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_a_secret_behind_or_among_repetitions_is_found(piece: str):
+    many = piece * (8_000 // len(piece))
+    line = f'\nDB_PASSWORD="Gr4nite!Owl92" ghp_{TOKEN}\n'
+    redacted = REDACTOR.redact(many + line + many + line)
+    assert "Gr4nite" not in redacted
+    assert TOKEN not in redacted

@@ -17,13 +17,14 @@ from lore.capture import staging
 from lore.capture.projects import Projects
 from lore.capture.redaction import UNKEPT
 from lore.capture.staging import Batch, Counts
-from lore.capture.transcript_files import OpenFile, is_unchanged, open_file, source_of
+from lore.capture.transcript_files import OpenFile, is_unchanged, kept_source, open_file, source_of
 from lore.capture.transcript_lines import LONGEST_LINE, UNREADABLE, Unparsed, parse, read_lines
 from lore.capture.transcripts import Adapter, Context, LineAdapter, Stretch, WholeAdapter
 from lore.errors import CaptureError, LoreError
 from lore.records import Watermark
 from lore.store import watermarks
 from lore.store.db import Connection, Database
+from lore.text import words
 from lore.text.secrets import Redactor
 
 FindAdapter = Callable[[Path, bytes], Adapter | None]
@@ -64,7 +65,7 @@ class FileReading:
 
 def read_file(reading: FileReading, path: Path) -> Counts:
     """Read what is new in a file and store it; what is wrong with it is told in the counts."""
-    mark = find_mark(reading.database, path)
+    mark = find_mark(reading.database, path, reading.redactor)
     if mark is not None and is_unchanged(path, mark):
         return Counts(problem=mark.problem)
     counts = Counts()
@@ -79,7 +80,7 @@ def read_file(reading: FileReading, path: Path) -> Counts:
                 _read_whole(reader, adapter)
     except CaptureError as error:
         if os.path.lexists(path):
-            counts.problem = str(error)
+            counts.problem = reading.redactor.redact(words.clean(str(error)))
             counts.news = mark is None or mark.problem != counts.problem
             _put_problem(reading, path, counts)
     return counts
@@ -95,23 +96,23 @@ def _get_adapter(reading: FileReading, opened: OpenFile) -> Adapter:
     return adapter
 
 
-def find_mark(database: Database | None, path: Path) -> Watermark | None:
+def find_mark(database: Database | None, path: Path, redactor: Redactor) -> Watermark | None:
     """Return how far a file was read."""
     if database is None:
         return None
     with database.read() as db:
-        return watermarks.find(db, source_of(path))
+        return watermarks.find(db, kept_source(path, redactor))
 
 
 def _put_problem(reading: FileReading, path: Path, counts: Counts) -> None:
     """Remember that a problem was told; what was read before stays read."""
     if reading.database is None or reading.dry_run or counts.problem == UNKNOWN:
         return
-    mark = find_mark(reading.database, path)
+    mark = find_mark(reading.database, path, reading.redactor)
     if mark is not None and mark.problem == counts.problem:
         return
     now = reading.database.now()
-    kept = mark or Watermark(source_of(path), None, 0, "", now)
+    kept = mark or Watermark(kept_source(path, reading.redactor), None, 0, "", now)
     told = replace(kept, problem=counts.problem, modified_ns=0, updated_at=now)
     reading.database.write(lambda db: watermarks.put_file(db, told, session_n=None))
 
@@ -167,7 +168,7 @@ class _Reader:
         told = self._stored.problem if self._stored else ""
         self.counts.problem, self.counts.news = problem, problem not in ("", told)
         mark = Watermark(
-            source=self.opened.source,
+            source=kept_source(self.opened.path, self.reading.redactor),
             session_id=None,
             position=position,
             fingerprint=fingerprint,
@@ -206,7 +207,7 @@ class _Reader:
         session_n, added = staging.write(
             db, batch, self.agent, self.reading.projects, now=mark.updated_at
         )
-        if self._renamed is not None and not os.path.lexists(self._renamed.source):
+        if self._renamed is not None and self._is_past(self._renamed.source):
             watermarks.remove(db, self._renamed.source)
         if (told := _unpacked(mark.context)) is not None:
             told = staging.without_forgotten(db, self.agent, _named(told, self.opened.path))
@@ -218,6 +219,10 @@ class _Reader:
         """Count a line that is lost, and remember why for the file's problem."""
         self.bad.add(reason)
         self.counts.skipped[reason] += 1
+
+    def _is_past(self, source: str) -> bool:
+        """Tell whether a file has its former name no more, or is kept by another one now."""
+        return not os.path.lexists(source) or source == source_of(self.opened.path)
 
     def tell_progress(self, size: int) -> None:
         """Tell how much was read since it was last told."""

@@ -115,10 +115,10 @@ def _storing(database: Database, draft: Draft, redactor: Redactor) -> Callable[[
 def _redacted(draft: Draft, redactor: Redactor) -> Draft:
     return replace(
         draft,
-        content=redactor.redact(draft.content),
-        summary=redactor.redact(draft.summary),
-        project=redactor.redact(draft.project),
-        session=redactor.redact(draft.session),
+        content=redactor.redact(words.clean(draft.content)),
+        summary=redactor.redact(words.clean(draft.summary)),
+        project=redactor.redact(words.clean(draft.project)),
+        session=redactor.redact(words.clean(draft.session)),
         payload=redact_tree(redactor, draft.payload),
         metadata=redact_tree(redactor, draft.metadata),
     )

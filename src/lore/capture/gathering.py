@@ -14,12 +14,14 @@ from pathlib import Path
 from lore import clock
 from lore.capture.files import UNKNOWN, FileReading, find_mark, read_file
 from lore.capture.staging import Counts
-from lore.capture.transcript_files import is_unchanged, source_of
+from lore.capture.transcript_files import is_unchanged, kept_source, source_of
 from lore.capture.transcripts import Adapter
 from lore.errors import NotFound
 from lore.records import Captured, CaptureEstimate, FileProblem, Redaction
 from lore.store import watermarks
 from lore.store.db import Database
+from lore.text import words
+from lore.text.secrets import Redactor
 
 Progress = Callable[[int, int], None]
 
@@ -76,11 +78,13 @@ def _named_files(paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
             yield from ((Path(place, name), False) for name in sorted(names))
 
 
-def estimate(database: Database | None, files: Sequence[Found]) -> CaptureEstimate:
+def estimate(
+    database: Database | None, files: Sequence[Found], redactor: Redactor
+) -> CaptureEstimate:
     """Return how much there is to read, and how long that takes at the speed seen so far."""
     left, count, speed = 0, 0, None
     for file in files:
-        mark = find_mark(database, file.path)
+        mark = find_mark(database, file.path, redactor)
         if mark is None or not is_unchanged(file.path, mark):
             count += 1
             left += file.size - (mark.position if mark and mark.position <= file.size else 0)
@@ -110,13 +114,14 @@ def capture_files(
         done += file.size
         tell(0, done)
         _sum_up(summed, counts)
+        source = kept_source(file.path, reading.redactor)
         redacted += (
-            Redaction(source_of(file.path), kind, line, count)
+            Redaction(source, kind, line, count)
             for (kind, line), count in islice(counts.redacted.items(), _MOST_SHOWN - len(redacted))
         )
         captured += bool(counts.agent)
         if counts.problem and (file.named or counts.problem != UNKNOWN):
-            problems.append(FileProblem(source_of(file.path), counts.problem, counts.news))
+            problems.append(FileProblem(source, counts.problem, counts.news))
     seconds = time.perf_counter() - started
     if summed.bytes >= _MEASURED_BYTES and reading.database and not reading.dry_run:
         speed = summed.bytes / max(seconds, 1e-3)
@@ -127,12 +132,20 @@ def capture_files(
         sessions=len(summed.sessions),
         added=summed.added,
         known=summed.known,
-        skipped=dict(summed.skipped.most_common()),
+        skipped=_told(summed.skipped, reading.redactor),
         redactions=dict(summed.redactions.most_common()),
         problems=tuple(problems),
         redacted=tuple(redacted),
         seconds=seconds,
     )
+
+
+def _told(skipped: Counter[str], redactor: Redactor) -> dict[str, int]:
+    """Return what was skipped, by names without the secrets that a file may have in them."""
+    told: Counter[str] = Counter()
+    for name, count in skipped.items():
+        told[redactor.redact(words.clean(name))] += count
+    return dict(told.most_common())
 
 
 def _adding(tell: Callable[[int], None]) -> Callable[[int], None]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lore.settings import Settings
+from lore.text import words
 from lore.text.secrets import Redactor
 
 KEY_FILE = "redaction.key"
@@ -69,10 +70,10 @@ def _make_key(path: Path) -> bytes:
 def redact_tree(redactor: Redactor, tree: Any, name: str = "") -> Any:
     """Return nested values with every text redacted; a value is judged with its name."""
     if isinstance(tree, str):
-        return redactor.redact(tree, name=name)
+        return redactor.redact(words.clean(tree), name=name)
     if isinstance(tree, Mapping):
         return {
-            redactor.redact(key) if isinstance(key, str) else key: redact_tree(
+            redactor.redact(words.clean(key)) if isinstance(key, str) else key: redact_tree(
                 redactor, value, str(key)
             )
             for key, value in tree.items()

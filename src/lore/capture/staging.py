@@ -232,7 +232,6 @@ def _ensure_session(db: Connection, agent: str, run: Run, seen: Projects, *, now
 
 def _redacted(context: Context, redactor: Redactor) -> Context:
     """Return what was told of a session without the secrets in it."""
-    values = [str(value) for value in (*context.files, *context.state.values())]
     names = (
         context.session,
         context.parent,
@@ -241,9 +240,14 @@ def _redacted(context: Context, redactor: Redactor) -> Context:
         context.branch,
         context.version,
     )
-    if not redactor.holds_secret([*names, *values]):
+    told = [*names, *context.files, *context.state, *map(str, context.state.values())]
+    if not redactor.holds_secret(map(words.clean, told)):
         return context
-    session, parent, title, folder, branch, version = map(redactor.redact, names)
+
+    def kept(text: str) -> str:
+        return redactor.redact(words.clean(text))
+
+    session, parent, title, folder, branch, version = map(kept, names)
     return replace(
         context,
         session=session,
@@ -252,8 +256,8 @@ def _redacted(context: Context, redactor: Redactor) -> Context:
         folder=folder,
         branch=branch,
         version=version,
-        files=tuple(map(redactor.redact, context.files)),
-        state={key: redactor.redact(value) for key, value in context.state.items()},
+        files=tuple(map(kept, context.files)),
+        state={kept(key): kept(value) for key, value in context.state.items()},
     )
 
 

@@ -15,6 +15,7 @@ from typing import BinaryIO
 from lore import clock
 from lore.errors import CaptureError
 from lore.records import Watermark
+from lore.text.secrets import Redactor
 
 _BUFFER = 1 << 20
 HEAD = 65_536
@@ -42,11 +43,6 @@ class OpenFile:
     size: int
     modified_ns: int
     head: bytes
-
-    @property
-    def source(self) -> str:
-        """Return the name under which its watermark is kept."""
-        return source_of(self.path)
 
     def fingerprint(self, position: int, last: bytes) -> str:
         """Return what the file is known by: its beginning and the end of the last line read."""
@@ -81,6 +77,11 @@ def _fingerprint(begin: bytes, last: bytes) -> str:
 def source_of(path: Path) -> str:
     """Return a path as the store keeps it: absolute, and text even if its name is not."""
     return os.fsencode(Path(os.path.abspath(path))).decode("utf-8", "backslashreplace")  # noqa: PTH100
+
+
+def kept_source(path: Path, redactor: Redactor) -> str:
+    """Return the name under which a watermark is kept and told: no secret of a path is in it."""
+    return redactor.redact(source_of(path))
 
 
 @contextmanager

@@ -48,7 +48,7 @@ class Capturing(Desk):
         """Return how much `capture_files` would read, and how long that may take."""
         from lore.capture import gathering
 
-        return gathering.estimate(self.database, self._transcripts(paths, since))
+        return gathering.estimate(self.database, self._transcripts(paths, since), self.redactor)
 
     def capture_files(
         self, paths: Sequence[Path] = (), *, since: str = "", dry_run: bool = False,

@@ -15,7 +15,16 @@ from lore.text.linear import compile_linear
 from lore.text.secret_commands import COMMANDS, cookies
 from lore.text.secret_fitting import Span, chosen, fits, is_plain_secret, is_striking, told
 from lore.text.secret_names import NameKind, classify
-from lore.text.secret_reading import QUOTE, Value, read_address, read_value, skip_quote, whole_end
+from lore.text.secret_reading import (
+    COLOUR,
+    QUOTE,
+    Value,
+    read_address,
+    read_value,
+    skip_quote,
+    whole_end,
+)
+from lore.text.secret_repeats import CROWD, behind_repeats
 from lore.text.secret_talk import SAID, TALK
 
 __all__ = ["Span", "find_places", "is_secret"]
@@ -27,7 +36,8 @@ _WORDS = (
 _TYPE = r":[ \t]*(?:&'?\w*[ \t]*)?[A-Za-z][\w.\[\]|<>?]*[ \t]+="
 _ASSIGN = (
     rf"{QUOTE}?(?:\[\d*\]|[\])]{{0,2}})[*_]{{0,2}}(?:[ \t]*\([^()\n]{{1,24}}\))?[ \t]*"
-    rf"(?:=>|:=|:-|<-|\?\?=|\?=|\+=|!==?|={{1,3}}|{_TYPE}|:|\xef\xbc\x9a|%3[AaDd])[*_]{{0,2}}[ \t]*"
+    rf"(?:=>|:=|:-|<-|\?\?=|\?=|\+=|!==?|={{1,3}}|{_TYPE}|:|\xef\xbc[\x9a\x9d]|%3[AaDd])"
+    r"[*_]{0,2}[ \t]*"
 )
 _ACCOUNT = r"(?:login|sign_?in|auth|credentials?|authenticate)"
 _CONNECT = r"(?:mysqli?(?:_connect)?|pg_connect|getconnection|pdo|oci_connect|connect)"
@@ -76,7 +86,8 @@ _LEFT_BYTES = 64
 
 _ENV_LINE = re.compile(rb"(?:^|\n|\\n)[ \t]*(?:export[ \t]+|set[ \t]+)?[A-Z0-9_]+=$")
 _WRAPPED = re.compile(
-    rb"[|>][+\-]?\d?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*|!![a-z]+[ \t]+|<!\[CDATA\["
+    rb"(?:" + COLOUR.encode() + rb"){1,4}"
+    rb"|[|>][+\-]?\d?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*|!![a-z]+[ \t]+|<!\[CDATA\["
     rb"|(?:new[ \t]+)?(?:[A-Za-z_]\w{0,30}(?:\.|::))*"
     rb"(?:secretstr|secretstring|secret|sensitive|string|str|bytes|\[\]byte|byte|from|of|some|just"
     rb"|raw|text|literal|value|encode|decode|b64decode|atob|btoa|fromstring|credential|password"
@@ -97,14 +108,18 @@ _TERM = re.compile(r"^[a-z]{1,10}(?:-[a-z]+)*-?\d{0,3}$")
 
 def find_places(data: bytes) -> Iterator[Span]:
     """Yield the secrets that are known by their place."""
-    at = 0
+    at = quiet_since = idle = 0
     while (found := _PLACE.search(data, at)) is not None:
         index = found.lastindex
         _, at = found.span(index)
+        idle += 1
         for start, judged, kind in _JUDGES[_NAMES[index]](data, found, at):
             end = whole_end(data, start, judged)
             yield start, end, kind
-            at = max(at, end)
+            at = quiet_since = max(at, end)
+            idle = 0
+        if idle >= CROWD:
+            at, idle = behind_repeats(data, at, quiet_since), 0
 
 
 def is_secret(name: str, value: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["QUOTE", "Value", "read_address", "read_value", "skip_quote", "whole_end"]
+__all__ = ["COLOUR", "QUOTE", "Value", "read_address", "read_value", "skip_quote", "whole_end"]
 
 LONGEST = 2_048
 """So far the end of a value is looked for, so that nested ones cost no more than linear time."""
@@ -15,6 +15,9 @@ JUDGED = 256
 
 QUOTE = r"(?:\\*[\"'`]|&quot;|&#3[49];|%2[27]|\\+u002[27])"
 """A quote in a pattern, also as it stands in JSON, HTML and addresses."""
+
+COLOUR = r"(?:\x1b|\\+(?:u001[bB]|x1[bB]|0?33|[eE]))\[[0-9;?]*[A-Za-z]"
+"""What colours the text of a terminal, as it is or written out in code and JSON."""
 
 _OPENING = re.compile(
     rb"[bfruNL@$]{0,2}\\*(?:\"\"\"|''\'|[\"'`])|r#{1,3}\"|&quot;|&#3[49];|%2[27]|\\+u002[27]"

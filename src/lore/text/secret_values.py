@@ -12,7 +12,9 @@ from lore.text.linear import compile_linear_text
 __all__ = [
     "is_basic_auth",
     "is_chosen",
+    "is_drawn",
     "is_example",
+    "is_example_key",
     "is_foreign_key",
     "is_jumbled",
     "is_named_number",
@@ -26,10 +28,13 @@ _EXAMPLE = (
     r"|redacted|dummy|sample|insert[_\-]|goes[_\-]?here|[_\-]here\b|\btodo\b|fill[_\-]?in"
     r"|(?:^|[^a-z])fake(?:$|[^a-z])|foobar|not[_\-]?(?:a[_\-]?)?real|censored|removed|omitted|masked"
     r"|hidden|invalid|undefined|lorem|notreal|my[_\-](?:api|secret|token|key|pass|super)"
-    r"|some[_\-](?:api|secret|token|key)|deadbeef|abcdefgh|0123456789|1234567890|12345678"
+    r"|some[_\-](?:api|secret|token|key)|deadbeef"
     r"|\*\*\*|\.\.\.|…|----|____)"
 )
 """Words of documentation; a random key of forty characters has one in far fewer than 1 of 1,000."""
+
+_ROW = r"(?i:abcdefgh|0123456789|1234567890|12345678)"
+"""Characters in the order of a keyboard or an alphabet, as examples have them."""
 
 _CROSSES = r"x{4}|X{4}|(?:^|[_\-])(?:xxx|XXX)(?:$|[_\-])"
 _OPEN = (
@@ -43,8 +48,14 @@ _OPEN = (
 
 _REGEX = r"a-zA-Z|A-Za-z|0-9a-f|0-9A-F|a-z0-9|\(\?[:=!<P]|\]\{\d|\]\+|\[\^|\\[wds]\+"
 
-_NO_VALUE = compile_linear_text("|".join((_EXAMPLE, _CROSSES, _OPEN, _REGEX)))
+_NO_VALUE = compile_linear_text("|".join((_EXAMPLE, _ROW, _CROSSES, _OPEN, _REGEX)))
 """One look tells all of these: a value is judged at every name that could have one."""
+
+_NO_KEY = compile_linear_text("|".join((_EXAMPLE, _CROSSES, _OPEN, _REGEX)))
+_IN_A_ROW = compile_linear_text(_ROW)
+_NEXT = frozenset((0, 1, ord("0") - ord("9")))
+"""Steps from a character to the same, or to the one that comes after it."""
+
 
 _CODE = re.compile(
     r"^(?:(?:self|this|req|request|os|process|config|settings|env|args|options|opts|ctx|props"
@@ -77,6 +88,7 @@ _COMMON = frozenset(
     unknown unset user username userpass value void welcome world wrong x xxx y yes your z
     pw p usr u me db database dbpass dbuser user1 minio minioadmin rabbitmq app apppass""".split()
 )
+_SPACE = re.compile(r"\s")
 _SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
 _LETTERS = re.compile(r"[^A-Za-z]+")
 _WORDY = re.compile(r"^(?:[A-Za-z]?[a-z]+|[A-Z]+|(?:[A-Z]*[a-z]{2,})+[A-Z]*|v?\d{1,12})$")
@@ -119,8 +131,20 @@ _KEY_HEX = re.compile(r"^[0-9a-f]+$|^[0-9A-F]+$")
 
 def is_example(value: str) -> bool:
     """Tell whether a value is a placeholder, a mask or a reference to another place."""
-    if _NO_VALUE.search(value):
+    return bool(_NO_VALUE.search(value)) or _is_monotonous(value)
+
+
+def is_example_key(value: str) -> bool:
+    """Tell whether what has the form of a key is an example: a key may have a row in it too."""
+    if _NO_KEY.search(value) or _is_monotonous(value):
         return True
+    if not _IN_A_ROW.search(value):
+        return False
+    steps = [ord(after) - ord(before) for before, after in pairwise(value.lower())]
+    return sum(step in _NEXT for step in steps) > len(steps) / 2
+
+
+def _is_monotonous(value: str) -> bool:
     return len(set(value)) < max(3, min(6, len(value) // 3))
 
 
@@ -153,8 +177,11 @@ def is_jumbled(value: str) -> bool:
 
 def is_random(value: str, *, least: int = 8) -> bool:
     """Tell whether a value looks drawn by lot: no words, no code, no name of something."""
-    if len(value) < least or is_example(value):
-        return False
+    return len(value) >= least and not is_example(value) and is_drawn(value, least=least)
+
+
+def is_drawn(value: str, *, least: int = 8) -> bool:
+    """Tell whether a value that is no example looks drawn by lot."""
     if _is_code(value) and not is_jumbled(value):
         return False
     pieces = set(_SEPARATORS.split(value)) - {""}
@@ -196,7 +223,7 @@ def is_word_chain(value: str, joint: str) -> bool:
 
 def is_chosen(value: str) -> bool:
     """Tell whether a value at a place for passwords is more than an example."""
-    if len(value) < 3 or is_example(value) or any(c.isspace() for c in value):
+    if len(value) < 3 or is_example(value) or _SPACE.search(value):
         return False
     return value.lower() not in _COMMON and _LETTERS.sub("", value).lower() not in _COMMON
 

@@ -21,6 +21,7 @@ from lore.text.linear import compile_linear
 from lore.text.secret_forms import FORMS
 from lore.text.secret_pem import find_pem
 from lore.text.secret_places import Span, find_places, is_secret
+from lore.text.secret_reading import COLOUR
 
 __all__ = ["Redactor"]
 
@@ -36,7 +37,7 @@ _APART = "\n\0\n"
 _MARK = re.compile(rb"\[secret:[a-z0-9\-]{1,32}:[0-9a-f]{8}\]")
 _BLANK = b"\0"
 _FILLED = re.compile(rb"[^\0]+")
-_BOUND = r"(?:\b|\\+[nrtbf]|\x1b\[[0-9;]*m|%[0-9A-Fa-f]{2}|u00[0-9a-f]{2}|_)"
+_BOUND = rf"(?:\b|\\+[nrtbf]|{COLOUR}|%[0-9A-Fa-f]{{2}}|u00[0-9a-f]{{2}}|_)"
 """Keys stand at the start of a word, also where a line break or colour is escaped before them."""
 
 _JUDGED = 4_096
@@ -143,9 +144,11 @@ def _find_forms(data: bytes) -> Iterator[Span]:
         start, end = match.span(index)
         form = FORMS[index - 1]
         value = data[start : min(end, start + _JUDGED)].decode("latin-1")
-        if secret_values.is_example(value) or (form.weak and not secret_values.is_random(value)):
+        before = data[max(0, start - 1) : start]
+        if form.mixed and not secret_values.is_foreign_key(value, before):
             continue
-        if form.mixed and not secret_values.is_foreign_key(value, data[max(0, start - 1) : start]):
+        is_example = secret_values.is_example if form.mixed else secret_values.is_example_key
+        if is_example(value) or (form.weak and not secret_values.is_drawn(value)):
             continue
         yield start, end, form.kind
 

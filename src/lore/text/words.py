@@ -73,6 +73,19 @@ _BESIDE_DENSE = re.compile(
 )
 _QUOTED = re.compile(r'"([^"]{2,200})"|“([^”]{2,200})”|`([^`]{2,200})`')
 _NOT_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
+_BEHIND_JOINT = re.compile(r"(?<=[=:\"'`])[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]+")
+"""Between a name and its value nothing may take the place of what cannot be held."""
+
+_ESCAPE = re.compile(
+    r"\x1b[\]PX^_][^\x07\x1b\x9c\n]{0,2048}(?:\x07|\x1b\\|\x9c)"
+    r"|(?:\x1b\[[0-?]*|\x9b[0-?]+)[ -/]*([@-~])?|\x9b[HJKm]?"
+    r"|\x1b(?:[#%()*+][0-9AB@]|[78=>\\cDEHMNOZ])?"
+)
+"""What a terminal obeys and does not show: links and titles, colours and moves, short ones."""
+
+_MOVES = frozenset("ABCDEFGHIZadefs`")
+"""Last letters of sequences that move the cursor: what follows stands apart."""
+
 _ASCII = bytes(range(0x80))
 _FEW_LETTERS = 40
 """So many letters are replaced one by one sooner than by looking at the whole text."""
@@ -84,14 +97,20 @@ MAX_QUERY_CHARS = 8_192
 
 
 def clean(text: str) -> str:
-    """Return text that every part of the store can hold: no control characters, no halves."""
+    """Return text that every part of the store can hold: no escapes, control characters, halves."""
     if text.isprintable():
         return text
+    if "\x1b" in text or "\x9b" in text:
+        text = _ESCAPE.sub(_shown, text)
     with suppress(UnicodeEncodeError):
         data = text.encode()
         if len(data.translate(None, _CONTROLS)) == len(data):
             return text
-    return _NOT_TEXT.sub(" ", text)
+    return _NOT_TEXT.sub(" ", _BEHIND_JOINT.sub("", text))
+
+
+def _shown(escape: re.Match[str]) -> str:
+    return " " if escape[1] in _MOVES else ""
 
 
 def searchable_form(text: str) -> str:
