@@ -83,10 +83,14 @@ class Capturing(Desk):
         )
 
     def episode(self, session: str) -> Episode | None:
-        """Tell a session as an episode, kept as a fragment; None if there is nothing to tell."""
+        """Tell a session as an episode, kept as a fragment; None if there is nothing to tell.
+
+        The id of that fragment names the session, too.
+        """
         from lore.capture import episodes
 
-        session = self.redactor.redact(session)
+        with self.database.read() as db:
+            session = episodes.session_of(db, self.redactor.redact(session))
         told = episodes.derive(self.database, session)
         if told and not self.database.read_only:
             episodes.keep(self.database, session, told)

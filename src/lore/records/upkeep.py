@@ -112,6 +112,20 @@ class Spend:
 
 
 @dataclass(frozen=True, slots=True)
+class Forgettable:
+    """What forgetting would take: items by id, and how many sessions and projects."""
+
+    ids: tuple[str, ...] = ()
+    sessions: int = 0
+    projects: int = 0
+
+    @property
+    def count(self) -> int:
+        """Return how many records that are."""
+        return len(self.ids) + self.sessions + self.projects
+
+
+@dataclass(frozen=True, slots=True)
 class FileProblem:
     """What is wrong with a transcript file; `news` says that it was not told before."""
 
