@@ -53,7 +53,9 @@ def test_an_episode_as_json_has_stable_keys(worked: Lore):
         "files_changed", "artifacts", "commits", "duration_s", "tokens", "sources",
     }  # fmt: skip
     [listed] = json.loads(worked("episodes", "--json", "--project", "/code").works().out)
-    assert set(listed) == {"id", "session_id", "at", "episode"}
+    assert set(listed) == {"id", "session_id", "project_id", "at", "episode"}
+    again = json.loads(worked("episode", listed["id"], "--json").works().out)
+    assert again == found
 
 
 def test_telling_an_episode_twice_keeps_one(worked: Lore):

@@ -45,6 +45,8 @@ Project = Annotated[
 ]
 Report = Callable[[int, int | None], None]
 
+INTERRUPTED = 130
+
 _ACTING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
     "\U000e0000-\U000e007f]"

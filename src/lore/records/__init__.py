@@ -56,6 +56,7 @@ from lore.records.talk import (
 )
 from lore.records.upkeep import (
     Captured,
+    CapturedFile,
     CaptureEstimate,
     Change,
     Check,
@@ -85,6 +86,7 @@ __all__ = [
     "Answer",
     "CaptureEstimate",
     "Captured",
+    "CapturedFile",
     "Change",
     "Channel",
     "Check",

@@ -151,6 +151,19 @@ class CaptureEstimate:
     files: int
     bytes: int
     seconds: float | None
+    found: int = 0
+    """How many files there are, with those that have not changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedFile:
+    """What one transcript file brought; `sessions` are the agent's own names for them."""
+
+    path: str
+    agent: str
+    added: int
+    known: int
+    sessions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,3 +180,4 @@ class Captured:
     problems: tuple[FileProblem, ...] = ()
     redacted: tuple[Redaction, ...] = ()
     seconds: float = 0.0
+    each: tuple[CapturedFile, ...] = ()

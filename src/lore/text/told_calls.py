@@ -52,9 +52,8 @@ def _told_of_file(file: str, given: Mapping[str, Any], *, brief: bool) -> str:
     written = _lines("", calls.first_text(given, _CONTENT), brief=brief)
     if not changed and not written:
         return _looked(given)
-    shown = (*calls.FILE_FIELDS, *_OLD, *_NEW, *_CONTENT, *calls.COMMAND_FIELDS)
-    if edits:
-        shown = (*shown, "edits")
+    listed_as = ("edits",) if edits else ()
+    shown = (*calls.FILE_FIELDS, *_OLD, *_NEW, *_CONTENT, *calls.COMMAND_FIELDS, *listed_as)
     return _with_rest("\n".join([file, *changed, *written]), given, shown)
 
 
