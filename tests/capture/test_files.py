@@ -307,7 +307,7 @@ def test_a_file_that_nobody_knew_is_read_once_it_is_a_transcript(reading, talk):
     remembering = replace(reading, remembers_unknown=True, find_adapter=lambda _path, _head: None)
     assert read_file(remembering, talk).problem == UNKNOWN
     talk.unlink()
-    append(talk, line(0), line(1))
+    append(talk, line(0) + line(1))
     counts = read_file(reading, talk)
     assert (counts.problem, counts.added) == ("", 2)
 
