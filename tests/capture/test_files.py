@@ -385,6 +385,30 @@ def test_a_file_of_nobody_is_told_and_not_remembered(reading, tmp_path, database
         assert watermarks.find(db, str(path)) is None
 
 
+def test_a_file_that_nobody_knows_is_told_of_once(reading, tmp_path, database):
+    path = tmp_path / "notes.txt"
+    path.write_bytes(b"hello")
+    os.utime(path, (1, 1))
+    remembering = replace(reading, remembers_unknown=True)
+    assert read_file(remembering, path).news
+    again = read_file(remembering, path)
+    assert (again.problem, again.news) == (UNKNOWN, False)
+    with database.read() as db:
+        mark = watermarks.find(db, str(path))
+    assert mark is not None
+    assert (mark.size, mark.modified_ns) == (5, 1_000_000_000)
+
+
+def test_a_file_that_nobody_knew_is_read_once_it_is_a_transcript(reading, talk):
+    talk.write_bytes(b"hello")
+    remembering = replace(reading, remembers_unknown=True, find_adapter=lambda _path, _head: None)
+    assert read_file(remembering, talk).problem == UNKNOWN
+    talk.unlink()
+    append(talk, line(0) + line(1))
+    counts = read_file(reading, talk)
+    assert (counts.problem, counts.added) == ("", 2)
+
+
 def test_a_name_that_is_no_text_is_no_obstacle(reading, tmp_path, database):
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/t\xff.jsonl"))
     path.write_bytes(line(1, session="s"))

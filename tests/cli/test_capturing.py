@@ -68,6 +68,34 @@ def test_everything_of_the_agents_is_found_below_the_home(lore: Lore, tmp_path: 
     assert "/code/app" in lore("stats").works().out
 
 
+def test_folders_that_tools_fill_are_not_read(lore: Lore, tmp_path: Path):
+    for folder in ("node_modules", ".venv", "talks"):
+        (tmp_path / "code" / folder).mkdir(parents=True)
+        (tmp_path / "code" / folder / "talk.jsonl").write_text(said(1))
+    found = json.loads(lore("capture", str(tmp_path / "code"), "--json").works().out)
+    [file] = found["each"]
+    assert file["path"].endswith("talks/talk.jsonl")
+    assert (file["added"], file["known"], file["sessions"]) == (1, 0, ["talk"])
+
+
+def test_what_was_captured_is_named_with_the_way_back(lore: Lore, talk: Path):
+    told = lore("capture", str(talk), "--verbose").works().out
+    assert str(talk) in told
+    assert "'lore forget --session talk' takes it out again." in told
+    lore("forget", "--session", "talk", "--yes").works()
+    assert _count(lore) == 0
+
+
+def test_a_machine_without_transcripts_is_told_where_was_looked(lore: Lore, tmp_path: Path):
+    done = lore("capture", "--all", env={"HOME": str(tmp_path)}).works()
+    assert "No transcripts found in ~/.claude/projects" in done.err
+
+
+def test_files_that_are_all_older_are_not_said_to_be_known(lore: Lore, talk: Path):
+    os.utime(talk, (1, 1))
+    assert "No file is that new" in lore("capture", str(talk), "--since", "today").works().err
+
+
 def test_a_dry_run_writes_nothing(lore: Lore, talk: Path):
     done = lore("capture", str(talk), "--dry-run").works()
     assert "4 messages would be stored" in done.out
@@ -137,7 +165,8 @@ def test_an_interrupted_capture_goes_on_where_it_stopped(lore: Lore, tmp_path: P
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=60)
     assert running.returncode == 130, err
-    assert b"goes on where it stopped" in err
+    assert b"messages stored; run it again to go on." in err
+    assert err.count(b"lore: ") == 2, "what is to be read, and how far that came"
     before = _count(lore)
     assert 0 < before < 20_000
     found = json.loads(lore("capture", str(talk), "--json").works().out)

@@ -33,7 +33,7 @@ JSON_KEYS = {
     ("undo",): {"undone", "id"},
     ("link", "PARENT", "CHILD"): {"source", "target", "kind"},
     ("supersede", "PARENT", "CHILD"): {"superseded", "by"},
-    ("forget", "CHILD", "--yes"): {"forgotten", "dry_run", "sessions", "projects"},
+    ("forget", "CHILD", "--yes"): {"forgotten", "dry_run", "ids", "sessions", "projects"},
     ("revoke", "--origin", "web"): {
         "messages", "fragments", "distillations", "standing", "dry_run",
     },
@@ -198,7 +198,10 @@ def test_an_empty_id_undoes_nothing(seeded: Seeded):
 def test_forgetting_asks_first(seeded: Seeded):
     before = seeded.export()
     assert "--yes" in seeded("forget", "--match", "heron").fails_with(2).err
-    assert "1 record would be" in seeded("forget", "--match", "heron", "--dry-run").works().out
+    told = seeded("forget", "--match", "heron", "--dry-run").works().out
+    assert "1 record would be" in told
+    assert "heron" in told.splitlines()[0].lower()
+    assert "is short" in seeded("forget", "--match", "he", "--dry-run").works().err
     assert seeded.export() == before
     assert "1 record forgotten" in seeded("forget", "--match", "HERON", "-y").works().out
     assert "Nothing contains that" in seeded("forget", "--match", "heron", "-y").works().out

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from lore.cli.output import lasting
 from lore.memory import Memory
 from lore.records import NewMessage, Part
 from lore.settings import load
@@ -46,6 +47,24 @@ def test_an_episode_is_told_and_then_listed_and_found(worked: Lore):
     assert "mend the date parser" in worked("recall", "date parser").works().out
 
 
+def test_times_are_told_for_people():
+    told = [lasting(seconds) for seconds in (0, 40, 720, 3_600, 4_180, 273_600)]
+    assert told == ["0 s", "40 s", "12 min", "1 h", "1 h 9 min", "3 d 4 h"]
+
+
+def test_the_date_of_an_episode_is_that_of_its_session(worked: Lore):
+    worked("episode", "work").works()
+    [listed] = json.loads(worked("episodes", "--json").works().out)
+    [read] = json.loads(worked("read", listed["id"], "--json").works().out)
+    assert read["created_at"] == listed["at"]
+
+
+def test_the_latest_sessions_are_listed_without_a_question(worked: Lore):
+    [session] = json.loads(worked("sessions", "--json").works().out)
+    assert session["external_id"] == "work"
+    assert session["id"] in worked("sessions").works().out
+
+
 def test_an_episode_as_json_has_stable_keys(worked: Lore):
     found = json.loads(worked("episode", "work", "--json").works().out)
     assert set(found) == {
@@ -53,7 +72,9 @@ def test_an_episode_as_json_has_stable_keys(worked: Lore):
         "files_changed", "artifacts", "commits", "duration_s", "tokens", "sources",
     }  # fmt: skip
     [listed] = json.loads(worked("episodes", "--json", "--project", "/code").works().out)
-    assert set(listed) == {"id", "session_id", "at", "episode"}
+    assert set(listed) == {"id", "session_id", "project_id", "at", "episode"}
+    again = json.loads(worked("episode", listed["id"], "--json").works().out)
+    assert again == found
 
 
 def test_telling_an_episode_twice_keeps_one(worked: Lore):

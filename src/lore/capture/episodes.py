@@ -7,6 +7,7 @@ from typing import Any
 
 from lore import clock
 from lore.capture import trust
+from lore.errors import InvalidInput, NotFound
 from lore.records import Action, Episode, Fragment, KeptEpisode, Mishap, Origin
 from lore.store import changes, episodes, fragments, items, messages, sessions
 from lore.store.db import Connection, Database
@@ -37,6 +38,15 @@ def derive(database: Database, session: str) -> Episode | None:
         known = sessions.get(db, session_n)
         said = messages.of_session(db, session_n, limit=MOST_MESSAGES)
     return telling.derive(said, agent=known.agent, title=known.title)
+
+
+def session_of(db: Connection, name: str) -> str:
+    """Return the id of a session, named by itself or by the fragment that tells it."""
+    try:
+        session_n = items.resolve(db, name, type="fragment").session_n
+    except (NotFound, InvalidInput):
+        session_n = None
+    return sessions.get(db, session_n or sessions.get_number(db, name)).id
 
 
 def newest(db: Connection, *, project: str, limit: int) -> list[KeptEpisode]:
@@ -78,7 +88,7 @@ def _add(
         content=content,
         summary=title,
         kind="episode",
-        created_at=now,
+        created_at=min(now, sessions.get(db, session_n).last_message_at),
         payload=payload_of(episode),
         importance=IMPORTANCE,
         origin=origin,

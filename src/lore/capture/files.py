@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 
 from lore import clock
@@ -17,7 +18,14 @@ from lore.capture import staging
 from lore.capture.projects import Projects
 from lore.capture.redaction import UNKEPT
 from lore.capture.staging import Batch, Counts
-from lore.capture.transcript_files import OpenFile, is_unchanged, kept_source, open_file, source_of
+from lore.capture.transcript_files import (
+    OpenFile,
+    find_identity,
+    is_unchanged,
+    kept_source,
+    open_file,
+    source_of,
+)
 from lore.capture.transcript_lines import LONGEST_LINE, UNREADABLE, Unparsed, parse, read_lines
 from lore.capture.transcripts import Adapter, Context, LineAdapter, Stretch, WholeAdapter
 from lore.errors import CaptureError, LoreError
@@ -44,6 +52,9 @@ _SLIPS = (
 )
 """What an adapter raises that did not expect what it found: never a failure of the machine."""
 
+_ASKED_AGAIN = timedelta(days=1)
+"""A file that nobody knows is looked at daily: a newer Lore may know it."""
+
 _QUIET_BYTES = 16 << 20
 """After so much that tells nothing, how far that is gets written too."""
 
@@ -59,6 +70,9 @@ class FileReading:
     dry_run: bool = False
     progress: Progress | None = None
     stopping: Callable[[], bool] = lambda: False
+    remembers_unknown: bool = False
+    """Whether a file that nobody knows is told of once, and left alone while it stays as it is."""
+
     longest_line: int = LONGEST_LINE
     batch_messages: int = staging.BATCH_MESSAGES
 
@@ -66,7 +80,7 @@ class FileReading:
 def read_file(reading: FileReading, path: Path) -> Counts:
     """Read what is new in a file and store it; what is wrong with it is told in the counts."""
     mark = find_mark(reading.database, path, reading.redactor)
-    if mark is not None and is_unchanged(path, mark):
+    if mark is not None and is_unchanged(path, mark) and not _is_due(reading, mark):
         return Counts(problem=mark.problem)
     counts = Counts()
     try:
@@ -84,6 +98,13 @@ def read_file(reading: FileReading, path: Path) -> Counts:
             counts.news = mark is None or mark.problem != counts.problem
             _put_problem(reading, path, counts)
     return counts
+
+
+def _is_due(reading: FileReading, mark: Watermark) -> bool:
+    """Tell whether a file that nobody knew is looked at again."""
+    if mark.problem != UNKNOWN or reading.database is None:
+        return False
+    return reading.database.now() - mark.updated_at > _ASKED_AGAIN
 
 
 def _get_adapter(reading: FileReading, opened: OpenFile) -> Adapter:
@@ -106,14 +127,18 @@ def find_mark(database: Database | None, path: Path, redactor: Redactor) -> Wate
 
 def _put_problem(reading: FileReading, path: Path, counts: Counts) -> None:
     """Remember that a problem was told; what was read before stays read."""
-    if reading.database is None or reading.dry_run or counts.problem == UNKNOWN:
+    unknown = counts.problem == UNKNOWN
+    if reading.database is None or reading.dry_run or (unknown and not reading.remembers_unknown):
         return
     mark = find_mark(reading.database, path, reading.redactor)
-    if mark is not None and mark.problem == counts.problem:
+    if mark is not None and mark.problem == counts.problem and not (unknown and not mark.position):
         return
     now = reading.database.now()
     kept = mark or Watermark(kept_source(path, reading.redactor), None, 0, "", now)
     told = replace(kept, problem=counts.problem, modified_ns=0, updated_at=now)
+    if unknown and not kept.position:
+        file, size, modified_ns = find_identity(path)
+        told = replace(told, file=file, size=size, modified_ns=modified_ns)
     reading.database.write(lambda db: watermarks.put_file(db, told, session_n=None))
 
 

@@ -17,7 +17,7 @@ from lore.capture.staging import Counts
 from lore.capture.transcript_files import is_unchanged, kept_source, source_of
 from lore.capture.transcripts import Adapter
 from lore.errors import NotFound
-from lore.records import Captured, CaptureEstimate, FileProblem, Redaction
+from lore.records import Captured, CapturedFile, CaptureEstimate, FileProblem, Redaction
 from lore.store import watermarks
 from lore.store.db import Database
 from lore.text import words
@@ -27,6 +27,13 @@ Progress = Callable[[int, int], None]
 
 _MEASURED_BYTES = 1 << 20
 """Less than this is too little to tell a speed from."""
+
+_UNREAD_FOLDERS = frozenset(
+    (".git", ".hg", ".svn", ".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox",
+     ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".gradle", ".next", ".nuxt",
+     ".terraform", ".eggs", ".idea", ".vscode", ".svelte-kit", ".parcel-cache", ".turbo")
+)  # fmt: skip
+"""Folders that tools fill: what looks like a transcript in them is a library's sample."""
 
 _MOST_SHOWN = 1_000
 """So many places of secrets are shown at most."""
@@ -74,7 +81,7 @@ def _named_files(paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
             yield path, True
             continue
         for place, below, names in os.walk(path, followlinks=False):
-            below.sort()
+            below[:] = sorted(set(below) - _UNREAD_FOLDERS)
             yield from ((Path(place, name), False) for name in sorted(names))
 
 
@@ -91,7 +98,7 @@ def estimate(
     if database is not None:
         with database.read() as db:
             speed = watermarks.speed(db)
-    return CaptureEstimate(count, left, left / speed if speed else None)
+    return CaptureEstimate(count, left, left / speed if speed else None, len(files))
 
 
 def capture_files(
@@ -102,6 +109,7 @@ def capture_files(
     done, summed, captured = 0, Counts(), 0
     problems: list[FileProblem] = []
     redacted: list[Redaction] = []
+    each: list[CapturedFile] = []
     for file in files:
         if reading.stopping():
             break
@@ -110,7 +118,8 @@ def capture_files(
             if progress:
                 progress(min(before + size, total), total)
 
-        counts = read_file(replace(reading, progress=_adding(tell)), file.path)
+        how = replace(reading, progress=_adding(tell), remembers_unknown=file.named)
+        counts = read_file(how, file.path)
         done += file.size
         tell(0, done)
         _sum_up(summed, counts)
@@ -120,6 +129,9 @@ def capture_files(
             for (kind, line), count in islice(counts.redacted.items(), _MOST_SHOWN - len(redacted))
         )
         captured += bool(counts.agent)
+        if counts.agent:
+            named = tuple(sorted(name for _, name in counts.sessions))
+            each.append(CapturedFile(source, counts.agent, counts.added, counts.known, named))
         if counts.problem and (file.named or counts.problem != UNKNOWN):
             problems.append(FileProblem(source, counts.problem, counts.news))
     seconds = time.perf_counter() - started
@@ -137,6 +149,7 @@ def capture_files(
         problems=tuple(problems),
         redacted=tuple(redacted),
         seconds=seconds,
+        each=tuple(each),
     )
 
 

@@ -201,7 +201,7 @@ def _derive(message: NewMessage, *, id: str = "") -> PreparedMessage:
         new=message,
         id=id or clock.new_id(message.created_at),
         key=message.key,
-        tokens=tokens.count(parts.readable(message.parts)),
+        tokens=tokens.count(parts.whole(message.parts)),
         embeds=message.role in ("user", "assistant") and parts.says_something(message.parts),
         traits=traits_of(searchable, message.role, standing=bool(standing)),
         standing=standing,

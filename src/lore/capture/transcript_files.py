@@ -117,6 +117,14 @@ def identity(path: Path, found: os.stat_result) -> tuple[str, int, int]:
     return f"{found.st_dev}:{found.st_ino}", size, modified_ns if settled else 0
 
 
+def find_identity(path: Path) -> tuple[str, int, int]:
+    """Return by what a file is known without opening it; one that is gone is known by nothing."""
+    try:
+        return identity(path, path.lstat())
+    except OSError:
+        return "", 0, 0
+
+
 def is_unchanged(path: Path, mark: Watermark) -> bool:
     """Tell without opening a file that nothing happened to it since it was read."""
     try:

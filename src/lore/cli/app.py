@@ -25,10 +25,8 @@ from lore.cli import (
     setting,
     trust,
 )
-from lore.cli.output import one_line
+from lore.cli.output import INTERRUPTED, one_line
 from lore.errors import InvalidInput, LoreError, StoreFull, StoreReadOnly
-
-INTERRUPTED = 130
 
 _LONGEST = 400
 """A complaint is one line: what it quotes may be longer."""

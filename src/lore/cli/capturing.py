@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby
@@ -13,9 +16,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lore.cli.output import (
+    INTERRUPTED,
     Json,
     counted,
     dim,
+    lasting,
     notice,
     one_line,
     open_memory,
@@ -27,10 +32,16 @@ from lore.errors import CaptureError, InvalidInput
 
 if TYPE_CHECKING:
     from lore.memory import Memory
-    from lore.records import Captured, CaptureEstimate, Redaction
+    from lore.records import Captured, CapturedFile, CaptureEstimate, Redaction
 
 _MOST_PROBLEMS = 20
 """So many files with problems are listed; --json has all of them."""
+
+_MOST_FILES = 20
+"""So many files are named with their counts; --json has all of them."""
+
+_PLACES = "~/.claude/projects, ~/.codex/sessions and ~/.local/share/opencode"
+"""Where agents keep what they say, as the adapters look for it."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -55,6 +66,9 @@ def capture(
     show_redactions: Annotated[
         bool, typer.Option("--show-redactions", help="Show where secrets were taken out.")
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Name the files with what each brought.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Bring in conversations from the transcripts that agents write.
@@ -68,20 +82,71 @@ def capture(
     with _open(context, dry_run=dry_run) as memory:
         expected = memory.estimate_capture(paths or (), since=since)
         if not json:
-            notice(_told_before(expected))
-        with progress("capturing", quiet=json) as report:
-            try:
-                done = memory.capture_files(
-                    paths or (), since=since, dry_run=dry_run, progress=report
-                )
-            except KeyboardInterrupt:
-                notice("Stopped; 'lore capture' goes on where it stopped.")
-                raise
+            notice(_told_before(expected, since=since, named=bool(paths)))
+        with progress("capturing", quiet=json) as report, _interruptible() as stopping:
+            done = memory.capture_files(
+                paths or (), since=since, dry_run=dry_run, progress=report, stopping=stopping
+            )
+        waiting = 0 if dry_run or not done.added else _waiting(memory)
+    if stopping():
+        notice(
+            f"{done.files:,} of {counted(expected.files, 'file')},"
+            f" {counted(done.added, 'message')} stored; run it again to go on."
+        )
+        raise SystemExit(INTERRUPTED)
     if json:
         print_json(done if show_redactions else replace(done, redacted=()))
     else:
         _print_summary(done, dry_run=dry_run, show_redactions=show_redactions)
+        if verbose:
+            _print_files(done.each)
+        if waiting:
+            print(dim(f"{counted(waiting, 'item')} wait for a vector: 'lore embed', or 'lore up'."))
+        if paths and done.added and not dry_run:
+            print(dim(_way_back(done.each)))
     _refuse_failure(paths or [], done)
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Let Ctrl-C end the reading after the batch that is under way; a second one ends it at once.
+
+    The function that is given tells whether it was pressed.
+    """
+    pressed = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+
+    def stop(*_: object) -> None:
+        pressed.set()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield pressed.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _waiting(memory: Memory) -> int:
+    """Return how many items wait for a vector that they can get."""
+    return memory.stats().waiting if memory.sources.embedder.dimension else 0
+
+
+def _print_files(each: tuple[CapturedFile, ...]) -> None:
+    print_columns(
+        (f"{file.added:>8,} new", f"{file.known:>8,} known", file.agent, one_line(file.path, 300))
+        for file in each[:_MOST_FILES]
+    )
+    if len(each) > _MOST_FILES:
+        print(dim(f"   and {len(each) - _MOST_FILES:,} more: --json lists them."))
+
+
+def _way_back(each: tuple[CapturedFile, ...]) -> str:
+    """Say how what was just stored is taken out again."""
+    sessions = sorted({name for file in each if file.added for name in file.sessions})
+    which = shlex.quote(one_line(sessions[0], 200)) if len(sessions) == 1 else "ID"
+    lists = "" if len(sessions) == 1 else "; 'lore sessions' lists them"
+    return f"'lore forget --session {which}' takes it out again{lists}."
 
 
 @contextmanager
@@ -102,18 +167,18 @@ def _open(context: typer.Context, *, dry_run: bool) -> Iterator[Memory]:
         yield memory
 
 
-def _told_before(expected: CaptureEstimate) -> str:
+def _told_before(expected: CaptureEstimate, *, since: str, named: bool) -> str:
     size = f"{expected.bytes / 1e6:,.1f} MB"
+    if not expected.found:
+        if since:
+            return "No file is that new."
+        return "There are no files in it." if named else f"No transcripts found in {_PLACES}."
     if not expected.files:
         return "Nothing has changed since it was last captured."
     told = f"{counted(expected.files, 'file')} to read, {size}"
     if expected.seconds is None:
         return f"{told}."
-    return f"{told}, about {_span(expected.seconds)}."
-
-
-def _span(seconds: float) -> str:
-    return f"{max(1, round(seconds))} s" if seconds < 90 else f"{round(seconds / 60)} min"
+    return f"{told}, about {lasting(max(1, expected.seconds))}."
 
 
 def _print_summary(done: Captured, *, dry_run: bool, show_redactions: bool) -> None:

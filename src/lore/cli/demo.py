@@ -6,6 +6,7 @@ import json as json_module
 import shlex
 import tempfile
 import time
+from dataclasses import replace
 from datetime import datetime
 from importlib import resources
 from pathlib import Path
@@ -19,6 +20,7 @@ from lore.cli.output import Json, bold, counted, notice, print_json, progress
 if TYPE_CHECKING:
     from lore.memory import Memory
     from lore.records import Answer, NewMessage
+    from lore.settings import Settings
 
 QUESTIONS = (
     "What is WORKER_MAX_ATTEMPTS now, and why was it changed?",
@@ -28,6 +30,7 @@ QUESTIONS = (
 
 
 def demo(
+    context: typer.Context,
     keep: Annotated[
         Path | None, typer.Option(help="Keep the demo's memory in this folder.")
     ] = None,
@@ -42,7 +45,7 @@ def demo(
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="lore-demo-") as scratch:
         home = keep or Path(scratch)
-        with Memory.open(home=home) as memory:
+        with Memory.open(config=_config(context, home)) as memory:
             stored = _store(memory, quiet=json)
             answers = [
                 memory.recall(question, explain=True, limit=3, budget_tokens=420)
@@ -53,6 +56,19 @@ def demo(
                 print_json({"stored": stored, "answers": answers, "seconds": round(took_s, 2)})
                 return
             _show(memory, stored, answers, took_s, keep)
+
+
+def _config(context: typer.Context, home: Path) -> Settings:
+    """Return the settings of the demo's home, with the models of the person's own."""
+    from lore.settings import load
+
+    own = load(home=context.obj, project_dir=Path.cwd()).settings
+    config = load(home=home, project_dir=Path.cwd()).settings
+    if config.embed_model_path or config.embed_provider != "local":
+        return config
+    installed = own.models / config.embed_model
+    path = own.embed_model_path or (str(installed) if installed.is_dir() else "")
+    return replace(config, embed_model_path=path)
 
 
 def _store(memory: Memory, *, quiet: bool) -> dict[str, int]:
@@ -117,5 +133,6 @@ def _show(
         print(f'   lore --home {shlex.quote(str(keep))} recall "which date library do we use?"')
     else:
         print("Now your own:")
+        print("   lore capture --all      # what your agents have kept on this machine")
         print('   lore remember "We deploy with ops/deploy.sh, never by hand"')
         print('   lore recall "how do we deploy?"')

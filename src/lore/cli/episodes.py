@@ -13,10 +13,12 @@ from lore.cli.output import (
     coloured,
     counted,
     dim,
+    lasting,
     one_line,
     open_memory,
     print_columns,
     print_json,
+    project_names,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +38,10 @@ def add_to(app: typer.Typer) -> None:
 def episode(
     context: typer.Context,
     session: Annotated[
-        str, typer.Argument(help="Id of a session, or the agent's own name for it.")
+        str,
+        typer.Argument(
+            help="Id of a session or of its episode, or the agent's own name for the session."
+        ),
     ],
     json: Json = False,
 ) -> None:
@@ -59,7 +64,7 @@ def _print_episode(told: Episode) -> None:
     print(bold(one_line(told.goal, 400) or "(no goal was named)"))
     outcome = coloured(told.outcome, _COLOURS.get(told.outcome, "white"))
     print(f"   {outcome}: {one_line(told.reason, 200)}")
-    size = f"{counted(told.calls, 'tool call')}, {told.duration_s:,} s, {told.tokens:,} tokens"
+    size = f"{counted(told.calls, 'tool call')}, {lasting(told.duration_s)}, {told.tokens:,} tokens"
     print(f"   {size}{f' of {one_line(told.agent, 40)}' if told.agent else ''}")
     if told.errors:
         print(bold("\nErrors"))
@@ -89,7 +94,7 @@ def _print_actions(actions: tuple[Action, ...]) -> None:
         return
     print(bold("\nThe last of what was done"))
     print_columns(
-        (f"   {a.t:,} s", a.result, one_line(a.action, 30), one_line(a.target, 100))
+        (f"   {lasting(a.t)}", a.result, one_line(a.action, 30), one_line(a.target, 100))
         for a in actions[-_SHOWN:]
     )
 
@@ -100,12 +105,14 @@ def episodes(
     project: Project = "",
     json: Json = False,
 ) -> None:
-    """List the latest episodes: when, how it ended, and the goal."""
+    """List the latest episodes: when, how it ended, in which project, and the goal."""
     with open_memory(context) as memory:
         kept = memory.episodes(project=project, limit=limit)
         short = memory.short_ids([one.fragment.id for one in kept])
+        names = project_names(memory)
     if json:
         print_json([{"id": k.fragment.id, "session_id": k.fragment.session_id,
+                     "project_id": k.fragment.project_id,
                      "at": k.at, "episode": k.episode} for k in kept])  # fmt: skip
         return
     print_columns(
@@ -113,6 +120,7 @@ def episodes(
             short[one.fragment.id],
             f"{one.at:%Y-%m-%d %H:%M}",
             one.episode.outcome,
+            names.get(one.fragment.project_id or "", ""),
             one_line(one.episode.goal),
         )
         for one in kept

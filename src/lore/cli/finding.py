@@ -20,6 +20,7 @@ from lore.cli.output import (
     open_memory,
     print_columns,
     print_json,
+    project_names,
     read_text,
 )
 
@@ -35,6 +36,10 @@ STANDING_SHOWN = 3
 """Standing instructions beside an answer; `lore standing` shows them all."""
 
 _SIGNALS_SHOWN = 8
+
+_FITTING = 5
+_LATEST = 20
+"""Most sessions by default: of those that fit a question, and of the latest."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -139,14 +144,23 @@ def _titled(hit: Hit) -> str:
 
 def sessions(
     context: typer.Context,
-    query: Query,
+    query: Annotated[
+        str | None,
+        typer.Argument(help="What you want to know, '-' for standard input; none for the latest."),
+    ] = None,
     project: Project = "",
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Most sessions.")] = 5,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, max=1000, help="Most sessions; 5, or 20 of the latest."),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Find the conversations in which something was done."""
+    """Find the conversations in which something was done, or list the latest."""
     with open_memory(context) as memory:
-        found = memory.find_sessions(read_text(query), project=project, limit=limit)
+        if query is None:
+            _print_latest(memory, project, limit or _LATEST, json=json)
+            return
+        found = memory.find_sessions(read_text(query), project=project, limit=limit or _FITTING)
         notice(memory.notice)
         if json:
             print_json(found)
@@ -161,6 +175,25 @@ def sessions(
         print("Nothing found.")
 
 
+def _print_latest(memory: Memory, project: str, limit: int, *, json: bool) -> None:
+    latest = memory.sessions(project=project, limit=limit)
+    if json:
+        print_json(latest)
+        return
+    names = project_names(memory)
+    print_columns(
+        (
+            one.id,
+            f"{one.last_message_at:%Y-%m-%d %H:%M}",
+            one_line(one.agent, 20),
+            names.get(one.project_id or "", ""),
+            one_line(one.title) or "(no title)",
+        )
+        for one in latest
+    )
+    print(dim("'lore session ID' reads one.") if latest else "No sessions yet.")
+
+
 def standing(context: typer.Context, project: Project = "", json: Json = False) -> None:
     """Show the standing instructions and preferences."""
     with open_memory(context) as memory:
@@ -169,8 +202,15 @@ def standing(context: typer.Context, project: Project = "", json: Json = False) 
             print_json(found)
             return
         short = memory.short_ids([hit.id for hit in found])
+        names = project_names(memory)
     print_columns(
-        (f"{hit.created_at:%Y-%m-%d}", short[hit.id], one_line(hit.text, 200)) for hit in found
+        (
+            f"{hit.created_at:%Y-%m-%d}",
+            short[hit.id],
+            names.get(hit.project_id, "everywhere"),
+            one_line(hit.text, 200),
+        )
+        for hit in found
     )
     if not found:
         print("No standing instructions yet.")

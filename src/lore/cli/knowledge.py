@@ -15,6 +15,7 @@ from lore.cli.output import (
     notice,
     one_line,
     open_memory,
+    print_columns,
     print_json,
     read_text,
 )
@@ -22,10 +23,16 @@ from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
     from lore.memory import Memory
-    from lore.records import EdgeKind, FragmentKind, Names, Origin
+    from lore.records import EdgeKind, Forgettable, FragmentKind, Names, Origin, Reading
 
 Id = Annotated[str, typer.Argument(help="Id, or at least 8 characters of it.")]
 Text = Annotated[str, typer.Argument(help="The text, or '-' to read it from standard input.")]
+
+_DOOMED_SHOWN = 20
+"""So many of what would be forgotten are listed; --json has the ids of all."""
+
+_SHORT_MATCH = 3
+"""A text of fewer characters stands inside of so many words that it is hardly meant."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -215,18 +222,57 @@ def forget(
         msg = "Say what to forget by one of these: an id, --session, --project or --match."
         raise InvalidInput(msg)
     with open_memory(context) as memory:
-        count = memory.count_forgettable(**what)
+        _warn_of_short(what["match"])
+        found = memory.forgettable(**what)
+        count = found.count
         names = memory.names_with(what["match"])
+        asks = not dry_run and not yes and bool(count or names.sessions)
+        if (dry_run or (asks and sys.stdin.isatty())) and not json:
+            _print_doomed(memory, found)
         if not dry_run:
-            if not yes and (count or names.sessions):
+            if asks:
                 _confirm(count, names)
             # A text can also stand in the log of questions, so it is forgotten there too.
             count = len(memory.forget(**what))
     if json:
         ids = {"sessions": [s.id for s in names.sessions], "projects": names.projects}
-        print_json({"forgotten": count, "dry_run": dry_run, **ids})
+        print_json({"forgotten": count, "dry_run": dry_run, "ids": found.ids, **ids})
         return
     _print_forgotten(count, names, dry_run=dry_run)
+
+
+def _warn_of_short(match: str) -> None:
+    if 0 < len(match.strip()) < _SHORT_MATCH:
+        notice(f"'{match.strip()}' is short: it stands inside of many words, and all of them go.")
+
+
+def _print_doomed(memory: Memory, found: Forgettable) -> None:
+    """List what would be forgotten: nothing brings it back, so a person sees it before."""
+    readings = memory.read(found.ids[:_DOOMED_SHOWN], reinforce=False)
+    short = memory.short_ids([reading.id for reading in readings])
+    print_columns(
+        (
+            f"   {short[one.id]}",
+            f"{one.created_at:%Y-%m-%d}",
+            _sort_of(one),
+            one_line(one.session.title, 40) if one.session else "",
+            one_line(one.text, 80),
+        )
+        for one in readings
+    )
+    if len(found.ids) > len(readings):
+        print(f"   and {len(found.ids) - len(readings):,} more: --json has their ids.")
+    places = [(found.sessions, "session"), (found.projects, "project")]
+    told = " and ".join(counted(count, noun) for count, noun in places if count)
+    if told:
+        print(f"   with {told}")
+
+
+def _sort_of(reading: Reading) -> str:
+    """Return the role of a message, the kind of a fragment, or that it is a distillation."""
+    if reading.fragment:
+        return reading.fragment.kind
+    return one_line(reading.message.role, 20) if reading.message else reading.type
 
 
 def _print_forgotten(count: int, names: Names, *, dry_run: bool) -> None:

@@ -118,7 +118,7 @@ def session(
         for message in messages:
             who = message.speaker or message.role
             print(bold(f"{message.created_at:%Y-%m-%d %H:%M}  {clean(who)}"))
-            print(indented(readable(message.parts)))
+            print(indented(readable(message.parts, brief=True)))
 
 
 def explore(

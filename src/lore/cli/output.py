@@ -45,6 +45,8 @@ Project = Annotated[
 ]
 Report = Callable[[int, int | None], None]
 
+INTERRUPTED = 130
+
 _ACTING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
     "\U000e0000-\U000e007f]"
@@ -89,6 +91,26 @@ def indented(text: str, by: int = 3) -> str:
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun: '1 record', '1,204 records'."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def lasting(seconds: float) -> str:
+    """Return a time for people: '40 s', '12 min', '1 h 9 min', '3 d 4 h'."""
+    whole = max(0, round(seconds))
+    if whole < 120:
+        return f"{whole} s"
+    minutes = whole // 60
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {rest} min" if rest else f"{hours} h"
+    days, left = divmod(hours, 24)
+    return f"{days:,} d {left} h" if left else f"{days:,} d"
+
+
+def project_names(memory: Memory) -> dict[str, str]:
+    """Return the names of projects by id, safe to show."""
+    return {project.id: one_line(project.name, 30) for project in memory.projects()}
 
 
 def bold(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as json_module
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -79,6 +80,8 @@ def _shown(setting: SettingValue) -> SettingValue:
 def _said(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, list | tuple):
+        return json_module.dumps(value, ensure_ascii=False)
     return "–" if value == "" else str(value)
 
 

@@ -87,10 +87,12 @@ class Capturing(Desk):
 
         A memory that is open for reading only tells it and keeps nothing. Nor is an episode kept
         whose fragment a person has deleted or revoked: it is told, and stays away.
+        The id of that fragment names the session, too.
         """
         from lore.capture import episodes
 
-        session = self.redactor.redact(session)
+        with self.database.read() as db:
+            session = episodes.session_of(db, self.redactor.redact(session))
         told = episodes.derive(self.database, session)
         if told and not self.database.read_only:
             episodes.keep(self.database, session, told)

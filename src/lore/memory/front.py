@@ -24,6 +24,11 @@ from lore.settings import Settings
 from lore.store import upkeep
 from lore.store.db import Database, open_database
 
+_NO_MEMORY = (
+    "'lore capture --all' makes one of your agents' conversations;"
+    " 'lore remember' and 'lore import' make one too."
+)
+
 
 @checked_class
 class Memory(Capturing, Knowing, Asking, Looking, Keeping, Working):
@@ -49,7 +54,7 @@ class Memory(Capturing, Knowing, Asking, Looking, Keeping, Working):
         path = config.database
         if not create and not path.exists():
             msg = f"There is no memory at {path} yet."
-            raise NotFound(msg, hint="'lore remember' or 'lore import' makes one.")
+            raise NotFound(msg, hint=_NO_MEMORY)
         database = open_database(
             path, busy_timeout_s=config.store_busy_timeout_s, backups=config.backups, now=now
         )

@@ -8,8 +8,8 @@ from typing import BinaryIO
 from lore.capture import exchange
 from lore.checking import checked_class
 from lore.memory.desk import Desk
-from lore.records import Names
-from lore.store import forgetting, upkeep
+from lore.records import Forgettable, Names
+from lore.store import forgetting, items, upkeep
 
 
 @checked_class
@@ -34,11 +34,19 @@ class Keeping(Desk):
         self, *, id: str = "", session: str = "", project: str = "", match: str = ""
     ) -> int:
         """Count what `forget` would delete."""
+        return self.forgettable(id=id, session=session, project=project, match=match).count
+
+    def forgettable(
+        self, *, id: str = "", session: str = "", project: str = "", match: str = ""
+    ) -> Forgettable:
+        """Return what `forget` would delete, the items by id in the order they came in."""
         session, project = self.redactor.redact(session), self.redactor.redact(project)
         with self.database.read() as db:
             doomed = forgetting.collect(db, id, session, project, match)
             found = forgetting.with_derived(db, doomed)
-        return len(found.item_ns) + len(found.session_ns) + len(found.project_ns)
+            ids = items.ids_of(db, found.item_ns)
+        chosen = tuple(ids[n] for n in found.item_ns if n in ids)
+        return Forgettable(chosen, len(found.session_ns), len(found.project_ns))
 
     def names_with(self, text: str) -> Names:
         """Return the sessions and projects that have a text in their names.

@@ -13,6 +13,7 @@ from lore.records import (
     Fragment,
     FragmentVersion,
     Message,
+    Project,
     Provenance,
     Reading,
     Session,
@@ -82,6 +83,11 @@ class Looking(Desk):
         with self.database.read() as db:
             project_n = sessions.get_project(db, project) if project else None
             return sessions.recent(db, project_n=project_n, limit=limit)
+
+    def projects(self) -> list[Project]:
+        """Return all projects, by path."""
+        with self.database.read() as db:
+            return list(sessions.projects(db).values())
 
     def stats(self) -> Stats:
         """Count what the memory holds."""

@@ -275,6 +275,8 @@ def _standing(
             tokens=size,
             kind="preference" if entry.fragment_origin else "",
             role="" if entry.fragment_origin else "user",
+            session_id=entry.session_id or "",
+            project_id=entry.project_id or "",
             origin=entry.fragment_origin or "user",
         )
     return tuple(hits.values())

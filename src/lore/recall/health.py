@@ -33,7 +33,9 @@ def _check_versions() -> Check:
 def _check_folder(config: Settings) -> Check:
     home = config.home
     if not home.exists():
-        return Check("home", "degraded", f"{home} does not exist yet.", "'lore remember' makes it.")
+        return Check(
+            "home", "degraded", f"{home} does not exist yet.", "'lore capture --all' makes it."
+        )
     wrong = [
         path.name
         for path in (home, config.database)

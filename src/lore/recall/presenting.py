@@ -156,9 +156,8 @@ class _Shelf:
     trusted_only: bool
 
     def text_of(self, message: Message) -> str:
-        """Return a message to read; what nobody said has no place in a prompt unasked."""
-        shown = [p for p in message.parts if not self.trusted_only or parts.is_spoken(p)]
-        return parts.readable(shown)
+        """Return a message to read; what nobody said is found by nothing, and is no answer."""
+        return parts.readable(part for part in message.parts if parts.is_spoken(part))
 
     def above(self, n: int) -> list[Fragment]:
         """Return the fragments above one, as far as they may be named."""

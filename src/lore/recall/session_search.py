@@ -17,6 +17,7 @@ from lore.recall.sources import Numbers, Sources
 from lore.records import Session, SessionHit
 from lore.store import keywords, session_figures, sessions
 from lore.store.db import Connection
+from lore.text import lines
 
 _BEST = 3
 _FAINTEST = -8.0
@@ -85,7 +86,7 @@ def _hit(
         limits=presenting.Limits(_BEST, _WIDE),
         explain=False,
     )
-    title = session.title or (best.hits[0].text.splitlines()[0][:100] if best.hits else "")
+    title = session.title or (lines.one_line(best.hits[0].text, 100) if best.hits else "")
     return SessionHit(session.id, title, session.started_at, score, best.hits)
 
 

@@ -56,10 +56,12 @@ from lore.records.talk import (
 )
 from lore.records.upkeep import (
     Captured,
+    CapturedFile,
     CaptureEstimate,
     Change,
     Check,
     FileProblem,
+    Forgettable,
     Job,
     Queues,
     Redaction,
@@ -85,6 +87,7 @@ __all__ = [
     "Answer",
     "CaptureEstimate",
     "Captured",
+    "CapturedFile",
     "Change",
     "Channel",
     "Check",
@@ -95,6 +98,7 @@ __all__ = [
     "Episode",
     "Fate",
     "FileProblem",
+    "Forgettable",
     "Fragment",
     "FragmentKind",
     "FragmentVersion",

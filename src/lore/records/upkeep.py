@@ -121,6 +121,20 @@ class Spend:
 
 
 @dataclass(frozen=True, slots=True)
+class Forgettable:
+    """What forgetting would take: items by id, and how many sessions and projects."""
+
+    ids: tuple[str, ...] = ()
+    sessions: int = 0
+    projects: int = 0
+
+    @property
+    def count(self) -> int:
+        """Return how many records that are."""
+        return len(self.ids) + self.sessions + self.projects
+
+
+@dataclass(frozen=True, slots=True)
 class FileProblem:
     """What is wrong with a transcript file; `news` says that it was not told before."""
 
@@ -146,6 +160,19 @@ class CaptureEstimate:
     files: int
     bytes: int
     seconds: float | None
+    found: int = 0
+    """How many files there are, with those that have not changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedFile:
+    """What one transcript file brought; `sessions` are the agent's own names for them."""
+
+    path: str
+    agent: str
+    added: int
+    known: int
+    sessions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,3 +189,4 @@ class Captured:
     problems: tuple[FileProblem, ...] = ()
     redacted: tuple[Redaction, ...] = ()
     seconds: float = 0.0
+    each: tuple[CapturedFile, ...] = ()

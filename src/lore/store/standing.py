@@ -20,6 +20,11 @@ class Standing(NamedTuple):
     fragment_origin: Origin | None = None
     """Who said it, if it is a fragment; a message is always the person's own."""
 
+    project_id: str | None = None
+    """Where it holds; none is everywhere."""
+
+    session_id: str | None = None
+
 
 def add(db: Connection, item_n: int, project_n: int | None, text: str, created_at: int) -> None:
     """Keep an instruction; of several sayings of it, the newest is shown."""
@@ -58,7 +63,9 @@ def newest(
     """Return the instructions that hold in a project, or in all of them, newest first."""
     rows = db.rows(
         "SELECT s.item_n, s.text, s.created_at, (SELECT f.origin FROM fragments f"
-        " WHERE f.n = s.item_n) FROM standing s WHERE (:everywhere"
+        " WHERE f.n = s.item_n), (SELECT p.id FROM projects p WHERE p.n = s.project_n),"
+        " (SELECT t.id FROM sessions t JOIN items i ON i.session_n = t.n WHERE i.n = s.item_n)"
+        " FROM standing s WHERE (:everywhere"
         " OR s.project_n IS NULL OR s.project_n = :project_n) AND NOT EXISTS (SELECT 1"
         " FROM standing o WHERE o.digest = s.digest AND (o.created_at, o.n) > (s.created_at, s.n)"
         " AND (:everywhere OR o.project_n IS NULL OR o.project_n = :project_n))"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,8 +33,8 @@ _DEEDS: dict[str, Deed] = {
 }  # fmt: skip
 """The tools of Claude Code, Codex, opencode and Gemini CLI, in lower case."""
 
-_COMMAND_FIELDS = ("command", "cmd", "script")
-_FILE_FIELDS = ("file_path", "filePath", "path", "absolute_path", "notebook_path", "filename")
+COMMAND_FIELDS = ("command", "cmd", "script")
+FILE_FIELDS = ("file_path", "filePath", "path", "absolute_path", "notebook_path", "filename")
 _TELLING_FIELDS = (
     "pattern", "url", "query", "description", "skill", "name", "title", "subject", "question",
     "prompt", "id",
@@ -87,13 +88,13 @@ class Call:
 def read_call(name: str, text: str) -> Call:
     """Read a tool call from its name and its input, JSON or not."""
     tool = name or "tool"
-    given = _given(text)
+    given = given_fields(text)
     deed = _DEEDS.get(tool.lower().rsplit("__", 1)[-1], "other")
     if deed == "run":
-        return _run(tool, _command(given, text))
-    if deed == "edit" and (patch := _patch(tool, _first(given, ("input", "patch")) or text)):
+        return _run(tool, command_of(given) if given else text)
+    if deed == "edit" and (patch := _patch(tool, first_text(given, ("input", "patch")) or text)):
         return patch
-    file = _first(given, _FILE_FIELDS)
+    file = first_text(given, FILE_FIELDS)
     if file and deed in ("read", "edit", "write"):
         if given.get("command") == "view":
             deed = "read"
@@ -103,11 +104,12 @@ def read_call(name: str, text: str) -> Call:
             changed=(file,) if deed != "read" else (),
             created=(file,) if deed == "write" or given.get("command") == "create" else (),
         )  # fmt: skip
-    target = _first(given, _TELLING_FIELDS) or file or ("" if given else text)
+    target = first_text(given, _TELLING_FIELDS) or file or ("" if given else text)
     return Call(tool, deed, lines.one_line(target, TARGET_CHARS))
 
 
-def _given(text: str) -> dict[str, Any]:
+def given_fields(text: str) -> dict[str, Any]:
+    """Return the fields of a call's input, none if it is no JSON object."""
     if not text.lstrip().startswith("{"):
         return {}
     try:
@@ -117,15 +119,15 @@ def _given(text: str) -> dict[str, Any]:
     return given if isinstance(given, dict) else {}
 
 
-def _first(given: dict[str, Any], names: tuple[str, ...]) -> str:
+def first_text(given: Mapping[str, Any], names: tuple[str, ...]) -> str:
     """Return the first field that holds a text."""
     found = (given[name] for name in names if isinstance(given.get(name), str))
     return next((text for text in found if text.strip()), "")
 
 
-def _command(given: dict[str, Any], text: str) -> str:
+def command_of(given: Mapping[str, Any]) -> str:
     """Return the command line; Codex gives it as a list, often with a shell around it."""
-    for name in _COMMAND_FIELDS:
+    for name in COMMAND_FIELDS:
         value = given.get(name)
         if isinstance(value, list) and value:
             words = [str(word) for word in value]
@@ -136,7 +138,7 @@ def _command(given: dict[str, Any], text: str) -> str:
             )
         if isinstance(value, str):
             return value
-    return "" if given else text
+    return ""
 
 
 def _run(tool: str, command: str) -> Call:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lore.records import TRUST, Origin, Part
+from lore.text import told_calls
 
 _SAID = ("text", "image", "document")
 _UNSEARCHED = ("reasoning", "aside", "opaque")
@@ -59,14 +60,26 @@ def searchable(parts: Iterable[Part]) -> str:
     return "\n".join(lines)
 
 
-def readable(parts: Iterable[Part]) -> str:
-    """Return a message for a person or an agent to read, tool traffic marked as such."""
+def whole(parts: Iterable[Part]) -> str:
+    """Return a message as it stands, with what nobody said: what its size is counted of."""
+    return "\n".join(_marked(part, part.text) for part in parts if part.text)
+
+
+def readable(parts: Iterable[Part], *, brief: bool = False) -> str:
+    """Return a message for a person or an agent to read, tool traffic marked as such.
+
+    In brief, edits and files that are written are shown by their first lines.
+    """
     lines = []
     for part in parts:
         if part.kind == "tool_call":
-            lines.append(f"[{part.name or 'tool'}] {part.text}")
-        elif part.kind in _UNSEARCHED:
-            lines.append(f"[{part.kind}] {part.text}")
-        else:
-            lines.append(part.text)
-    return "\n".join(line for line in lines if line)
+            lines.append(told_calls.tell(part.name, part.text, brief=brief))
+        elif part.text:
+            lines.append(_marked(part, part.text))
+    return "\n".join(lines)
+
+
+def _marked(part: Part, text: str) -> str:
+    if part.kind == "tool_call":
+        return f"[{part.name or 'tool'}] {text}"
+    return f"[{part.kind}] {text}" if part.kind in _UNSEARCHED else text
