@@ -45,6 +45,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TRANSCRIPTS = ROOT.parent / "shared" / "bench" / "transcripts"
 TARGET_RATIO = 4.0
 TARGET_LINES_PER_S = 20_000
+UUID = re.compile(rb'"uuid":\s*"')
 SESSION = re.compile(rb'"sessionId":\s*"([^"]+)"')
 WORDS = "the heron lands on a pier and reads src/db/todos.ts while getUserName fails".split()
 UNREDACTED = Redactor(b"0" * 32, active=False)
@@ -79,13 +80,14 @@ def made() -> dict[str, bytes]:
 
 
 def spread(folder: Path, megabytes: float) -> list[Path]:
-    """Write the samples again and again, with other sessions, until there is enough."""
+    """Write the samples again and again, with other sessions and ids, until there is enough."""
     files: list[Path] = []
     size, turn, found = 0, 0, samples()
     while size < megabytes * 1e6:
         for name, data in found.items():
             for id_ in set(SESSION.findall(data)):
                 data = data.replace(id_, id_ + b"-%d" % turn)
+            data = UUID.sub(b'"uuid":"%d-' % turn, data)
             files.append(folder / f"{name}-{turn}.jsonl")
             files[-1].write_bytes(data)
             size += len(data)
