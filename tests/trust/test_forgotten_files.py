@@ -117,6 +117,16 @@ def test_a_session_whose_name_was_forgotten_goes_on_as_one(memory: Memory, tmp_p
     assert not any(WORD in session.external_id for session in memory.sessions())
 
 
+def test_a_fork_does_not_bring_a_forgotten_request_back_as_its_title(memory: Memory, talk: Path):
+    memory.forget(id=memory.messages("s1")[0].id)
+    fork = talk.with_name("s2.jsonl")
+    copied = talk.read_text().replace('"sessionId": "s1"', '"sessionId": "s2"')
+    fork.write_text(copied + line(9, "please water the plants in the hall", "s2"))
+    memory.capture_files([fork])
+    assert traces(memory) == []
+    assert [m.parts[0].text for m in memory.messages("s2")][-1].startswith("please water")
+
+
 def test_a_restored_copy_brings_no_forgotten_title_back(tmp_path: Path, talk: Path):
     home = tmp_path / "home"
     with Memory.open(home=home, embedder=NoEmbedder()) as memory:

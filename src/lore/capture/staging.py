@@ -184,7 +184,9 @@ def _name_after_goal(db: Connection, session_n: int, prepared: Sequence[Prepared
     """Call a session that its agent gave no title by what the person first asked for."""
     if sessions.has_title(db, session_n):
         return
-    said = [person_said(message.new) for message in prepared]
+    # not what a fork only copied: its original may have been forgotten
+    own = claims.known(db, session_n, "file", [message.key for message in prepared])
+    said = [person_said(message.new) for message in prepared if message.key in own]
     goal, _ = goals.find_goal(text for text in said if text)
     if goal:
         sessions.describe(db, session_n, title=lines.one_line(goal, TITLE_CHARS))

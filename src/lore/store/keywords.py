@@ -125,8 +125,13 @@ def add_fragment(db: Connection, n: int, summary: str, content: str, kind: str) 
 
 
 def index_session(db: Connection, n: int) -> None:
-    """Index the title and the files of a session."""
+    """Index the title and the files of a session anew."""
     remove_session(db, n)
+    add_session(db, n)
+
+
+def add_session(db: Connection, n: int) -> None:
+    """Index the title and the files of a session that is not in the index yet."""
     row = db.find("SELECT title, files FROM sessions WHERE n = :n", n=n)
     if row and any(row):
         title, files = (words.searchable_form(text) for text in row)

@@ -162,7 +162,10 @@ def describe(db: Connection, n: int, *, title: str = "", files: Sequence[str] = 
             files=merged,
             n=n,
         )
-        keywords.index_session(db, n)
+        if any(row):
+            keywords.index_session(db, n)
+        else:
+            keywords.add_session(db, n)
 
 
 def get_number(db: Connection, id_prefix_or_external: str) -> int:
