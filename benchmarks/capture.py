@@ -27,13 +27,13 @@ from lore import clock
 from lore.capture.adapters.registry import find_adapter
 from lore.capture.files import FileReading, read_file
 from lore.capture.messages import prepare_all
-from lore.capture.projects import Projects
-from lore.capture.redaction import UNKEPT
 from lore.capture.transcript_files import open_file
 from lore.capture.transcript_lines import parse, read_lines
 from lore.capture.transcripts import LineAdapter
 from lore.memory import Memory
+from lore.projects import Projects
 from lore.records import NewMessage
+from lore.redaction import UNKEPT
 from lore.settings import Settings
 from lore.store import messages, sessions
 from lore.store.db import Connection, Database, open_database

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from lore.capture import embedding, fragments
+from lore.capture import embedding
 from lore.capture.embedding import BATCH, adopt_embedder, embed_waiting
+from lore.curate import fragments
 from lore.embed.none import NoEmbedder
 from lore.errors import EmbedderError
 from lore.records import Draft

@@ -6,8 +6,9 @@ import stat
 import orjson
 import pytest
 
-from lore.capture import exchange, fragments
+from lore.capture import exchange
 from lore.capture.messages import Conversation, capture, message_of
+from lore.curate import fragments
 from lore.errors import InvalidInput, StoreError
 from lore.records import Draft
 from lore.store import items, mentions

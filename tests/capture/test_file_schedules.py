@@ -28,7 +28,7 @@ from hypothesis.stateful import (
 )
 
 from lore.capture.files import FileReading, read_file
-from lore.capture.projects import Projects
+from lore.projects import Projects
 from lore.store import messages, sessions
 from lore.store.db import Database, open_database
 from tests.transcripts import find_tiny, line

@@ -13,10 +13,10 @@ import pytest
 from lore.capture.adapters import registry
 from lore.capture.files import UNKNOWN, FileReading, read_file
 from lore.capture.gathering import Found, capture_files, find_files
-from lore.capture.projects import Projects
 from lore.capture.staging import Batch, Counts
 from lore.capture.transcripts import Context, Told
 from lore.errors import StoreFull
+from lore.projects import Projects
 from lore.records import Watermark
 from lore.store import messages, sessions, watermarks
 from lore.store.db import Database

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lore.capture.adapters import registry
 from lore.capture.files import FileReading, read_file
-from lore.capture.projects import Projects
+from lore.projects import Projects
 from lore.store import forgetting, messages, sessions
 from lore.store.db import Database, open_database
 from tests.capture.adapters.samples import claude_line

@@ -5,9 +5,9 @@ from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lore.capture.redaction import KEY_FILE, open_redactor
 from lore.memory import Memory
 from lore.records import NewMessage, Part
+from lore.redaction import KEY_FILE, open_redactor
 from lore.settings import Settings
 
 NOON = datetime(2026, 5, 13, 12, tzinfo=UTC)

@@ -15,12 +15,12 @@ from typing import Any, BinaryIO
 import orjson
 
 from lore import clock
-from lore.capture import shapes, trust
+from lore.capture import shapes
 from lore.capture.messages import prepare
-from lore.capture.redaction import UNKEPT, redact_tree
 from lore.errors import InvalidInput, StoreError
 from lore.records import CHANNELS, TRUST, NewMessage, Part
-from lore.store import changes, dump, messages
+from lore.redaction import UNKEPT, redact_tree
+from lore.store import changes, dump, messages, trusting
 from lore.store.db import Connection, Database
 from lore.text import entities
 from lore.text.secrets import Redactor
@@ -181,7 +181,7 @@ def _add_fragment(db: Connection, line: Line, now: datetime) -> bool:
         return False
     mentioned = entities.of_fragment(line["content"], line["summary"])
     source_ns = dump.numbers_of(db, line["source_messages"])
-    allowed = TRUST[trust.lowest(db, line["origin"], source_ns)]
+    allowed = TRUST[trusting.lowest(db, line["origin"], source_ns)]
     line = {**line, "trust": min(line["trust"], allowed)}
     dump.add_fragment(db, line, mentioned, now)
     return True

@@ -15,8 +15,6 @@ from pathlib import Path
 
 from lore import clock
 from lore.capture import staging
-from lore.capture.projects import Projects
-from lore.capture.redaction import UNKEPT
 from lore.capture.staging import Batch, Counts
 from lore.capture.transcript_files import (
     OpenFile,
@@ -29,7 +27,9 @@ from lore.capture.transcript_files import (
 from lore.capture.transcript_lines import LONGEST_LINE, UNREADABLE, Unparsed, parse, read_lines
 from lore.capture.transcripts import Adapter, Context, LineAdapter, Stretch, WholeAdapter
 from lore.errors import CaptureError, LoreError
+from lore.projects import Projects
 from lore.records import Watermark
+from lore.redaction import UNKEPT
 from lore.store import watermarks
 from lore.store.db import Connection, Database
 from lore.text import words

@@ -7,29 +7,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from lore import clock
-from lore.capture import projects
-from lore.capture.projects import Projects
-from lore.capture.redaction import UNKEPT
+from lore import clock, projects
 from lore.errors import InvalidInput
+from lore.projects import Projects
 from lore.records import (
     ORIGINS,
     PART_KINDS,
     ROLES,
     Channel,
-    Message,
     NewMessage,
     Origin,
     Part,
     Role,
 )
+from lore.redaction import UNKEPT
 from lore.store import messages, session_states, sessions
 from lore.store.db import Connection, Database
 from lore.store.messages import PreparedMessage
 from lore.store.places import Place
-from lore.text import digests, instructions, parts, tokens, words
+from lore.text import digests, parts, tokens, words
 from lore.text.secrets import Redactor
 from lore.text.traits import traits_of
+from lore.text.typed import standing_in
 
 _ORIGINS: dict[Role, Origin] = {
     "user": "user",
@@ -208,21 +207,6 @@ def _derive(message: NewMessage, *, id: str = "") -> PreparedMessage:
         digest=digests.digest_of(message.role, message.parts),
         searchable=searchable,
     )
-
-
-def standing_in(message: NewMessage | Message) -> tuple[str, ...]:
-    """Return the standing instructions of the person, without what others say in a message."""
-    said = person_said(message)
-    return instructions.standing(said) if said else ()
-
-
-def person_said(message: NewMessage | Message) -> str:
-    """Return what the person typed: no tool's words, no other speaker's, no document's."""
-    if message.role != "user" or message.speaker:
-        return ""
-    origin = message.origin or _ORIGINS[message.role]
-    own = [part for part in message.parts if parts.origin_of(part, origin) == "user"]
-    return parts.said(part for part in own if part.kind == "text")
 
 
 def _changed(message: NewMessage, change: Callable[[str], str]) -> NewMessage:

@@ -11,18 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from lore.capture import forks, projects
-from lore.capture.messages import check, person_said, prepare_all
-from lore.capture.projects import Projects
-from lore.capture.redaction import UNKEPT
+from lore import projects
+from lore.capture import forks
+from lore.capture.messages import check, prepare_all
 from lore.capture.transcripts import Context
 from lore.errors import InvalidInput
+from lore.projects import Projects
 from lore.records import NewMessage
+from lore.redaction import UNKEPT
 from lore.store import claims, messages, names, sessions
 from lore.store.db import Connection
 from lore.store.messages import PreparedMessage
 from lore.text import goals, lines, words
 from lore.text.secrets import Redactor
+from lore.text.typed import person_said
 
 BATCH_MESSAGES = 1_000
 BATCH_BYTES = 4 << 20

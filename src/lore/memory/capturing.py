@@ -89,7 +89,7 @@ class Capturing(Desk):
         whose fragment a person has deleted or revoked: it is told, and stays away.
         The id of that fragment names the session, too.
         """
-        from lore.capture import episodes
+        from lore.curate import episodes
 
         with self.database.read() as db:
             session = episodes.session_of(db, self.redactor.redact(session))
@@ -100,7 +100,7 @@ class Capturing(Desk):
 
     def episodes(self, *, project: str = "", limit: Count = 20) -> list[KeptEpisode]:
         """Return the latest episodes that were kept, newest first."""
-        from lore.capture import episodes
+        from lore.curate import episodes
 
         with self.database.read() as db:
             return episodes.newest(db, project=self.redactor.redact(project), limit=limit)

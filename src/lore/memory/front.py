@@ -7,7 +7,6 @@ from typing import Self
 
 from lore import clock, settings
 from lore.capture import embedding
-from lore.capture.redaction import open_redactor
 from lore.checking import checked, checked_class
 from lore.embed import Embedder, open_embedder
 from lore.errors import LoreError, NotFound
@@ -20,6 +19,7 @@ from lore.memory.working import Working
 from lore.recall import health
 from lore.recall.sources import Sources
 from lore.records import Check
+from lore.redaction import open_redactor
 from lore.settings import Settings
 from lore.store import upkeep
 from lore.store.db import Database, open_database

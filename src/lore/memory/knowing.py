@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lore.capture import fragments, undoing
 from lore.checking import Whole, checked_class
+from lore.curate import fragments, undoing
 from lore.memory.desk import Desk
 from lore.records import Draft, EdgeKind, FragmentKind, Origin, Revocation
 
@@ -105,8 +105,8 @@ class Knowing(Desk):
         dry_run: bool = False,
     ) -> Revocation:
         """Hide what was derived from a session, an origin or a file; the messages stay."""
-        from lore.capture import revoking
-        from lore.capture.revoking import Suspect
+        from lore.curate import revoking
+        from lore.curate.revoking import Suspect
 
         suspect = Suspect(*map(self.redactor.redact, (session, origin, file, project)))
         if dry_run:

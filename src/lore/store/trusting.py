@@ -1,10 +1,11 @@
-"""Trusting: which items hold a part that may not be put into a prompt unasked."""
+"""Trusting: who speaks in items, and which of them may be put into a prompt unasked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lore.records import TRUST, UNASKED_TRUST
+from lore.records import TRUST, UNASKED_TRUST, Origin
+from lore.store import messages
 from lore.store.packing import may_mix, unpack_parts
 from lore.store.sqlite import Connection, among, id_of, numbers
 from lore.text.parts import lowest_origin
@@ -13,6 +14,13 @@ TRUSTED_ORIGINS = tuple(origin for origin, trust in TRUST.items() if trust >= UN
 
 TRUSTED_SQL = ", ".join(f"'{origin}'" for origin in TRUSTED_ORIGINS)
 """The same as a list in SQL."""
+
+
+def lowest(db: Connection, origin: Origin, source_ns: Sequence[int]) -> Origin:
+    """Return the least trusted of an origin and of all that speak in the messages."""
+    said = messages.by_number(db, source_ns).values()
+    voices = [origin, *(lowest_origin(m.parts, m.origin) for m in said)]
+    return min(voices, key=TRUST.__getitem__)
 
 
 def trusted(db: Connection, ns: Sequence[int]) -> set[int]:

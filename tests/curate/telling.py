@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lore.capture import episodes
+from lore.curate import episodes
 from lore.store.db import Database
 
 

@@ -11,13 +11,13 @@ from datetime import datetime
 from typing import Any
 
 from lore import clock
-from lore.capture.fragments import move, scoped
-from lore.capture.messages import standing_in
+from lore.curate.fragments import move, scoped
 from lore.errors import InvalidInput, NotFound
 from lore.store import actions, dump, edges, fragments, items, messages, standing, upkeep
 from lore.store.actions import Action
 from lore.store.db import Connection, Database
 from lore.text import entities
+from lore.text.typed import standing_in
 
 
 def undo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]:

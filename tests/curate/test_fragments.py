@@ -4,10 +4,10 @@ from types import MappingProxyType
 
 import pytest
 
-from lore.capture import fragments as capture
-from lore.capture import undoing
 from lore.capture.messages import Conversation
 from lore.capture.messages import capture as capture_messages
+from lore.curate import fragments as capture
+from lore.curate import undoing
 from lore.errors import InvalidInput, NotFound
 from lore.records import Draft, NewMessage, Part
 from lore.store import edges, fragments, items, keywords, mentions

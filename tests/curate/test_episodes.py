@@ -6,14 +6,14 @@ from datetime import timedelta
 
 import pytest
 
-from lore.capture import episodes
-from lore.capture import fragments as capture
 from lore.capture.messages import Conversation
 from lore.capture.messages import capture as capture_messages
+from lore.curate import episodes
+from lore.curate import fragments as capture
 from lore.errors import NotFound
 from lore.records import Draft, Fragment, NewMessage, Part
 from lore.store import fragments, items
-from tests.capture.telling import record
+from tests.curate.telling import record
 from tests.fakes import NOON
 
 ASK = NewMessage("user", (Part("text", "Please mend the date parser"),), NOON, key="ask")

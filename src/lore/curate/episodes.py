@@ -6,10 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from lore import clock
-from lore.capture import trust
 from lore.errors import InvalidInput, NotFound
 from lore.records import Action, Episode, Fragment, KeptEpisode, Mishap, Origin
-from lore.store import changes, episodes, fragments, items, messages, sessions
+from lore.store import changes, episodes, fragments, items, messages, sessions, trusting
 from lore.store.db import Connection, Database
 from lore.store.fragments import NewFragment
 from lore.text import entities, lines
@@ -67,7 +66,7 @@ def _kept(db: Connection, fragment: Fragment) -> KeptEpisode:
 
 def _keep(database: Database, db: Connection, session_n: int, episode: Episode) -> str | None:
     source_ns = [items.resolve(db, id_, type="message").n for id_ in episode.sources]
-    origin = trust.lowest(db, "assistant", source_ns)
+    origin = trusting.lowest(db, "assistant", source_ns)
     n = episodes.find(db, session_n)
     if n is None:
         return _add(database, db, session_n, episode, origin)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from lore.capture.fragments import hide
 from lore.checking import check_origin
+from lore.curate.fragments import hide
 from lore.errors import InvalidInput
 from lore.records import Origin, Part, Revocation, Title
 from lore.store import (

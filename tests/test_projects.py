@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from lore.capture import projects
+from lore import projects
 from lore.capture.messages import Conversation, capture, message_of
-from lore.capture.projects import Projects, normalised
+from lore.projects import Projects, normalised
 from lore.store import places, sessions
 from lore.store.places import Place
 from tests.fakes import NOON

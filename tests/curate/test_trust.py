@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from lore.capture import fragments as capture
-from lore.capture import trust
 from lore.capture.messages import Conversation
 from lore.capture.messages import capture as capture_messages
+from lore.curate import fragments as capture
 from lore.errors import InvalidInput
 from lore.records import Draft, NewMessage, Part
-from lore.store import fragments, items, standing
+from lore.store import fragments, items, standing, trusting
 from tests.fakes import NOON
 
 
@@ -66,7 +65,7 @@ def test_an_origin_that_is_none_is_refused(database):
 
 def test_the_lowest_of_no_messages_is_the_origin_itself(database):
     with database.read() as db:
-        assert trust.lowest(db, "assistant", []) == "assistant"
+        assert trusting.lowest(db, "assistant", []) == "assistant"
 
 
 def test_only_the_persons_own_words_become_standing_instructions(database):

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from lore.capture import fragments as capture
-from lore.capture import revoking, undoing
 from lore.capture.messages import Conversation
 from lore.capture.messages import capture as capture_messages
-from lore.capture.revoking import Suspect
+from lore.curate import fragments as capture
+from lore.curate import revoking, undoing
+from lore.curate.revoking import Suspect
 from lore.errors import InvalidInput, NotFound
 from lore.records import Distillation, Draft, NewMessage, Part, Watermark
 from lore.store import (
@@ -21,7 +21,7 @@ from lore.store import (
     standing,
     watermarks,
 )
-from tests.capture.telling import record
+from tests.curate.telling import record
 from tests.fakes import NOON
 
 DISTILLED = "dddddddd-dddd-7ddd-8ddd-dddddddddddd"

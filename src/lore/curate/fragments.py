@@ -11,12 +11,11 @@ from typing import Any
 
 import orjson
 
-from lore import clock
-from lore.capture import projects, trust
-from lore.capture.projects import Projects
-from lore.capture.redaction import UNKEPT, redact_tree
+from lore import clock, projects
 from lore.checking import check_origin
+from lore.curate import trust
 from lore.errors import InvalidInput, NotFound
+from lore.projects import Projects
 from lore.records import (
     EDGE_KINDS,
     FRAGMENT_KINDS,
@@ -26,7 +25,8 @@ from lore.records import (
     Fragment,
     Origin,
 )
-from lore.store import actions, edges, fragments, items, sessions
+from lore.redaction import UNKEPT, redact_tree
+from lore.store import actions, edges, fragments, items, sessions, trusting
 from lore.store.db import Connection, Database
 from lore.text import entities, lines, words
 from lore.text.secrets import Redactor
@@ -96,7 +96,7 @@ def _storing(database: Database, draft: Draft, redactor: Redactor) -> Callable[[
             importance=draft.importance,
             confidence=draft.confidence,
             origin=draft.origin,
-            trust=TRUST[trust.lowest(db, draft.origin, [source.n for source in sources])],
+            trust=TRUST[trusting.lowest(db, draft.origin, [source.n for source in sources])],
             project_n=projects.ensure(db, project, place, now=now),
             session_n=sessions.get_number(db, draft.session) if draft.session else None,
             source_messages=tuple(source.id for source in sources),

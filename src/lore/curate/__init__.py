@@ -1,0 +1,1 @@
+"""Curate: fragments as knowledge: placed, changed, traced back and taken back."""
