@@ -31,6 +31,13 @@ def _count(value: Any) -> bool:
     return _whole_number(value) and 0 <= value <= _LARGEST
 
 
+def _told(value: Any) -> bool:
+    """Tell whether a value is a list of lines, each a list of ordinals."""
+    return isinstance(value, list) and all(
+        isinstance(line, list) and all(_count(one) for one in line) for line in value
+    )
+
+
 def _number(value: Any) -> bool:
     return _whole_number(value) and abs(value) < 2**63
 
@@ -113,7 +120,7 @@ SHAPES: dict[str, dict[str, Test]] = {
     "distillation": {
         "id": _name, "session_id": _name, "generation": _whole, "text": _text,
         "from_message": _text, "to_message": _text, "source_tokens": _whole,
-        "archived": _whole, "created_at": _moment,
+        "archived": _whole, "created_at": _moment, "sources": _told,
     },
     "fragment": {
         "id": _name, "content": _name, "summary": _text, "depth": _count,

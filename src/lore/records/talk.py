@@ -88,7 +88,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Distillation:
-    """The condensed log of a segment."""
+    """The condensed log of a segment; `sources` are for each line the messages that it tells."""
 
     id: str
     session_id: str
@@ -100,3 +100,4 @@ class Distillation:
     source_tokens: int
     archived: bool
     created_at: datetime
+    sources: tuple[tuple[int, ...], ...] = ()

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+import orjson
+
 from lore import clock
 from lore.records import Distillation
 from lore.store import changes, items, keywords
 from lore.store.items import NewItem
-from lore.store.packing import moment
+from lore.store.packing import moment, unpack_json
 from lore.store.sqlite import Connection, Row, among, id_text, numbers
 from lore.text import tokens
 
 _COLUMNS = (
     f"{id_text('i.id')}, s.id, d.generation, d.text, d.from_message, d.to_message, i.tokens,"
-    " d.source_tokens, d.archived, i.created_at"
+    " d.source_tokens, d.archived, i.created_at, d.sources"
 )
 _FROM = "FROM distillations d JOIN items i ON i.n = d.n JOIN sessions s ON s.n = d.session_n"
 
@@ -31,8 +33,8 @@ def add(db: Connection, session_n: int, distillation: Distillation, *, now: date
     )
     db.run(
         "INSERT INTO distillations (n, session_n, generation, text, from_message, to_message,"
-        " source_tokens, archived) VALUES (:n, :session_n, :generation, :text, :from_message,"
-        " :to_message, :source_tokens, :archived)",
+        " source_tokens, sources, archived) VALUES (:n, :session_n, :generation, :text,"
+        " :from_message, :to_message, :source_tokens, :sources, :archived)",
         n=n,
         session_n=session_n,
         generation=distillation.generation,
@@ -40,6 +42,7 @@ def add(db: Connection, session_n: int, distillation: Distillation, *, now: date
         from_message=distillation.from_message,
         to_message=distillation.to_message,
         source_tokens=distillation.source_tokens,
+        sources=orjson.dumps(distillation.sources).decode(),
         archived=int(distillation.archived),
     )
     keywords.add_distillation(db, n, distillation.text)
@@ -74,5 +77,6 @@ def remove(db: Connection, ns: Sequence[int], *, now: datetime) -> None:
 
 def _distillation(row: Row) -> Distillation:
     values = dict(zip(Distillation.__dataclass_fields__, row, strict=True))
-    values |= {"archived": bool(row[8]), "created_at": moment(row[9])}
+    sources = tuple(tuple(line) for line in unpack_json(row[10]))
+    values |= {"archived": bool(row[8]), "created_at": moment(row[9]), "sources": sources}
     return Distillation(**values)

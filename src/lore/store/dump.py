@@ -153,15 +153,16 @@ def _part(part: Part) -> Line:
 
 def _distillations(db: Connection) -> Iterator[Line]:
     names = ("id", "session_id", "generation", "text", "from_message", "to_message",
-             "source_tokens", "archived", "created_at")  # fmt: skip
+             "source_tokens", "archived", "created_at", "sources")  # fmt: skip
     for row in _pages(
         db,
         f"SELECT d.n, {id_text('i.id')}, s.id, d.generation, d.text, d.from_message, d.to_message,"
-        " d.source_tokens, d.archived, i.created_at FROM distillations d"
+        " d.source_tokens, d.archived, i.created_at, d.sources FROM distillations d"
         " JOIN items i ON i.n = d.n JOIN sessions s ON s.n = d.session_n"
         " WHERE d.n > :after ORDER BY d.n LIMIT :page",
     ):
-        yield {"record": "distillation", **dict(zip(names, row[1:], strict=True))}
+        line = dict(zip(names, row[1:], strict=True))
+        yield {"record": "distillation", **line, "sources": unpack_json(line["sources"])}
 
 
 def _fragments(db: Connection) -> Iterator[Line]:
@@ -306,6 +307,7 @@ def add_distillation(db: Connection, line: Line, now: datetime) -> bool:
         source_tokens=line["source_tokens"],
         archived=bool(line["archived"]),
         created_at=clock.from_us(line["created_at"]),
+        sources=tuple(tuple(told) for told in line["sources"]),
     )
     distillations.add(db, session_n, record, now=now)
     return True

@@ -158,6 +158,7 @@ CREATE TABLE distillations (
     from_message TEXT NOT NULL,
     to_message TEXT NOT NULL,
     source_tokens INTEGER NOT NULL,
+    sources TEXT NOT NULL,
     archived INTEGER NOT NULL);
 CREATE INDEX distillations_session ON distillations (session_n, generation);
 
@@ -175,6 +176,10 @@ CREATE TABLE fragments (
     last_accessed INTEGER,
     last_reinforced INTEGER NOT NULL,
     relevance REAL NOT NULL,
+    boost REAL NOT NULL DEFAULT 0,
+    boosted_at INTEGER NOT NULL DEFAULT 0,
+    missing_since INTEGER,
+    overview_at INTEGER,
     origin TEXT NOT NULL,
     trust INTEGER NOT NULL,
     source_messages TEXT NOT NULL,
@@ -251,13 +256,23 @@ CREATE TABLE jobs (
     UNIQUE (kind, subject));
 CREATE INDEX jobs_open ON jobs (due_at) WHERE state <> 'done';
 
+CREATE TABLE cycles (
+    n {NUMBERED},
+    id TEXT NOT NULL UNIQUE,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    undone_at INTEGER,
+    report TEXT NOT NULL);
+
 CREATE TABLE actions (
     n {NUMBERED},
     at INTEGER NOT NULL,
     verb TEXT NOT NULL,
     fragment_n INTEGER NOT NULL REFERENCES fragments (n) ON DELETE CASCADE,
     before TEXT NOT NULL,
-    undone INTEGER NOT NULL);
+    undone INTEGER NOT NULL,
+    cycle_n INTEGER REFERENCES cycles (n) ON DELETE SET NULL);
+CREATE INDEX actions_cycle ON actions (cycle_n) WHERE cycle_n IS NOT NULL;
 
 CREATE TABLE changes (
     seq {GROWING},

@@ -1,0 +1,1 @@
+"""Budget: what calls to models cost, and what they may cost."""

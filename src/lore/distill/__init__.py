@@ -1,0 +1,1 @@
+"""Distill: messages condensed into logs, and old logs into older ones."""

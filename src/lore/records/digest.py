@@ -1,0 +1,108 @@
+"""What digesting reads and makes: segments, logs, extracts, verdicts, reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from lore.records.kinds import EdgeKind, FragmentKind, Origin
+
+Verdict = Literal["changes", "contradicts", "agrees"]
+"""What a newer fragment does to an older one: it says what is different now, it speaks against
+it without saying so, or neither."""
+
+PhaseState = Literal["done", "skipped", "failed", "pending"]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message as a digester reads it: without asides, long tool output as an annotation.
+
+    `voice` is the role or the speaker's name; `origin` the lowest of what speaks in the text.
+    """
+
+    id: str
+    ordinal: int
+    at: datetime
+    voice: str
+    text: str
+    origin: Origin
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A run of messages of one session that are digested together."""
+
+    session_id: str
+    said: tuple[Said, ...]
+    title: str = ""
+
+    @property
+    def tokens(self) -> int:
+        """Return how many tokens were said."""
+        return sum(one.tokens for one in self.said)
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line of a log, and the ordinals of the messages that it tells."""
+
+    text: str
+    sources: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What an observer wrote of a segment, line by line."""
+
+    lines: tuple[LogLine, ...]
+
+    @property
+    def text(self) -> str:
+        """Return the log as text."""
+        return "\n".join(line.text for line in self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """A draft that extraction found, with what is more specific below it.
+
+    `sources` are ids of messages. `corrects` says in words what it replaces, `relations` name
+    other extracts of the same reply by their summaries.
+    """
+
+    content: str
+    summary: str
+    kind: FragmentKind
+    importance: float
+    sources: tuple[str, ...]
+    payload: dict[str, Any] = field(default_factory=dict)
+    corrects: str = ""
+    relations: tuple[tuple[EdgeKind, str], ...] = ()
+    children: tuple[Extract, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseReport:
+    """What one phase of a cycle did: counted, and told line by line (ids with words)."""
+
+    phase: str
+    state: PhaseState
+    counts: dict[str, int] = field(default_factory=dict)
+    told: tuple[str, ...] = ()
+    reason: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CycleReport:
+    """What a consolidation cycle did; `undone` once it was taken back."""
+
+    id: str
+    started_at: datetime
+    ended_at: datetime | None
+    phases: tuple[PhaseReport, ...]
+    dry_run: bool = False
+    undone: bool = False
