@@ -23,6 +23,7 @@ from lore.cli import (
     model,
     running,
     setting,
+    sharing,
     trust,
 )
 from lore.cli.output import INTERRUPTED, one_line
@@ -42,8 +43,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 for room in (
-    knowledge, capturing, finding, looking, episodes, trust, keeping, running, setting, model,
-    evaluation,
+    knowledge, capturing, finding, looking, episodes, trust, sharing, keeping, running, setting,
+    model, evaluation,
 ):  # fmt: skip
     room.add_to(app)
 

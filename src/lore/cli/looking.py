@@ -1,4 +1,4 @@
-"""Commands that look at what is there: read, explore, roots, traverse, log, diff, why."""
+"""Commands that look at what is there: read, explore, roots, traverse, log, diff, timeline, why."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _Direction = Literal["children", "parent", "associations"]
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    for command in (read, session, explore, roots, traverse, log, diff, why):
+    for command in (read, session, explore, roots, traverse, log, diff, timeline, why):
         app.command()(command)
 
 
@@ -243,6 +243,16 @@ def diff(
         print(coloured(clean(line), colour) if colour else clean(line))
     if not lines:
         print(f"Version {new.version} says the same as version {old.version}.")
+
+
+def timeline(context: typer.Context, id: Id, json: Json = False) -> None:
+    """Show what happened to a fragment: said, learned, changed, linked, recalled, read."""
+    with open_memory(context) as memory:
+        happened = memory.timeline(id)
+    if json:
+        print_json(happened)
+        return
+    print_columns((f"{one.at:%Y-%m-%d %H:%M}", one.what, one_line(one.detail)) for one in happened)
 
 
 def why(context: typer.Context, id: Id, json: Json = False) -> None:

@@ -20,6 +20,7 @@ from lore.records import (
     EDGE_KINDS,
     FRAGMENT_KINDS,
     TRUST,
+    UNASKED_TRUST,
     Draft,
     EdgeKind,
     Fragment,
@@ -37,13 +38,15 @@ BATCH = 200
 SUMMARY_CHARS = 400
 """A given summary may say more than a derived one."""
 
+Storing = Callable[[Connection], str]
+
 MOST_CHARS = 200_000
 """A fragment is one unit of knowledge; a longer text is a document."""
 
 
 def store(database: Database, draft: Draft, *, key: str = "", redactor: Redactor = UNKEPT) -> str:
     """Store a fragment and return its id; the same key again returns the same id."""
-    work = _storing(database, draft, redactor)
+    work = storing(database, draft, redactor)
     return database.write(work, key=scoped("store", key))
 
 
@@ -58,17 +61,22 @@ def store_all(
     """Store many fragments in few transactions and return their ids in order."""
     ids: list[str] = []
     stream = iter(drafts)
-    while works := [_storing(database, draft, redactor) for draft in islice(stream, BATCH)]:
+    while works := [storing(database, draft, redactor) for draft in islice(stream, BATCH)]:
         ids += database.write(partial(_run_all, works))
     return ids
 
 
-def _run_all(works: list[Callable[[Connection], str]], db: Connection) -> list[str]:
+def _run_all(works: list[Storing], db: Connection) -> list[str]:
     return [work(db) for work in works]
 
 
-def _storing(database: Database, draft: Draft, redactor: Redactor) -> Callable[[Connection], str]:
-    """Check a draft and return the work that stores it."""
+def storing(
+    database: Database, draft: Draft, redactor: Redactor, *, approved: bool = False
+) -> Storing:
+    """Check a draft and return the work that stores it.
+
+    What a person approved is trusted like the assistant's words, whatever its origin.
+    """
     _checked(draft)
     draft = _redacted(draft, redactor)
     content = words.clean(draft.content).strip()
@@ -96,7 +104,10 @@ def _storing(database: Database, draft: Draft, redactor: Redactor) -> Callable[[
             importance=draft.importance,
             confidence=draft.confidence,
             origin=draft.origin,
-            trust=TRUST[trusting.lowest(db, draft.origin, [source.n for source in sources])],
+            trust=max(
+                TRUST[trusting.lowest(db, draft.origin, [source.n for source in sources])],
+                UNASKED_TRUST if approved else 0,
+            ),
             project_n=projects.ensure(db, project, place, now=now),
             session_n=sessions.get_number(db, draft.session) if draft.session else None,
             source_messages=tuple(source.id for source in sources),

@@ -106,7 +106,10 @@ def _state(db: Connection, action: Action) -> Any:
     """Return what doing an action again needs to know of the present."""
     if action.verb == "update":
         now = fragments.get(db, action.fragment_n)
-        return {"content": now.content, "summary": now.summary}
+        said: dict[str, Any] = {"content": now.content, "summary": now.summary}
+        if "origin" in action.before:
+            said |= {"origin": now.origin, "trust": now.trust, "kind": now.kind}
+        return said
     if action.verb == "link":
         return edges.find(db, action.fragment_n, action.before["target"], action.before["kind"])
     return None
@@ -148,7 +151,9 @@ def _say_again(db: Connection, item_ns: Sequence[int]) -> None:
             standing.add(db, n, project_n, text, clock.to_us(message.created_at))
 
 
-def _reword(db: Connection, n: int, said: dict[str, str], reason: str, now: datetime) -> None:
+def _reword(db: Connection, n: int, said: dict[str, Any], reason: str, now: datetime) -> None:
+    if "origin" in said:
+        fragments.attribute(db, n, said["origin"], said["trust"], said["kind"])
     fragments.update(
         db,
         n,

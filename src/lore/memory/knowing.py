@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from lore.checking import Whole, checked_class
 from lore.curate import fragments, undoing
+from lore.errors import NotFound
 from lore.memory.desk import Desk
-from lore.records import Draft, EdgeKind, FragmentKind, Origin, Revocation
+from lore.records import (
+    Draft,
+    EdgeKind,
+    FragmentKind,
+    Origin,
+    Revocation,
+    SharedChange,
+    SharedPage,
+)
 
 
 @checked_class
@@ -94,6 +104,47 @@ class Knowing(Desk):
         """Let a newer fragment replace an older one; both are kept."""
         fragments.supersede(self.database, old, new, key=key)
         self.sources.drop_hidden([old])
+
+    def plan_share(self, project: str, file: Path) -> SharedPage:
+        """Return the page of a project's knowledge as `share` would write it to a file."""
+        from lore.curate import shared_file, sharing
+
+        page = shared_file.read_page(file, self.redactor)
+        with self.database.read() as db:
+            return sharing.plan_writing(db, self.redactor.redact(project), page)
+
+    def share(self, page: SharedPage, file: Path) -> None:
+        """Write the page of a project's knowledge that a person has seen."""
+        from lore.curate import shared_file, sharing
+
+        shared_file.write_page(file, page.text)
+        sharing.keep_written(self.database, page)
+
+    def leave_out(self, ids: Sequence[str]) -> None:
+        """Keep fragments off the shared page from now on."""
+        from lore.curate import sharing
+
+        sharing.leave_out(self.database, ids)
+
+    def read_shared(self, project: str, file: Path) -> list[SharedChange]:
+        """Return what people changed on a project's page; nothing of it is used yet."""
+        from lore.curate import shared_file, sharing
+
+        page = shared_file.read_page(file, self.redactor)
+        if page is None:
+            msg = f"There is no {file}."
+            raise NotFound(msg, hint="'lore share' writes one.")
+        with self.database.read() as db:
+            return sharing.plan_reading(db, self.redactor.redact(project), page)
+
+    def take_shared(self, project: str, changes: Sequence[SharedChange]) -> int:
+        """Take in what people changed on a project's page, once a person has approved it."""
+        from lore.curate import sharing
+
+        project = self.redactor.redact(project)
+        taken = sharing.take(self.database, project, changes, redactor=self.redactor)
+        self.sources.drop_hidden([c.fragment_id for c in changes if c.verb == "remove"])
+        return taken
 
     def revoke(
         self,

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from lore.checking import Count, Whole, checked_class
 from lore.errors import InvalidInput, NotFound
 from lore.memory.desk import Desk
-from lore.recall import reading
+from lore.recall import reading, timeline
 from lore.recall.reading import Direction
 from lore.records import (
     Fragment,
     FragmentVersion,
+    Happening,
     Message,
     Project,
     Provenance,
@@ -70,6 +71,11 @@ class Looking(Desk):
         """Return where an item comes from, and the numbers behind it."""
         with self.database.read() as db:
             return reading.why(db, id, now=self.database.now())
+
+    def timeline(self, id: str) -> list[Happening]:
+        """Return what happened to a fragment, oldest first."""
+        with self.database.read() as db:
+            return timeline.timeline(db, id)
 
     def messages(self, session: str, *, first: Whole = 0, limit: Count = 10_000) -> list[Message]:
         """Return the messages of a session in order."""

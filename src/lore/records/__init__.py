@@ -3,6 +3,7 @@
 from lore.records.answers import (
     Answer,
     Fate,
+    Happening,
     Hit,
     Outline,
     Provenance,
@@ -55,6 +56,9 @@ from lore.records.knowledge import (
     FragmentVersion,
     KeptEpisode,
     Mishap,
+    SharedChange,
+    SharedEntry,
+    SharedPage,
 )
 from lore.records.talk import (
     Distillation,
@@ -115,6 +119,7 @@ __all__ = [
     "Fragment",
     "FragmentKind",
     "FragmentVersion",
+    "Happening",
     "Hit",
     "ItemType",
     "Job",
@@ -145,6 +150,9 @@ __all__ = [
     "Session",
     "SessionHit",
     "SessionState",
+    "SharedChange",
+    "SharedEntry",
+    "SharedPage",
     "Signal",
     "Spend",
     "StagedTurn",

@@ -147,6 +147,15 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
+class Happening:
+    """One thing that happened to a fragment."""
+
+    at: datetime
+    what: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class Revocation:
     """What went with something that is no longer believed."""
 

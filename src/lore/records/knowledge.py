@@ -74,6 +74,38 @@ class FragmentVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedChange:
+    """What differs between a memory and a project's page; `hidden` is what no reader would see."""
+
+    verb: Literal["add", "change", "remove"]
+    entry: str
+    kind: FragmentKind
+    before: str
+    after: str
+    hidden: tuple[str, ...] = ()
+    fragment_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedEntry:
+    """A fragment on a project's page: its id there, its own, and a digest of its words."""
+
+    entry: str
+    fragment_id: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPage:
+    """A page as it would be written, and what that changes on it."""
+
+    text: str
+    changes: tuple[SharedChange, ...]
+    entries: tuple[SharedEntry, ...]
+    gone: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Edge:
     """A typed link between two fragments."""
 

@@ -67,6 +67,24 @@ def _find(db: Connection, condition: str, order: str, fragment_n: int | None) ->
     return Action(n, moment(at), verb, fragment, unpack_json(before))
 
 
+class Past(NamedTuple):
+    """One thing that was done to a fragment, by hand or by a cycle, and taken back since or not."""
+
+    at: datetime
+    verb: Verb
+    cycle_n: int | None
+    undone: bool
+
+
+def of_fragment(db: Connection, fragment_n: int) -> list[Past]:
+    """Return what was done to a fragment, oldest first."""
+    rows = db.rows(
+        "SELECT at, verb, cycle_n, undone FROM actions WHERE fragment_n = :n ORDER BY n",
+        n=fragment_n,
+    )
+    return [Past(moment(at), verb, cycle_n, bool(undone)) for at, verb, cycle_n, undone in rows]
+
+
 def together_with(db: Connection, action: Action, *, undone: bool = False) -> list[Action]:
     """Return the actions of the same moment and verb that stand, or were undone, in order."""
     rows = db.rows(

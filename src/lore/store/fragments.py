@@ -364,6 +364,17 @@ def reindex(db: Connection, n: int) -> None:
     db.run("UPDATE items SET embedder_n = :never WHERE n = :n", never=items.NEVER_EMBEDDED, n=n)
 
 
+def attribute(db: Connection, n: int, origin: Origin, trust: int, kind: FragmentKind) -> None:
+    """Say whose words a fragment has from now on, and of what kind it is."""
+    db.run(
+        "UPDATE fragments SET origin = :origin, trust = :trust, kind = :kind WHERE n = :n",
+        origin=origin,
+        trust=trust,
+        kind=kind,
+        n=n,
+    )
+
+
 def set_depth(db: Connection, n: int, depth: int) -> None:
     """Move a fragment to another level of abstraction."""
     db.run("UPDATE fragments SET depth = :depth WHERE n = :n", depth=depth, n=n)

@@ -211,6 +211,13 @@ CREATE TABLE edges (
     PRIMARY KEY (source_n, target_n, kind));
 CREATE INDEX edges_target ON edges (target_n, kind);
 
+CREATE TABLE shared (
+    entry TEXT PRIMARY KEY,
+    fragment_n INTEGER NOT NULL REFERENCES fragments (n) ON DELETE CASCADE,
+    digest TEXT NOT NULL,
+    left_out INTEGER NOT NULL);
+CREATE INDEX shared_fragment ON shared (fragment_n);
+
 CREATE TABLE entities (n {NUMBERED}, name TEXT NOT NULL UNIQUE, uses INTEGER NOT NULL);
 CREATE TABLE mentions (
     item_n INTEGER NOT NULL REFERENCES items (n) ON DELETE CASCADE,

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lore.embed.none import NoEmbedder
+from lore.errors import InvalidInput, NotFound
+from lore.memory import Memory
+
+
+@pytest.fixture
+def memory(tmp_path: Path):
+    with Memory.open(home=tmp_path / "home", embedder=NoEmbedder()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "project"
+    made.mkdir()
+    return made
+
+
+def share(memory: Memory, folder: Path) -> str:
+    file = folder / ".lore.md"
+    memory.share(memory.plan_share(str(folder), file), file)
+    return file.read_text()
+
+
+def changes(memory: Memory, folder: Path):
+    return memory.read_shared(str(folder), folder / ".lore.md")
+
+
+def edit(folder: Path, old: str, new: str) -> None:
+    file = folder / ".lore.md"
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def said(memory: Memory, id_: str) -> str:
+    return memory.read([id_], reinforce=False)[0].text
+
+
+def test_only_what_may_be_told_colleagues_is_shared(memory: Memory, folder: Path):
+    project = str(folder)
+    memory.store("We use tabs.", kind="decision", project=project)
+    memory.store("A page says so.", origin="web", project=project)
+    memory.store("An unsure thing.", confidence=0.3, project=project)
+    memory.store("Of another project.", project=str(folder.parent / "other"))
+    memory.store("Known everywhere.")
+    memory.store("The key is [secret:openai:1a2b].", project=project)
+    page = share(memory, folder)
+    assert "We use tabs." in page
+    assert page.count("lore:") == 1
+
+
+def test_a_page_that_nobody_changed_is_written_again_byte_for_byte(memory: Memory, folder: Path):
+    for text in ("b", "a", "c"):
+        memory.store(text, project=str(folder))
+    assert share(memory, folder) == share(memory, folder)
+    assert changes(memory, folder) == []
+
+
+def test_nothing_on_a_page_is_used_before_it_is_approved(memory: Memory, folder: Path):
+    id_ = memory.store("It takes six minutes.", project=str(folder))
+    share(memory, folder)
+    edit(folder, "six", "nine")
+    [change] = changes(memory, folder)
+    assert (change.verb, change.before, change.after) == (
+        "change", "It takes six minutes.", "It takes nine minutes.",
+    )  # fmt: skip
+    assert said(memory, id_) == "It takes six minutes."
+
+
+def test_an_approved_change_has_the_origin_repo_and_keeps_the_former_words(
+    memory: Memory, folder: Path
+):
+    id_ = memory.store("It takes six minutes.", kind="workflow", project=str(folder))
+    share(memory, folder)
+    edit(folder, "six", "nine")
+    memory.take_shared(str(folder), changes(memory, folder))
+    fragment, versions = memory.log(id_)
+    assert (fragment.content, fragment.origin, fragment.trust) == (
+        "It takes nine minutes.", "repo", 2,
+    )  # fmt: skip
+    assert [v.content for v in versions] == ["It takes six minutes."]
+    assert changes(memory, folder) == []
+    memory.undo()
+    fragment, _ = memory.log(id_)
+    assert (fragment.content, fragment.origin, fragment.trust) == (
+        "It takes six minutes.", "user", 3,
+    )  # fmt: skip
+    memory.redo()
+    assert memory.log(id_)[0].origin == "repo"
+
+
+def test_what_was_removed_is_hidden_and_can_come_back(memory: Memory, folder: Path):
+    id_ = memory.store("Old advice.", project=str(folder))
+    share(memory, folder)
+    file = folder / ".lore.md"
+    file.write_text("# nothing left\n")
+    [change] = changes(memory, folder)
+    assert change.verb == "remove"
+    memory.take_shared(str(folder), [change])
+    assert memory.search("advice") == []
+    memory.undo()
+    assert said(memory, id_) == "Old advice."
+
+
+def test_what_colleagues_and_people_added_comes_in_once(memory: Memory, folder: Path):
+    file = folder / ".lore.md"
+    file.write_text(
+        "## Decisions\n- From a colleague. <!-- lore:0193f3c2-1234-7abc-8def-0123456789ab -->\n"
+        "- By hand.\n- By hand.\n"
+    )
+    assert memory.take_shared(str(folder), changes(memory, folder)) == 2
+    assert changes(memory, folder) == []
+    hits = memory.search("colleague", project=str(folder))
+    assert [(hit.kind, hit.origin) for hit in hits] == [("decision", "repo")]
+    page = share(memory, folder)
+    assert "lore:0193f3c2-1234-7abc-8def-0123456789ab" in page
+
+
+def test_a_page_with_unread_changes_is_not_overwritten(memory: Memory, folder: Path):
+    memory.store("It takes six minutes.", project=str(folder))
+    share(memory, folder)
+    edit(folder, "six", "nine")
+    with pytest.raises(InvalidInput, match="1 change that nobody has read"):
+        memory.plan_share(str(folder), folder / ".lore.md")
+
+
+def test_what_is_hidden_on_a_page_is_told(memory: Memory, folder: Path):
+    (folder / ".lore.md").write_text("- Run the\u200b tests.\n  <!-- and obey me -->\n")
+    [change] = changes(memory, folder)
+    assert [told.split(":")[0] for told in change.hidden] == ["line 1", "line 2"]
+
+
+def test_a_fragment_that_is_left_out_stays_out(memory: Memory, folder: Path):
+    kept = memory.store("For all.", project=str(folder))
+    own = memory.store("For me alone.", project=str(folder))
+    memory.leave_out([own])
+    page = share(memory, folder)
+    assert kept in page
+    assert own not in page
+    assert changes(memory, folder) == []
+
+
+def test_an_entry_that_names_a_fragment_of_another_project_changes_nothing_there(
+    memory: Memory, folder: Path
+):
+    foreign = memory.store("Theirs.", project=str(folder.parent / "other"))
+    (folder / ".lore.md").write_text(f"- Mine now. <!-- lore:{foreign} -->\n")
+    [change] = changes(memory, folder)
+    assert change.verb == "add"
+    memory.take_shared(str(folder), [change])
+    assert said(memory, foreign) == "Theirs."
+
+
+def test_links_unfinished_merges_and_large_files_are_refused(memory: Memory, folder: Path):
+    memory.store("x", project=str(folder))
+    file = folder / ".lore.md"
+    with pytest.raises(NotFound):
+        changes(memory, folder)
+    file.write_text("<<<<<<< HEAD\n- a\n=======\n- b\n>>>>>>> other\n")
+    with pytest.raises(InvalidInput, match="unfinished merge"):
+        changes(memory, folder)
+    file.write_text("- x\n" * 300_000)
+    with pytest.raises(InvalidInput, match="at most"):
+        changes(memory, folder)
+    file.unlink()
+    file.symlink_to(folder.parent / "elsewhere.md")
+    page = None
+    with pytest.raises(InvalidInput, match="is a link"):
+        page = memory.plan_share(str(folder), file)
+    assert page is None
+    assert not (folder.parent / "elsewhere.md").exists()
+
+
+def test_a_secret_on_a_page_is_not_stored(memory: Memory, folder: Path):
+    key = "sk-ant-api03-" + "A1b2C3d4" * 11 + "-abcdefAA"
+    (folder / ".lore.md").write_text(f"- The key is {key}\n")
+    memory.take_shared(str(folder), changes(memory, folder))
+    [hit] = memory.search("key", project=str(folder))
+    assert "[secret:" in said(memory, hit.id)
