@@ -15,15 +15,28 @@ LoreError                       1
 │   └── WeightsRejected         9   a model file fails its SHA-256
 ├── EvaluationError            10   evaluation data cannot be read
 ├── CaptureError               11   a transcript that was named cannot be read
-└── DaemonError                12   the daemon cannot be started or stopped
-    └── AlreadyRunning         12   another one serves this home
+├── DaemonError                12   the daemon cannot be started or stopped
+│   └── AlreadyRunning         12   another one serves this home
+├── ProviderError              13   a chat was asked and gave no answer of use
+│   ├── ProviderUnavailable    13   it cannot be reached, refuses the key, or is too slow
+│   ├── RateLimited            13   it wants to be asked later
+│   ├── PromptTooLong          13   it does not take so much text at once
+│   └── BadReply               13   it answered twice, and neither answer can be used
+└── BudgetSpent                14   background work may spend no more today
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
 __all__ = [
     "AlreadyRunning",
     "AmbiguousId",
+    "BadReply",
+    "BudgetSpent",
     "CaptureError",
     "DaemonError",
     "EmbedderError",
@@ -31,6 +44,10 @@ __all__ = [
     "InvalidInput",
     "LoreError",
     "NotFound",
+    "PromptTooLong",
+    "ProviderError",
+    "ProviderUnavailable",
+    "RateLimited",
     "SchemaTooNew",
     "StoreBusy",
     "StoreDamaged",
@@ -136,3 +153,43 @@ class DaemonError(LoreError):
 
 class AlreadyRunning(DaemonError):
     """Another daemon serves this home."""
+
+
+class ProviderError(LoreError):
+    """A chat that was asked gave no answer of use."""
+
+    exit_code = 13
+
+
+class ProviderUnavailable(ProviderError):
+    """The provider cannot be reached or refuses; `billed` if it may charge for it all the same."""
+
+    def __init__(self, message: str, *, hint: str = "", billed: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.billed = billed
+
+
+class RateLimited(ProviderError):
+    """The provider wants to be asked later; `retry_after_s` is 0 where it does not say when."""
+
+    def __init__(self, message: str, *, hint: str = "", retry_after_s: float = 0.0) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after_s = retry_after_s
+
+
+class PromptTooLong(ProviderError):
+    """The provider does not take so much text at once."""
+
+
+class BadReply(ProviderError):
+    """The provider's answer cannot be used, and neither can the one to the same question again."""
+
+
+class BudgetSpent(LoreError):
+    """Background work may spend no more today; `until` is when it may again."""
+
+    exit_code = 14
+
+    def __init__(self, message: str, *, hint: str = "", until: datetime | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.until = until

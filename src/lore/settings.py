@@ -68,6 +68,29 @@ _WITHIN_A_DAY = Rule(least=0, most=86_400)
 _PRECISIONS = Rule(choices=("float32", "int8"))
 _PATTERNS = Rule(form="a list of re2 patterns")
 
+_CHATS = Rule(
+    choices=(
+        "offline",
+        "anthropic",
+        "openai",
+        "openrouter",
+        "ollama",
+        "vllm",
+        "gemini",
+        "claude-cli",
+    )
+)
+
+USUAL_KEYS = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "gemini": "GEMINI_API_KEY",
+    "openai": "OPENAI_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY",
+}
+"""Where the key of a provider usually lies; it is looked for only once that one was chosen."""
+
+_WITHOUT_GROUP = ("db_path", "daily_budget")
+
 
 def _setting(default: Value, doc: str, rule: Rule = _NO_RULE, *, project: bool = False) -> Any:
     """Describe one setting; `project` says that a project file may set it."""
@@ -104,6 +127,22 @@ class Settings:
     embed_api_key: str = _setting("", "Access key of the hosted embedding service.")
     embed_dimension: int = _setting(
         0, "Dimension of a hosted model; 0 to ask the model.", Rule(least=0, most=65_536)
+    )
+    chat_provider: str = _setting(
+        "offline",
+        "Who digests conversations; anything but offline is an explicit choice.",
+        _CHATS,
+    )
+    chat_model: str = _setting("", "Model name as the provider knows it; empty for its usual one.")
+    chat_base_url: str = _setting("", "Address of the chat's service; empty for the provider's.")
+    chat_api_key: str = _setting(
+        "", "Access key of the chat; empty for the one in the provider's usual variable."
+    )
+    chat_timeout_s: float = _setting(
+        120.0, "How long one answer of a chat may take, to its end.", Rule(least=1, most=3600)
+    )
+    daily_budget: float = _setting(
+        1.0, "US dollars that background work may spend in a day (UTC).", _NOT_NEGATIVE
     )
     search_recipe: str = _setting(
         "learned",
@@ -183,7 +222,7 @@ class Loaded:
 def key_of(name: str) -> str:
     """Return the key of a field: `embed_model` is `embed.model`, `home` stays."""
     group, _, rest = name.partition("_")
-    return f"{group}.{rest}" if rest and name != "db_path" else name
+    return f"{group}.{rest}" if rest and name not in _WITHOUT_GROUP else name
 
 
 def load(
@@ -211,9 +250,18 @@ def load(
         value, source = _pick(name, spec, (environ, project, user))
         if name == "db_path" and value and source == "environment":
             value = str(_expanded(str(value)).absolute())
+        if name == "chat_api_key" and not value:
+            value, source = _usual_key(str(changed["chat_provider"]), environ) or (value, source)
         changed[name] = value
         described.append(_described(name, spec, value, source))
     return Loaded(replace(Settings(), **changed), tuple(described), warning)
+
+
+def _usual_key(provider: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the key of the chosen provider where its own tools look for it, and that place."""
+    variable = USUAL_KEYS.get(provider, "")
+    key = environ.get(variable, "").strip()
+    return (key, variable) if key else None
 
 
 def _read_project(path: Path) -> tuple[dict[str, Value], str]:

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from lore.llm.digester import Digester
+from lore.llm.opening import OpenedDigester, open_digester
 
-__all__ = ["Digester"]
+__all__ = ["Digester", "OpenedDigester", "open_digester"]

@@ -103,6 +103,22 @@ def explain(db: Connection, job_n: int, error: str) -> None:
     db.run("UPDATE jobs SET last_error = :error WHERE n = :n", error=error[:500], n=job_n)
 
 
+def postpone(db: Connection, job_n: int, reason: str, *, until: datetime, now: datetime) -> None:
+    """Let a job that is begun wait for something that is not its fault: no attempt is counted.
+
+    It is due again at that moment, or after the longest delay if that comes first.
+    """
+    due = min(until, now + timedelta(seconds=LONGEST_DELAY_S))
+    db.run(
+        "UPDATE jobs SET attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END, state = 'pending', last_error = :reason,"
+        " updated_at = :at, due_at = :due WHERE n = :n",
+        reason=reason[:500],
+        at=clock.to_us(now),
+        due=clock.to_us(due),
+        n=job_n,
+    )
+
+
 def delay_s(failures: int) -> float:
     """Return how long a job waits that failed so often before."""
     exact = min(FIRST_DELAY_S * float(GROWTH) ** failures, LONGEST_DELAY_S)

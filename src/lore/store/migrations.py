@@ -343,6 +343,12 @@ CREATE INDEX spend_at ON spend (at);
 CREATE INDEX spend_session ON spend (session_n);
 CREATE INDEX spend_project ON spend (project_n);
 
+CREATE TABLE spend_reservations (
+    key TEXT PRIMARY KEY,
+    at INTEGER NOT NULL,
+    purpose TEXT NOT NULL,
+    usd REAL NOT NULL);
+
 CREATE TABLE retrievals (
     n {NUMBERED},
     at INTEGER NOT NULL,

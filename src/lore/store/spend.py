@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import orjson
 
 from lore import clock
 from lore.records import Spend
 from lore.store.packing import moment, unpack_json
 from lore.store.sqlite import Connection
+
+UNPRICED = "unpriced"
+"""Stands in the usage of an entry whose price nobody knows."""
 
 
 def add(
@@ -43,3 +48,62 @@ def newest(db: Connection, *, limit: int = 20) -> list[Spend]:
         Spend(key, moment(at), purpose, model, unpack_json(usage), usd, session, project)
         for key, at, purpose, model, usage, usd, session, project in rows
     ]
+
+
+def total(db: Connection, purpose: str, *, since: datetime) -> float:
+    """Return what was spent since a moment on all purposes that begin with a word and a colon."""
+    return float(
+        db.value(
+            "SELECT COALESCE(SUM(usd), 0) FROM spend"
+            " WHERE at >= :since AND substr(purpose, 1, length(:begin)) = :begin",
+            since=clock.to_us(since),
+            begin=f"{purpose}:",
+        )
+    )
+
+
+def unpriced(db: Connection, purpose: str, *, since: datetime) -> int:
+    """Return how many entries since a moment have no price that anybody knows."""
+    return int(
+        db.value(
+            "SELECT COUNT(*) FROM spend WHERE at >= :since"
+            " AND substr(purpose, 1, length(:begin)) = :begin"
+            " AND usage LIKE :mark",
+            since=clock.to_us(since),
+            begin=f"{purpose}:",
+            mark=f'%"{UNPRICED}"%',
+        )
+    )
+
+
+def reserve(db: Connection, key: str, purpose: str, *, usd: float, now: datetime) -> None:
+    """Set money aside for a call that is about to be made."""
+    db.run(
+        "INSERT INTO spend_reservations (key, at, purpose, usd) VALUES (:key, :at, :purpose, :usd)",
+        key=key,
+        at=clock.to_us(now),
+        purpose=purpose,
+        usd=usd,
+    )
+
+
+def release(db: Connection, key: str) -> None:
+    """Give back what was set aside for a call."""
+    db.run("DELETE FROM spend_reservations WHERE key = :key", key=key)
+
+
+def reserved(db: Connection, purpose: str, *, since: datetime) -> float:
+    """Return what is set aside for calls that began since a moment."""
+    return float(
+        db.value(
+            "SELECT COALESCE(SUM(usd), 0) FROM spend_reservations"
+            " WHERE at >= :since AND substr(purpose, 1, length(:begin)) = :begin",
+            since=clock.to_us(since),
+            begin=f"{purpose}:",
+        )
+    )
+
+
+def drop_reservations(db: Connection, *, before: datetime) -> None:
+    """Give back what was set aside before a moment: whoever did so was killed."""
+    db.run("DELETE FROM spend_reservations WHERE at < :before", before=clock.to_us(before))

@@ -1,0 +1,125 @@
+"""The ledger of background work: money is set aside before a call and entered after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from lore import clock
+from lore.budget.prices import find_price
+from lore.errors import BudgetSpent
+from lore.llm.chat import Usage
+from lore.llm.ledger import Reservation
+from lore.records import Spend
+from lore.store import spend
+
+if TYPE_CHECKING:
+    from lore.store.db import Connection, Database
+
+BACKGROUND = "background"
+"""The word that purposes of background work begin with, before the question."""
+
+HELD_FOR = timedelta(minutes=10)
+"""What a process set aside that was killed comes back after so long; no call takes that long,
+unless chat.timeout_s was raised."""
+
+Price = Callable[[str, Usage, datetime], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    """How the budget of a day stands; `unpriced` calls cost nobody knows how much."""
+
+    budget_usd: float
+    spent_usd: float
+    reserved_usd: float
+    unpriced: int
+    until: datetime
+
+    @property
+    def left_usd(self) -> float:
+        """Return what may still be spent."""
+        return max(0.0, self.budget_usd - self.spent_usd - self.reserved_usd)
+
+
+class SpendLedger:
+    """Keeps the spend of background work within the budget of a day.
+
+    A call may begin while anything is left, counting what other calls may take at most: so the
+    budget is exceeded by one call at most, however many processes there are.
+    """
+
+    def __init__(self, database: Database, budget_usd: float, *, price: Price = find_price) -> None:
+        self._database = database
+        self._budget_usd = budget_usd
+        self._price = price
+
+    def today(self) -> Today:
+        """Return how the budget stands."""
+        with self._database.read() as db:
+            return self._today(db, self._database.now())
+
+    def reserve(self, question: str, identity: str, most: Usage) -> Reservation:
+        """Set aside what a call may take at most, or raise `BudgetSpent`."""
+        now = self._database.now()
+        usd = self._price(identity, most, now)
+        reservation = Reservation(clock.new_id(now), question, identity)
+
+        def set_aside(db: Connection) -> None:
+            spend.drop_reservations(db, before=now - HELD_FOR)
+            today = self._today(db, now)
+            # What costs nothing needs no budget.
+            if usd != 0 and not today.left_usd:
+                raise _spent(today)
+            spend.reserve(db, reservation.key, _purpose(reservation), usd=usd or 0.0, now=now)
+
+        self._database.write(set_aside)
+        return reservation
+
+    def settle(self, reservation: Reservation, usage: Usage) -> None:
+        """Enter what the call took, and give back the rest."""
+        now = self._database.now()
+        usd = self._price(reservation.identity, usage, now)
+        counted = {
+            "input": usage.input_tokens,
+            "output": usage.output_tokens,
+            "cache_read": usage.cache_read_tokens,
+            "cache_write": usage.cache_write_tokens,
+        }
+        if usd is None:
+            counted[spend.UNPRICED] = 1
+        purpose = _purpose(reservation)
+        entry = Spend(reservation.key, now, purpose, reservation.identity, counted, usd or 0.0)
+
+        def enter(db: Connection) -> None:
+            spend.release(db, reservation.key)
+            spend.add(db, entry)
+
+        self._database.write(enter)
+
+    def release(self, reservation: Reservation) -> None:
+        """Give back what was set aside for a call that took nothing."""
+        self._database.write(lambda db: spend.release(db, reservation.key))
+
+    def _today(self, db: Connection, now: datetime) -> Today:
+        begun = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        return Today(
+            self._budget_usd,
+            spend.total(db, BACKGROUND, since=begun),
+            spend.reserved(db, BACKGROUND, since=now - HELD_FOR),
+            spend.unpriced(db, BACKGROUND, since=begun),
+            begun + timedelta(days=1),
+        )
+
+
+def _purpose(reservation: Reservation) -> str:
+    return f"{BACKGROUND}:{reservation.question}"
+
+
+def _spent(today: Today) -> BudgetSpent:
+    used = today.spent_usd + today.reserved_usd
+    msg = f"Background work has used ${used:.2f} of the ${today.budget_usd:.2f} of today."
+    hint = "It goes on at 00:00 UTC; daily_budget allows for more."
+    return BudgetSpent(msg, hint=hint, until=today.until)

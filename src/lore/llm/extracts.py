@@ -1,0 +1,131 @@
+"""From the facts that a chat lists to extracts: a tree, with sources that are really there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lore.llm.grounding import Grounds
+from lore.llm.replies import Facts, Found
+from lore.records import EdgeKind, Extract
+from lore.text import lines
+
+MOST_FACTS = 10
+"""Of one exchange; the specification's limit."""
+
+DEEPEST = 2
+"""Depth of the most specific fact: broad, specific, and one between them."""
+
+IMPORTANCE = {"high": 0.9, "medium": 0.5, "low": 0.2}
+
+FORMS = {
+    "decision": "architecture", "architecture": "architecture", "skill": "workflow",
+    "workflow": "workflow", "preference": "preference", "bug_fix": "bug_fix", "config": "config",
+}  # fmt: skip
+"""The form of the payload of each kind; a kind that is not here has that of a fact."""
+
+_LONGEST_CONTENT_CHARS = 2_000
+_LONGEST_FIELD_CHARS = 1_000
+_MOST_ITEMS = 12
+_MOST_LINKS = 5
+
+Clean = Callable[[str], str]
+
+
+def from_facts(facts: Facts, grounds: Grounds, clean: Clean) -> list[Extract]:
+    """Return the roots of the tree that an answer tells; what rests on no message is left out."""
+    kept: dict[int, Found] = {}
+    for found in facts.facts:
+        if found.content.strip() and found.number not in kept and len(kept) < MOST_FACTS:
+            kept[found.number] = found
+    return _Tree(kept, grounds, clean).below(0, (), 0)
+
+
+class _Tree:
+    def __init__(self, kept: dict[int, Found], grounds: Grounds, clean: Clean) -> None:
+        self._kept = kept
+        self._grounds = grounds
+        self._clean = clean
+        self._parents = {number: self._parent(number) for number in kept}
+
+    def _parent(self, number: int) -> int:
+        """Return what a fact lies under; 0 where that is not there or goes round in a circle."""
+        seen = {number}
+        above = self._kept[number].under
+        while above in self._kept and above not in seen:
+            seen.add(above)
+            above = self._kept[above].under
+        return (
+            0
+            if above in seen
+            else self._kept[number].under * (self._kept[number].under in self._kept)
+        )
+
+    def below(self, parent: int, inherited: tuple[int, ...], depth: int) -> list[Extract]:
+        """Return the facts under one, each with what lies under it."""
+        made: list[Extract] = []
+        for number, found in self._kept.items():
+            if self._parents[number] == parent:
+                made += self._extract(found, inherited, depth)
+        return made
+
+    def _extract(self, found: Found, inherited: tuple[int, ...], depth: int) -> list[Extract]:
+        """Return a fact; one without sources is none, and what lies under it takes its place."""
+        named = self._grounds.known(found.sources) if found.sources else inherited
+        content = self._clean(found.content).strip()[:_LONGEST_CONTENT_CHARS]
+        told = " ".join([content, found.summary, found.corrects, *_values(found)])
+        sources = self._grounds.sources_of(told, named)
+        below = self.below(found.number, sources, min(depth + 1, DEEPEST))
+        if not sources or not content:
+            return below
+        summary = lines.one_line(self._clean(found.summary), lines.SUMMARY_CHARS)
+        summary = summary or lines.summary(content)
+        extract = Extract(
+            content,
+            summary,
+            found.kind,
+            IMPORTANCE[found.importance],
+            tuple(self._grounds.id_of(number) for number in sources),
+            self._payload(found, summary),
+            self._field(found.corrects),
+            self._links(found),
+            () if depth == DEEPEST else tuple(below),
+        )
+        return [extract, *below] if depth == DEEPEST else [extract]
+
+    def _payload(self, found: Found, summary: str) -> dict[str, Any]:
+        """Return what the kind's form holds; a form of another kind is left out."""
+        payload: dict[str, Any] = {"summary": summary}
+        given = {"details": found.details, "keywords": found.keywords, "context": found.context}
+        if found.payload.form == FORMS.get(found.kind, "fact"):
+            given |= found.payload.model_dump(exclude={"form"})
+        for name, value in given.items():
+            held = self._field(value) if isinstance(value, str) else self._items(value)
+            if held:
+                payload[name] = held
+        return payload
+
+    def _links(self, found: Found) -> tuple[tuple[EdgeKind, str], ...]:
+        made: list[tuple[EdgeKind, str]] = []
+        for link in found.relations[:_MOST_LINKS]:
+            other = self._kept.get(link.to)
+            if other is not None and other is not found:
+                summary = lines.one_line(self._clean(other.summary), lines.SUMMARY_CHARS)
+                made.append((link.kind, summary or lines.summary(self._clean(other.content))))
+        return tuple(made)
+
+    def _field(self, text: str) -> str:
+        return self._clean(text).strip()[:_LONGEST_FIELD_CHARS]
+
+    def _items(self, given: Sequence[str]) -> list[str]:
+        held = [self._field(item) for item in given[:_MOST_ITEMS]]
+        return [item for item in held if item]
+
+
+def _values(found: Found) -> list[str]:
+    """Return all texts of a fact's payload: they need grounds as well."""
+    held = found.payload.model_dump(exclude={"form"})
+    texts = [found.details, found.context, *found.keywords]
+    for value in held.values():
+        texts += [value] if isinstance(value, str) else value
+    return texts

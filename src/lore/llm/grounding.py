@@ -1,0 +1,99 @@
+"""Grounding: which messages a statement really rests on, whatever a chat names as its sources.
+
+A chat that was talked into it can put words of a web page into the mouth of a person. What it
+writes therefore also rests on every less trusted message that has what the named ones lack: the
+statement then has no more trust than that message. Sources are only ever added here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from lore.records import TRUST, Said
+from lore.text import words
+
+LEAST_SHARE = 0.5
+"""So much of a statement's words its sources must have; one in words of its own has some of them
+too, for names and numbers stay as they are."""
+
+MOST_STRANGE = 2
+"""So many words may be missing from the sources and stand in one less trusted message: any long
+output has some word of everything."""
+
+_SHORTEST_STEM = 5
+_ENDINGS = ("ing", "ed", "es", "s")
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """The messages of a segment, with their words."""
+
+    said: Sequence[Said]
+
+    @cached_property
+    def _words(self) -> dict[int, frozenset[str]]:
+        return {one.ordinal: _telling(one.text) for one in self.said}
+
+    @cached_property
+    def _known(self) -> dict[int, Said]:
+        return {one.ordinal: one for one in self.said}
+
+    def known(self, numbers: Iterable[int]) -> tuple[int, ...]:
+        """Return the numbers that are messages, each once and in order; others are invented."""
+        return tuple(sorted({number for number in numbers if number in self._known}))
+
+    def id_of(self, number: int) -> str:
+        """Return the id of a message."""
+        return self._known[number].id
+
+    def sources_of(self, text: str, named: Collection[int]) -> tuple[int, ...]:
+        """Return the messages that a statement rests on, the named ones among them."""
+        if not named:
+            return ()
+        trust = min(TRUST[self._known[number].origin] for number in named)
+        lower = [one for one in self.said if TRUST[one.origin] < trust]
+        told = _telling(text)
+        had = frozenset().union(*(self._words[number] for number in named))
+        strange = told - had
+        if not lower or not strange:
+            return self.known(named)
+        if len(told & had) < LEAST_SHARE * len(told):
+            added = self._nearest(told, lower)
+        else:
+            added = [one for one in lower if self._gives(one, strange)]
+        return self.known([*named, *(one.ordinal for one in added)])
+
+    def _gives(self, one: Said, strange: frozenset[str]) -> bool:
+        """Tell whether a message has what the named ones lack: a name or number, or many words."""
+        given = strange & self._words[one.ordinal]
+        return len(given) > MOST_STRANGE or any(_is_hard(word) for word in given)
+
+    def _nearest(self, told: frozenset[str], lower: list[Said]) -> list[Said]:
+        """Return where a statement comes from that its sources do not say.
+
+        Where no message has its words, it may come from any, and has the trust of the lowest.
+        """
+        shared = [(len(told & self._words[one.ordinal]), one) for one in lower]
+        nearest = [one for count, one in shared if count > LEAST_SHARE * len(told)]
+        return nearest or lower
+
+
+def _telling(text: str) -> frozenset[str]:
+    """Return the words of a text that say something, without their commonest endings."""
+    found = {_stem(word) for word in words.split(text) if word not in words.STOP_WORDS}
+    found |= {identifier.lower() for identifier in words.identifiers(text)}
+    return frozenset(found)
+
+
+def _stem(word: str) -> str:
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM - 1:
+            return word[: -len(ending)]
+    return word
+
+
+def _is_hard(word: str) -> bool:
+    """Tell whether a word is a name or a number that nobody chooses by chance."""
+    return any(sign.isdigit() or sign in "./_:-@" for sign in word)
