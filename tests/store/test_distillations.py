@@ -15,5 +15,5 @@ def test_a_distillation_is_kept_and_found_by_its_words(db: Connection) -> None:
     assert (found.archived, found.source_tokens, found.created_at) == (False, 100, NOON)
     assert distillations.by_number(db, [n]) == {n: found}
     assert distillations.by_number(db, []) == {}
-    assert keywords.count_rows(db, "long_words", "okapi") == 1
+    assert keywords.count_rows(db, "log_words", "okapi") == 1
     assert db.value("SELECT project_n FROM items WHERE n = :n", n=n) is not None

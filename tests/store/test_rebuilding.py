@@ -4,7 +4,7 @@ from lore.store import checks, distillations, keywords, rebuilding, sessions
 from lore.store.sqlite import Connection
 from tests.store.samples import NOON, add_fragment, add_messages, new_distillation, new_session
 
-TABLES = ("message_words", "long_words", "fragment_words", "session_words")
+TABLES = ("message_words", "long_words", "log_words", "fragment_words", "session_words")
 
 
 def vocabulary(db: Connection) -> list[object]:

@@ -51,3 +51,23 @@ def retrieval(
         print_json(result.as_json())
     else:
         print(result.as_table())
+
+
+@evaluate.command()
+def digest(
+    data: Annotated[Path, typer.Option(help="Folder with evaluation files.")],
+    sets: Annotated[
+        list[str] | None, typer.Option(help="Only files whose names begin so; repeatable.")
+    ] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder for cached vectors.")] = None,
+    json: Json = False,
+) -> None:
+    """Compare recall over messages, over messages and their offline digest, over the digest."""
+    from lore.evals import digest as evaluation
+
+    with progress("evaluating", quiet=json) as report:
+        result = evaluation.run(data, sets=sets or (), cache=cache, report=report)
+    if json:
+        print_json(result.as_json())
+    else:
+        print(result.as_table())

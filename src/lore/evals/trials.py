@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from lore.errors import EvaluationError
 from lore.memory import Memory
@@ -52,6 +52,7 @@ class Trial:
     fill: Callable[[Memory], dict[str, str]]
     rank: Callable[[Memory, Ask, str, dict[str, str]], list[str]]
     apart: frozenset[str] = field(default_factory=frozenset)
+    unit: Literal["message", "session", "fragment"] = "message"
 
 
 def trials_of(path: Path, corpus: Path | None) -> list[Trial]:
@@ -241,6 +242,7 @@ def _coding(path: Path, corpus: Path) -> list[Trial]:
             ),
             fill=fill,
             rank=_rank_sessions,
+            unit="session",
         )
     ]
 
@@ -282,6 +284,7 @@ def _multihop_trial(raw: Raw) -> Trial:
         ),
         fill=fill,
         rank=rank,
+        unit="fragment",
     )
 
 

@@ -13,7 +13,7 @@ from lore.memory.desk import Desk
 from lore.recall import answering, reading, searching, session_search
 from lore.recall.answering import Request
 from lore.recall.searching import SearchRequest
-from lore.records import Answer, Hit, Outline, Scope, SessionHit, Title
+from lore.records import ITEM_TYPES, Answer, Hit, ItemType, Outline, Scope, SessionHit, Title
 from lore.store import items, sessions
 
 _CATCH_UP_S = 0.5
@@ -39,13 +39,14 @@ class Asking(Desk):
         explain: bool = False,
         why_not: Sequence[str] = (),
         trusted_only: bool = False,
+        types: Sequence[ItemType] = ITEM_TYPES,
         now: datetime | None = None,
         log: bool = True,
     ) -> Answer:
         """Answer a question from messages, distillations and fragments, best first.
 
         `trusted_only` is for what is put into a prompt that did not ask for it: only what the
-        person or the assistant said.
+        person or the assistant said. `types` are the sorts of items that may be found.
         """
         started = time.perf_counter()
         query = self.redactor.redact(query)
@@ -62,6 +63,7 @@ class Asking(Desk):
             explain=explain,
             why_not=tuple(why_not),
             trusted_only=trusted_only,
+            types=tuple(types),
             now=now or self.database.now(),
         )
         self._catch_up()
@@ -104,6 +106,7 @@ class Asking(Desk):
         *,
         project: str = "",
         limit: Count = 5,
+        types: Sequence[ItemType] = ("message", "distillation"),
         now: datetime | None = None,
         recipe: str = "",
     ) -> list[SessionHit]:
@@ -114,6 +117,7 @@ class Asking(Desk):
             self.redactor.redact(query),
             project=self.redactor.redact(project),
             limit=limit,
+            types=tuple(types),
             now=now or self.database.now(),
             recipe=recipe or self.settings.search_recipe,
         )

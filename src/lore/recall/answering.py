@@ -28,7 +28,7 @@ from lore.recall.ranking import (
     rank,
 )
 from lore.recall.sources import Sources
-from lore.records import SCOPES, Answer, Fate, Hit, ItemType, Scope
+from lore.records import ITEM_TYPES, SCOPES, Answer, Fate, Hit, ItemType, Scope
 from lore.relevance import VISIBLE
 from lore.store import fragments, items, sessions
 from lore.store import standing as instructions
@@ -63,6 +63,7 @@ class Request:
     explain: bool = False
     why_not: tuple[str, ...] = ()
     trusted_only: bool = False
+    types: tuple[ItemType, ...] = ITEM_TYPES
 
 
 def recall(sources: Sources, request: Request) -> Answer:
@@ -121,7 +122,7 @@ def _bounds(db: Connection, request: Request) -> tuple[Bounds, int | None]:
     if request.scope == "project" and project_n is None:
         msg = "The scope 'project' needs a project."
         raise InvalidInput(msg)
-    types: tuple[ItemType, ...] = ("fragment",) if request.scope == "knowledge" else Bounds().types
+    types = ("fragment",) if request.scope == "knowledge" else request.types
     within = session_n if request.scope == "session" else None
     return Bounds(project_n, within, types, request.trusted_only), session_n
 
@@ -170,6 +171,7 @@ def _worth_showing(ranked: Ranked) -> np.ndarray:
     pool = ranked.pool
     beside = ranked.features["cosine_beside"]
     fits = (near > 0) | (beside >= UNRELATED) | (pool.fragment > 0) | (pool.long > 0)
+    fits |= pool.log > 0
     fits |= ranked.features["date"] > 0
     order = order[fits[order]]
     return order[: _strong(ranked, order)]

@@ -107,7 +107,7 @@ def describe(
     count = len(rows.ns)
     found: dict[str, Floats] = {}
     keyword = np.maximum.reduce([
-        fusion.shares(column) for column in (pool.head, pool.long, pool.fragment)
+        fusion.shares(column) for column in (pool.head, pool.long, pool.log, pool.fragment)
     ])
     found["keyword"] = keyword
     found["keyword_z"] = np.minimum(fusion.standardised(keyword), FAR_ABOVE)
@@ -119,7 +119,7 @@ def describe(
         pool.cosine, np.maximum(around.before_cosine, around.after_cosine)
     )
     found["keyword_rank"] = _RANK_SCALE / (
-        _RANK_SCALE + np.minimum(pool.head_rank, pool.fragment_rank)
+        _RANK_SCALE + np.minimum.reduce([pool.head_rank, pool.log_rank, pool.fragment_rank])
     )
     found["long_rank"] = _RANK_SCALE / (_RANK_SCALE + pool.long_rank)
     found["cosine_rank"] = _RANK_SCALE / (_RANK_SCALE + pool.cosine_rank)

@@ -18,7 +18,7 @@ from lore.store.db import Connection
 from lore.store.pooling import Rows
 from lore.store.vector_index import Where
 
-HEAD, LONG, FRAGMENTS, NEAREST = 120, 60, 60, 120
+HEAD, LONG, LOGS, FRAGMENTS, NEAREST = 120, 60, 60, 60, 120
 """Candidates that each arm may bring."""
 
 MORE = 4
@@ -53,10 +53,12 @@ class Pool:
     rows: Rows
     head: Floats
     long: Floats
+    log: Floats
     fragment: Floats
     cosine: Floats
     head_rank: Floats
     long_rank: Floats
+    log_rank: Floats
     fragment_rank: Floats
     cosine_rank: Floats
     base: Floats
@@ -70,7 +72,7 @@ class Pool:
 
     def keyword_rank(self, place: int) -> float:
         """Return the best rank that a candidate has in a keyword table."""
-        ranks = (self.head_rank, self.long_rank, self.fragment_rank)
+        ranks = (self.head_rank, self.long_rank, self.log_rank, self.fragment_rank)
         return min(float(column[place]) for column in ranks)
 
 
@@ -107,13 +109,15 @@ def gather(
     arms = {
         "head": _search(db, "message_words", match, HEAD, keywords.MESSAGE_WEIGHTS, bounds),
         "long": _search(db, "long_words", match, LONG, keywords.LONG_WEIGHTS, bounds),
+        "log": _search(db, "log_words", match, LOGS, keywords.LOG_WEIGHTS, bounds),
         "fragment": _search(
             db, "fragment_words", match, FRAGMENTS, _fragment_weights(sources), bounds
         ),
     }
     near_ns, near = _nearest(sources, db, query, bounds)
     arms["cosine"] = dict(zip(near_ns.tolist(), near.tolist(), strict=True))
-    beside = _linked(db, list(arms["fragment"])[:EXPANDED]) | _of_time(db, question, bounds)
+    beside = _linked(db, list(arms["fragment"])[:EXPANDED])
+    beside |= _of_time(db, question, bounds)
     together = np.array(sorted({n for arm in arms.values() for n in arm} | beside), np.int64)
     ranks = {name: {n: i for i, n in enumerate(arm)} for name, arm in arms.items()}
     columns = {name: _column(together, arm) for name, arm in arms.items()}
@@ -136,10 +140,12 @@ def gather(
         rows=rows,
         head=columns["head"][kept],
         long=columns["long"][kept],
+        log=columns["log"][kept],
         fragment=columns["fragment"][kept],
         cosine=columns["cosine"][kept],
         head_rank=rank_columns["head"][kept],
         long_rank=rank_columns["long"][kept],
+        log_rank=rank_columns["log"][kept],
         fragment_rank=rank_columns["fragment"][kept],
         cosine_rank=rank_columns["cosine"][kept],
         base=base[kept],
@@ -175,8 +181,7 @@ def _search(
     weights: tuple[float, ...],
     bounds: Bounds,
 ) -> dict[int, float]:
-    types = ("fragment",) if table == "fragment_words" else ("message", "distillation")
-    if not set(types) & set(bounds.types):
+    if _HELD[table] not in bounds.types:
         return {}
     return dict(
         keywords.search(
@@ -190,6 +195,15 @@ def _search(
             ),
         )
     )
+
+
+_HELD: dict[str, ItemType] = {
+    "message_words": "message",
+    "long_words": "message",
+    "log_words": "distillation",
+    "fragment_words": "fragment",
+}
+"""What each keyword table holds."""
 
 
 def _linked(db: Connection, ns: list[int]) -> set[int]:
@@ -234,7 +248,7 @@ def _column(ns: Numbers, found: dict[int, float] | dict[int, int], missing: floa
 def _base(columns: dict[str, Floats]) -> Floats:
     """Return a first guess: half keywords, half meaning."""
     keyword = np.maximum.reduce([
-        fusion.shares(columns[name]) for name in ("head", "long", "fragment")
+        fusion.shares(columns[name]) for name in ("head", "long", "log", "fragment")
     ])
     cosine = columns["cosine"]
     highest = max(0.2, float(cosine.max())) if len(cosine) else 1.0

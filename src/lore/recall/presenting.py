@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lore.recall.features import within
+from lore.recall import log_lines
+from lore.recall.features import Floats, within
 from lore.recall.question import Question
 from lore.records import (
     TRUST,
@@ -21,7 +22,7 @@ from lore.records import (
     Session,
     Signal,
 )
-from lore.store import distillations, edges, fragments, messages, sessions
+from lore.store import distillations, edges, fragments, items, messages, sessions
 from lore.store.db import Connection
 from lore.text import parts, tokens, words
 
@@ -33,6 +34,9 @@ EXCERPT_TOKENS = 220
 
 NEARLY_SAME = 0.9
 """Texts that share so much of their words are one hit."""
+
+QUOTED = 0.7
+"""A message of whose words a shown log line has so many adds nothing to it."""
 
 _PAGE, _SPARE = 10, 2
 """Candidates are read by so many at a time: the budget is often spent after a few."""
@@ -69,15 +73,21 @@ def present(
     hits: list[Hit] = []
     bags: list[frozenset[str]] = []
     reasons: dict[str, str] = {}
+    told: set[str] = set()
     spent = 0
     page = min(limits.hits, _PAGE) + _SPARE
     for start in range(0, len(order), page):
         places = order[start : start + page]
         for hit in _hits(
-            db, question, ranked, places, explain=explain, trusted_only=limits.trusted_only
+            db, question, ranked, places, told, explain=explain, trusted_only=limits.trusted_only
         ):
+            if not hit.text and hit.type == "distillation":
+                reasons[hit.id] = "what its lines tell is shown by hits above"
+                continue
             bag = frozenset(words.split(hit.text))
             double = _double_of(bag, bags)
+            if double is None and hit.type == "message":
+                double = _quoted_by(hit, bag, hits, bags)
             if double is not None:
                 shown, other = hits[double], hit
                 if TRUST[hit.origin] > TRUST[shown.origin]:
@@ -91,6 +101,7 @@ def present(
             else:
                 hits.append(hit)
                 bags.append(bag)
+                told.update((hit.id, *hit.sources))
                 spent += hit.tokens
                 reasons[hit.id] = f"shown as hit {len(hits)}"
             if len(hits) >= limits.hits:
@@ -109,16 +120,30 @@ def _double_of(bag: frozenset[str], bags: list[frozenset[str]]) -> int | None:
     return None
 
 
+def _quoted_by(
+    hit: Hit, bag: frozenset[str], hits: Sequence[Hit], bags: Sequence[frozenset[str]]
+) -> int | None:
+    """Return the place of an earlier hit whose lines tell nearly all that a message says."""
+    for place, other in enumerate(hits):
+        if hit.id in other.sources and len(bag & bags[place]) >= QUOTED * len(bag):
+            return place
+    return None
+
+
 def _hits(
     db: Connection,
     question: Question,
     ranked: Ranked,
     places: Sequence[int] | np.ndarray,
+    shown: Collection[str],
     *,
     explain: bool,
     trusted_only: bool,
-) -> list[Hit]:
-    """Read the items behind some candidates and make hits of them."""
+) -> Iterator[Hit]:
+    """Read the items behind some candidates and make hits of them, one after the other.
+
+    `shown` are the messages that the hits so far show or tell.
+    """
     rows = ranked.pool.rows
     ns = [int(rows.ns[place]) for place in places]
     found: dict[int, Message | Distillation | Fragment] = {
@@ -130,7 +155,7 @@ def _hits(
     shelf = _Shelf(
         db, sessions.by_number(db, sorted(session_ns)), sessions.projects(db), trusted_only
     )
-    made = []
+    lines = _told_lines(db, [n for n in ns if isinstance(found.get(n), Distillation)])
     for place in places:
         n = int(rows.ns[place])
         if n not in found:
@@ -144,8 +169,31 @@ def _hits(
             score=float(ranked.scores[place]),
             why=_why(question, ranked, int(place)),
         )
-        made.append(replace(hit, signals=signals_of(ranked, int(place))) if explain else hit)
-    return made
+        if n in lines:
+            hit = _fitting_lines(hit, lines[n], question, ranked.pool.rarity, shown)
+        yield replace(hit, signals=signals_of(ranked, int(place))) if explain else hit
+
+
+def _told_lines(db: Connection, ns: Sequence[int]) -> dict[int, list[tuple[str, ...]]]:
+    """Return for each line of distillations the ids of the messages that it tells."""
+    told = distillations.told_by(db, ns)
+    ids = items.ids_of(db, sorted({m for lines in told.values() for line in lines for m in line}))
+    return {n: [tuple(ids[m] for m in line) for line in lines] for n, lines in told.items()}
+
+
+def _fitting_lines(
+    hit: Hit,
+    told: Sequence[Sequence[str]],
+    question: Question,
+    rarity: Floats,
+    shown: Collection[str],
+) -> Hit:
+    """Show a distillation by its lines that fit and tell something new."""
+    chosen = log_lines.choose(
+        hit.text, told, question, rarity, most_tokens=EXCERPT_TOKENS, known=shown
+    )
+    size = tokens.count(chosen.text)
+    return replace(hit, text=chosen.text, tokens=size, sources=chosen.sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +247,9 @@ def _hit(
             project_id=project_id, origin=record.origin,
         )  # fmt: skip
     if isinstance(record, Distillation):
-        text = tokens.clip_around(record.text, EXCERPT_TOKENS, terms)
         return Hit(
-            record.id, "distillation", text, title, score, why, record.created_at,
-            tokens.count(text), trail, role="log", session_id=record.session_id,
+            record.id, "distillation", record.text, title, score, why, record.created_at,
+            record.tokens, trail, role="log", session_id=record.session_id,
             project_id=project_id, origin="assistant",
         )  # fmt: skip
     crumbs = [shelf.project_name(record.project_id), *(f.summary for f in shelf.above(n))]
@@ -212,6 +259,7 @@ def _hit(
         tokens.count(text), " › ".join(crumb for crumb in crumbs if crumb),
         kind=record.kind, depth=record.depth, session_id=record.session_id or "",
         project_id=record.project_id or "", origin=record.origin,
+        sources=record.source_messages,
     )  # fmt: skip
 
 

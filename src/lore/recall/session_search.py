@@ -14,7 +14,7 @@ from lore.recall.pool import Bounds
 from lore.recall.question import Question, parse
 from lore.recall.ranking import Ranked, rank
 from lore.recall.sources import Numbers, Sources
-from lore.records import Session, SessionHit
+from lore.records import ItemType, Session, SessionHit
 from lore.store import keywords, session_figures, sessions
 from lore.store.db import Connection
 from lore.text import lines
@@ -40,6 +40,7 @@ def find_sessions(
     limit: int,
     now: datetime,
     recipe: str,
+    types: tuple[ItemType, ...] = ("message", "distillation"),
 ) -> list[SessionHit]:
     """Return the sessions that fit a question, best first."""
     if not 1 <= limit <= _MOST:
@@ -48,9 +49,9 @@ def find_sessions(
     question = parse(query, now)
     with sources.database.read() as db:
         project_n = sessions.get_project(db, project) if project else None
-        bounds = Bounds(project_n, types=("message", "distillation"))
+        bounds = Bounds(project_n, types=types)
         ranked = rank(sources, db, question, bounds, recipe)
-        ns, described = describe(sources, db, question, ranked, now, project_n)
+        ns, described = describe(sources, db, question, ranked, now, project_n, _counted(types))
         if not len(ns):
             return []
         scores = fusion.load_model("sessions").score(described)
@@ -67,6 +68,11 @@ def find_sessions(
             )
             for place in order
         ]
+
+
+def _counted(types: tuple[ItemType, ...]) -> ItemType:
+    """Return by what a session is measured: its messages, where they may be found."""
+    return "message" if "message" in types else "distillation"
 
 
 def _hit(
@@ -97,6 +103,7 @@ def describe(
     ranked: Ranked,
     now: datetime,
     project_n: int | None = None,
+    counted: ItemType = "message",
 ) -> tuple[Numbers, dict[str, Floats]]:
     """Return the sessions worth a look, with their features."""
     in_files = dict(
@@ -107,14 +114,14 @@ def describe(
         for n, score in in_files.items()
         if project_n is None or sessions.project_number(db, n) == project_n
     }
-    by_terms = session_figures.term_scores(db, question.terms, project_n)
+    by_terms = session_figures.term_scores(db, question.terms, project_n, counted)
     pool_sessions = ranked.pool.rows.sessions
     strongest = sorted(by_terms, key=lambda n: -by_terms[n])[:CONSIDERED]
     ns = np.array(sorted({*pool_sessions.tolist(), *in_files, *strongest} - {0}), np.int64)
     if not len(ns):
         return ns, {}
     places = np.searchsorted(ns, pool_sessions)
-    figures = session_figures.figures_of(db, ns)
+    figures = session_figures.figures_of(db, ns, counted)
     members = np.concatenate([figure.ns for figure in figures])
     owners = np.repeat(np.arange(len(ns)), [len(figure.ns) for figure in figures])
     from_user = np.concatenate([figure.from_user for figure in figures])
@@ -125,11 +132,12 @@ def describe(
     np.maximum.at(nearest_user, owners, np.where(from_user, cosines, 0.0))
     logits = ranked.scores - ranked.scores.max() if len(ranked.scores) else ranked.scores
     total = np.bincount(places, np.exp(logits), len(ns))
+    keyword = ranked.pool.head if counted == "message" else ranked.pool.log
     found = {
         "together": np.maximum(np.log(total + 1e-9), _FAINTEST),
         "words": fusion.shares(np.array([by_terms.get(int(n), 0.0) for n in ns])),
         "files": fusion.shares(np.array([in_files.get(int(n), 0.0) for n in ns])),
-        "best_three": _best_three(fusion.shares(ranked.pool.head), places, len(ns)),
+        "best_three": _best_three(fusion.shares(keyword), places, len(ns)),
         "about": np.bincount(owners, cosines, len(ns)) / counts,
         "nearest_user": nearest_user,
         "messages": np.log1p(counts),

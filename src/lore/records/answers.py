@@ -22,7 +22,10 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result: the text, where it comes from, its score and why it is here."""
+    """One result: the text, where it comes from, its score and why it is here.
+
+    `sources` are the messages that what is shown was derived from, the best first.
+    """
 
     id: str
     type: ItemType
@@ -40,6 +43,7 @@ class Hit:
     project_id: str = ""
     origin: Origin = "user"
     same: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
     signals: tuple[Signal, ...] = ()
 

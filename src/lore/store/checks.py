@@ -82,13 +82,14 @@ def _disagreements(db: Connection) -> list[str]:
 _INDEXES = {
     "message_words": "items",
     "long_words": "items",
+    "log_words": "items",
     "fragment_words": "items",
     "session_words": "sessions",
 }
 
 _INDEXED = (
     ("messages", "t.traits & 1 = 0 AND", ("message_words", "long_words")),
-    ("distillations", "", ("long_words",)),
+    ("distillations", "", ("log_words",)),
     (
         "fragments",
         "t.deleted_at IS NULL AND t.superseded_by IS NULL AND",

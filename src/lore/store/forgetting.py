@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from lore.records import Names, Part
+from lore.records import ITEM_TYPES, Names, Part
 from lore.store import (
     changes,
     claims,
@@ -247,8 +247,8 @@ def _sources(db: Connection, ns: Sequence[int]) -> dict[str, str]:
 
 
 def _delete_items(db: Connection, ns: Sequence[int]) -> None:
-    keywords.remove(db, ns, type="message")
-    keywords.remove(db, ns, type="fragment")
+    for type_ in ITEM_TYPES:
+        keywords.remove(db, ns, type=type_)
     mentions.remove(db, ns)
     revived = db.rows(
         "UPDATE fragments SET superseded_by = NULL, valid_to = NULL WHERE superseded_by IN"

@@ -139,6 +139,12 @@ def find_number(db: Connection, id_: str) -> int | None:
     return None if n is None else int(n)
 
 
+def numbers_of(db: Connection, ids: Sequence[str]) -> dict[str, int]:
+    """Return the numbers of the ids that are here."""
+    found = ((id_, find_number(db, id_)) for id_ in ids)
+    return {id_: n for id_, n in found if n is not None}
+
+
 def ids_of(db: Connection, ns: Sequence[int]) -> dict[int, str]:
     """Return the ids of item numbers."""
     if not len(ns):

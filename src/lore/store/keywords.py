@@ -16,12 +16,14 @@ from lore.text import parts, words
 _TABLES = {
     "message_words": ("text", "meta"),
     "long_words": ("text", "meta"),
+    "log_words": ("text",),
     "fragment_words": ("summary", "content", "kind"),
     "session_words": ("title", "files"),
 }
 
 MESSAGE_WEIGHTS = (1.0, 0.5)
 LONG_WEIGHTS = (1.0, 0.5)
+LOG_WEIGHTS = (1.0,)
 
 HEAD_CHARS = 1_000
 """So much of a message stands in `message_words`; a longer one is also in `long_words`, whole:
@@ -108,8 +110,9 @@ _DAY_US = 86_400_000_000
 
 def add_distillation(db: Connection, n: int, text: str) -> None:
     """Index a distillation."""
-    word_tables.remove(db, "long_words", [n])
-    word_tables.add(db, "long_words", ("text",), [{"n": n, "text": words.searchable_form(text)}])
+    word_tables.remove(db, "log_words", [n])
+    row = {"n": n, "text": words.searchable_form(text)}
+    word_tables.add(db, "log_words", _TABLES["log_words"], [row])
 
 
 def add_fragment(db: Connection, n: int, summary: str, content: str, kind: str) -> None:
@@ -156,9 +159,15 @@ def remove(
     type: ItemType,
 ) -> None:
     """Take items out of the index."""
-    tables = ("fragment_words",) if type == "fragment" else ("message_words", "long_words")
-    for table in tables:
+    for table in _TABLES_OF[type]:
         word_tables.remove(db, table, ns)
+
+
+_TABLES_OF: dict[ItemType, tuple[str, ...]] = {
+    "message": ("message_words", "long_words"),
+    "distillation": ("log_words",),
+    "fragment": ("fragment_words",),
+}
 
 
 class Within(NamedTuple):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lore.records import ItemType
 from lore.store.sqlite import Connection, among, numbers, word_tables
 from lore.text.traits import FROM_USER
 
@@ -25,10 +26,19 @@ class Figure(NamedTuple):
     started_at: int
 
 
+_TABLES: dict[ItemType, tuple[str, ...]] = {
+    "message": ("message_words", "long_words"),
+    "distillation": ("log_words",),
+}
+
+
 def term_scores(
-    db: Connection, terms: Sequence[str], project_n: int | None = None
+    db: Connection,
+    terms: Sequence[str],
+    project_n: int | None = None,
+    counted: ItemType = "message",
 ) -> dict[int, float]:
-    """Return BM25 of sessions for words, counting the messages of each that have them."""
+    """Return BM25 of sessions for words, counting the items of each that have them."""
     sizes: dict[int, int] = dict(
         db.rows(
             "SELECT m.session_n, max(m.ordinal) + 1 FROM messages m"
@@ -43,7 +53,7 @@ def term_scores(
     scores: defaultdict[int, float] = defaultdict(float)
     for term in terms:
         counts: defaultdict[int, int] = defaultdict(int)
-        for table in ("message_words", "long_words"):
+        for table in _TABLES[counted]:
             for session_n, count in db.rows(
                 "SELECT i.session_n, count(*) FROM items i"
                 f" JOIN ({word_tables.holding(table, 'term')}) w ON w.n = i.n GROUP BY 1",
@@ -58,8 +68,13 @@ def term_scores(
     return dict(scores)
 
 
-def figures_of(db: Connection, session_ns: NDArray[np.int64]) -> list[Figure]:
-    """Return the messages of sessions, in the order of the sessions given."""
+def figures_of(
+    db: Connection, session_ns: NDArray[np.int64], counted: ItemType = "message"
+) -> list[Figure]:
+    """Return the messages of sessions, or their distillations, in the order of the sessions.
+
+    A distillation is made of what people said, and counts as theirs.
+    """
     started: dict[int, int] = dict(
         db.rows(
             f"SELECT n, started_at FROM sessions WHERE {among('n', 'ns')}",
@@ -67,8 +82,9 @@ def figures_of(db: Connection, session_ns: NDArray[np.int64]) -> list[Figure]:
         )
     )
     members: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    columns = "traits FROM messages" if counted == "message" else f"{FROM_USER} FROM distillations"
     for session_n, n, traits in db.rows(
-        f"SELECT session_n, n, traits FROM messages WHERE {among('session_n', 'ns')}",
+        f"SELECT session_n, n, {columns} WHERE {among('session_n', 'ns')}",
         ns=numbers(session_ns),
     ):
         members[session_n].append((n, traits))

@@ -11,7 +11,7 @@ from lore import clock
 from lore.store.packing import unpack_json
 from lore.store.sqlite import Connection
 
-Name = Literal["layer_floor", "calibration", "working", "other_project"]
+Name = Literal["layer_floor", "calibration", "working", "other_project", "distilled"]
 
 
 def put(db: Connection, session_n: int, name: Name, value: Any, *, now: datetime) -> None:

@@ -1,0 +1,142 @@
+"""Condensing: many distillations of one session become one of the next generation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+
+from lore import clock
+from lore.distill.distilling import Limits, Redact, limits_for
+from lore.llm import Digester
+from lore.records import Distillation, Log
+from lore.store import distillations, items, sessions
+from lore.store.db import Connection, Database
+from lore.text import tokens, words
+
+META_THRESHOLD, KEPT = 20, 5
+"""So many distillations of generation 0 become one, but for the newest."""
+
+_RETOLD = 0.6
+"""A line that has so many of its words from a former line tells the same messages."""
+
+
+def condense_session(
+    database: Database,
+    digester: Digester,
+    session: str,
+    *,
+    threshold: int = META_THRESHOLD,
+    limits: Limits | None = None,
+    redact: Redact = str,
+) -> str:
+    """Condense a session's distillations once there are enough; return the new one's id, or ''.
+
+    Those it replaces are archived and still found. One whose successor is gone stands for itself
+    again.
+    """
+    limits = limits or limits_for(digester)
+    with database.read() as db:
+        session_n = sessions.get_number(db, session)
+        found = distillations.of_session(db, session_n)
+    if _is_orphaned(found):
+        database.write(partial(_restore, session_n=session_n))
+        with database.read() as db:
+            found = distillations.of_session(db, session_n)
+    open_ = [one for one in found if one.generation == 0 and not one.archived]
+    if len(open_) < threshold:
+        return ""
+    former = [one for one in found if one.generation > 0 and not one.archived]
+    replaced = open_[:-KEPT]
+    source_tokens = sum(one.tokens for one in (*former, *replaced))
+    log = digester.condense(
+        [one.text for one in replaced],
+        "\n".join(one.text for one in former),
+        limit_tokens=limits.of(sum(one.source_tokens for one in (*former, *replaced))),
+    )
+    if not log.lines or tokens.count(log.text) > source_tokens:
+        return ""
+    new = _distillation(log, [*former, *replaced], redact)
+    kept = database.write(
+        partial(
+            _keep, session_n=session_n, new=new, replaced=[*former, *replaced], now=database.now()
+        )
+    )
+    return new.id if kept else ""
+
+
+def _is_orphaned(found: Sequence[Distillation]) -> bool:
+    """Tell whether distillations are archived for one that is gone."""
+    stands = any(one.generation > 0 and not one.archived for one in found)
+    return not stands and any(one.archived for one in found)
+
+
+def _restore(db: Connection, *, session_n: int) -> None:
+    found = distillations.of_session(db, session_n)
+    if _is_orphaned(found):
+        ids = [one.id for one in found if one.generation == 0]
+        distillations.archive(db, list(items.numbers_of(db, ids).values()), archived=False)
+
+
+def _distillation(log: Log, replaced: Sequence[Distillation], redact: Redact) -> Distillation:
+    ordered = sorted(replaced, key=lambda one: (one.created_at, one.id))
+    zero = [one for one in ordered if one.generation == 0]
+    former = [one for one in ordered if one.generation > 0]
+    text = "\n".join(redact(line.text) for line in log.lines)
+    return Distillation(
+        id=clock.new_id(ordered[-1].created_at),
+        session_id=ordered[0].session_id,
+        generation=1,
+        text=text,
+        from_message=(former or zero)[0].from_message,
+        to_message=zero[-1].to_message,
+        tokens=tokens.count(text),
+        source_tokens=sum(one.source_tokens for one in replaced),
+        archived=False,
+        created_at=ordered[-1].created_at,
+        sources=retold([line.text for line in log.lines], replaced),
+    )
+
+
+def retold(lines: Sequence[str], replaced: Sequence[Distillation]) -> tuple[tuple[int, ...], ...]:
+    """Return for each line the ordinals of the messages that its former lines told."""
+    former = [
+        (bag, ordinals)
+        for one in replaced
+        for text, ordinals in zip(one.text.split("\n"), one.sources, strict=False)
+        if (bag := _bag(text)) and ordinals
+    ]
+    return tuple(_sources(_bag(line), former) for line in lines)
+
+
+def _sources(
+    bag: frozenset[str], former: Sequence[tuple[frozenset[str], tuple[int, ...]]]
+) -> tuple[int, ...]:
+    if not bag:
+        return ()
+    shared = [(len(bag & other) / min(len(bag), len(other)), ordinals) for other, ordinals in former]
+    best = max((share for share, _ in shared), default=0.0)
+    told = {o for share, ordinals in shared if share >= max(_RETOLD, best) for o in ordinals}
+    return tuple(sorted(told))
+
+
+def _bag(text: str) -> frozenset[str]:
+    return frozenset(word for word in words.split(text) if word not in words.STOP_WORDS)
+
+
+def _keep(
+    db: Connection,
+    *,
+    session_n: int,
+    new: Distillation,
+    replaced: Sequence[Distillation],
+    now: datetime,
+) -> bool:
+    """Store the new one in place of the others, unless someone was quicker or one is gone."""
+    ns = items.numbers_of(db, [one.id for one in replaced])
+    known = distillations.by_number(db, list(ns.values()))
+    if len(ns) < len(replaced) or any(one.archived for one in known.values()):
+        return False
+    distillations.add(db, session_n, new, now=now)
+    distillations.archive(db, list(ns.values()))
+    return True

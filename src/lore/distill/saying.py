@@ -1,0 +1,92 @@
+"""Saying: messages as a digester reads them, without asides, long tool output in brief."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from lore.records import Message, Part, Said
+from lore.text import calls, lines, parts, results, tokens, words
+
+LONG_OUTPUT_CHARS = 4_000
+"""A tool's output that is longer than this enters as an annotation."""
+
+ERROR_LINES, PATHS = 5, 8
+"""So many lines with errors, and paths, are told of a long output."""
+
+_CALL_CHARS = 400
+_LINE_CHARS = 200
+_LOOKED_AT_LINES = 5_000
+
+_ERROR = re.compile(
+    r"\b(?:error|failed|failure|fatal|panic|exception|traceback|denied|not found|cannot|undefined)"
+    r"\b|^E\s",
+    re.IGNORECASE,
+)
+
+
+def said_of(messages: Sequence[Message], *, most_tokens: int) -> list[Said]:
+    """Return messages as a digester reads them; one that says nothing has no text.
+
+    No message is longer than `most_tokens`, so that each fits into a segment.
+    """
+    tools: dict[str, str] = {}
+    return [_said(message, tools, most_tokens) for message in messages]
+
+
+def _said(message: Message, tools: dict[str, str], most_tokens: int) -> Said:
+    told = []
+    for part in message.parts:
+        if part.kind == "tool_call":
+            tools[part.call_id] = part.name
+            told.append(_call(part))
+        elif part.kind == "tool_result":
+            told.append(_result(part, part.name or tools.get(part.call_id, "")))
+        elif parts.is_said(part) and part.text.strip():
+            told.append(part.text.strip())
+    text = tokens.clip("\n".join(line for line in told if line), most_tokens)
+    return Said(
+        id=message.id,
+        ordinal=message.ordinal,
+        at=message.created_at,
+        voice=message.speaker or message.role,
+        text=text,
+        origin=parts.lowest_origin(message.parts, message.origin),
+        tokens=tokens.count(text),
+    )
+
+
+def _call(part: Part) -> str:
+    call = calls.read_call(part.name, part.text)
+    return f"[{call.tool}] {lines.one_line(call.command or call.target, _CALL_CHARS)}".rstrip()
+
+
+def _result(part: Part, tool: str) -> str:
+    text = part.text.strip()
+    if len(text) > LONG_OUTPUT_CHARS:
+        return annotate(text, tool)
+    return f"[result] {text}" if text else ""
+
+
+def annotate(text: str, tool: str) -> str:
+    """Return a long output in brief: its tool, how many lines it has, its errors, its paths."""
+    found = text.splitlines()
+    wrong = _first((line.strip() for line in found[:_LOOKED_AT_LINES] if _ERROR.search(line)), ERROR_LINES)
+    if not wrong and (told := results.message_of(text)) and _ERROR.search(told):
+        wrong = [told]
+    paths = _first((name for name in words.identifiers(text[:60_000]) if "/" in name), PATHS)
+    notes = [f"[result] {tool or 'tool'}: {len(found)} lines"]
+    if wrong:
+        notes.append("errors: " + " | ".join(lines.one_line(line, _LINE_CHARS) for line in wrong))
+    if paths:
+        notes.append(f"paths: {', '.join(paths)}")
+    return "; ".join(notes)
+
+
+def _first(found: Iterable[str], most: int) -> list[str]:
+    kept: dict[str, None] = {}
+    for text in found:
+        kept[text] = None
+        if len(kept) == most:
+            break
+    return list(kept)

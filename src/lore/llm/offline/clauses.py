@@ -1,0 +1,150 @@
+"""Clauses: the pieces that talk is made of, and how much each of them says."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lore.text import instructions, words
+
+LONGEST = 240
+"""A clause that is longer is cut: no single statement takes the room of all others."""
+
+_READ_CHARS = 24_000
+_SPLIT_CHARS = 90
+"""A sentence that is longer is taken apart at its joints."""
+
+_FENCE = re.compile(r"```[^\n]*\n.*?(?:```|\Z)", re.DOTALL)
+_TAG = re.compile(r"</?[a-zA-Z][\w:-]{0,40}(?:\s[^<>]{0,200})?/?>")
+_RULE = re.compile(r"^[\s|:=*_~-]+$")
+_BULLET = re.compile(r"^\s*(?:[-*+•>]+|\d{1,2}[.)]|#{1,6}|\|)\s*")
+_MARKUP = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|`|\[(?=[^\]]*\]\()|\]\([^)]*\)")
+_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9])|(?<=[。！？])|\s+->\s+")
+_JOINT = re.compile(
+    r";\s+|\s+[–—-]\s+|,\s+(?=(?:and|but|so|or|because|since|while|which|where|although|though"
+    r"|can you|could you|would you|how|what|is there|i|we|it|they|he|she|then|with|using|including)"
+    r"\b)|:\s+(?=\w)|\s+(?=(?:can|could|would) you\b)",
+    re.IGNORECASE,
+)
+_LEAD = re.compile(
+    r"^(?:(?:sure|certainly|absolutely|of course|okay|ok|great|perfect|thanks?(?: you)?"
+    r"|yes|yeah|hey|hi|hello|wow|well|now|also|and|but|so|oh|please|perfect|got it|alright"
+    r"|that's great|sounds good|good)\b[,.!]*\s+)+",
+    re.IGNORECASE,
+)
+_ASKING = re.compile(
+    r"^(?:(?:can|could|would) you (?:please )?(?:help me (?:to )?|also )?"
+    r"|i(?:'d| would) like (?:you )?to |i(?:'m| am) (?:trying|looking) to |i need (?:you )?(?:help )?to "
+    r"|i want (?:you )?to |help me (?:to )?|let me |let's |i(?:'ll| will) (?:now )?)",
+    re.IGNORECASE,
+)
+_CHANGE = re.compile(
+    r"\b(?:decided|switch(?:ed|ing)?|instead of|replac(?:ed|es|ing)|never|always|from now on|no longer"
+    r"|prefer|chose|chosen|migrat(?:ed|ing)|renam(?:ed|ing)|moved to|changed|upgraded|rather than"
+    r"|must(?: not)?|don't|root cause|because|turns out|the (?:problem|issue|bug|fix) (?:is|was)|fixed"
+    r"|works now|agreed|deadline|due)\b",
+    re.IGNORECASE,
+)
+_WRONG = re.compile(
+    r"\b\w*(?:Error|Exception)\b|\b(?:error|failed|fails|failure|panic|traceback|denied|broken|crash\w*)\b"
+)
+_NUMBER = re.compile(r"\d")
+_TELLING = re.compile(r"[A-Za-z]*[\d_/.][\w/.:-]*\w|\w*[a-z][A-Z]\w*|[A-Z]{2,}\w*")
+_NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]+")
+
+_EMPTY = frozenset(
+    """able add already another anything appreciate around best better bit came come comes
+    create course day different done easily easy effective ensure even every everything
+    example feel find first follow following forward go going good great happy help helpful here's
+    hope i'm idea implement important improve include including keep know like look looking
+    lot make makes making many may maybe might much must need needed needs new nice now ok
+    okay one please point possible provide put really right say see set show something
+    start step steps still sure take thank thanks thing things think time try trying two use
+    used useful using want wants way ways well work working works would yes yet""".split()
+)
+"""Words that say little of what a text is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One statement, word for word, with the words that it would be found by."""
+
+    text: str
+    weights: dict[str, float]
+    bonus: float
+
+
+def clauses(text: str, *, person: bool) -> list[Clause]:
+    """Return the statements of a message in order; code blocks are left out."""
+    found = []
+    for line in _lines(text):
+        for sentence in _END.split(line):
+            for piece in _pieces(sentence.strip()):
+                clause = _clause(piece, person=person)
+                if clause:
+                    found.append(clause)
+    return found
+
+
+def _lines(text: str) -> list[str]:
+    plain = _TAG.sub(" ", _FENCE.sub("\n", text[:_READ_CHARS]))
+    kept = []
+    for line in plain.splitlines():
+        bare = _BULLET.sub("", line).strip()
+        if bare and not _RULE.match(bare):
+            kept.append(_MARKUP.sub("", bare))
+    return kept
+
+
+def _pieces(sentence: str) -> list[str]:
+    if len(sentence) <= _SPLIT_CHARS:
+        return [sentence]
+    pieces: list[str] = []
+    for piece in _JOINT.split(sentence):
+        if pieces and (len(piece) < 25 or len(pieces[-1]) < 25):
+            joint = sentence[sentence.find(pieces[-1]) + len(pieces[-1]) :]
+            between = joint[: joint.find(piece)] if piece in joint else " "
+            pieces[-1] += between + piece
+        else:
+            pieces.append(piece)
+    return pieces
+
+
+def _clause(piece: str, *, person: bool) -> Clause | None:
+    text = _LEAD.sub("", piece).strip(" ,;-")
+    text = _ASKING.sub("", text).strip(" ,;-:")
+    if len(text) > LONGEST:
+        text = text[:LONGEST].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+    weights = weigh(text)
+    if not weights:
+        return None
+    bonus = 0.0
+    if person and instructions.standing(text):
+        bonus += 2.0
+    if _CHANGE.search(text):
+        bonus += 0.8
+    if _WRONG.search(text):
+        bonus += 0.8
+    return Clause(text, weights, bonus)
+
+
+def weigh(text: str) -> dict[str, float]:
+    """Return the words that a text would be found by, with how telling each is."""
+    telling = {word for found in _TELLING.findall(text) for word in words.split(found)}
+    names = {word for found in _NAME.findall(text) for word in words.split(found)}
+    weights: dict[str, float] = {}
+    for word in words.split(text):
+        if word in words.STOP_WORDS or (len(word) < 2 and not word.isdigit()):
+            continue
+        if _NUMBER.search(word):
+            weight = 1.5
+        elif word in telling:
+            weight = 1.6
+        elif word in names:
+            weight = 1.4
+        elif word in _EMPTY:
+            weight = 0.15
+        else:
+            weight = 1.0
+        weights[word[:7]] = max(weight, weights.get(word[:7], 0.0))
+    return weights
