@@ -101,17 +101,9 @@ def _locomo_trial(raw: Raw) -> Trial:
 
     def fill(memory: Memory) -> dict[str, str]:
         units: dict[str, str] = {}
-        by_session: dict[Any, list[tuple[int, Raw]]] = {}
-        for place, turn in enumerate(turns):
-            by_session.setdefault(turn["session"], []).append((place, turn))
-        for session, said in by_session.items():
-            new = [
-                _said("user", turn["text"], _locomo_date(turn["date"]) + timedelta(seconds=20 * i),
-                      speaker=turn["speaker"], caption=turn.get("caption") or "")
-                for i, (_, turn) in enumerate(said)
-            ]  # fmt: skip
-            ids = memory.capture(f"{raw['id']}-{session}", new, agent="locomo")
-            units |= {id_: turn["id"] for id_, (_, turn) in zip(ids, said, strict=True)}
+        for said, (name, new) in zip(_locomo_sessions(raw), locomo_talks(raw), strict=True):
+            ids = memory.capture(name, new, agent="locomo")
+            units |= {id_: turn["id"] for id_, turn in zip(ids, said, strict=True)}
         return units
 
     known = {turn["id"] for turn in turns}
@@ -131,6 +123,24 @@ def _locomo_trial(raw: Raw) -> Trial:
     )
 
 
+def locomo_talks(raw: Raw) -> Iterator[tuple[str, list[NewMessage]]]:
+    """Yield the sessions of a conversation between two people, each with its name."""
+    for said in _locomo_sessions(raw):
+        new = [
+            _said("user", turn["text"], _locomo_date(turn["date"]) + timedelta(seconds=20 * i),
+                  speaker=turn["speaker"], caption=turn.get("caption") or "")
+            for i, turn in enumerate(said)
+        ]  # fmt: skip
+        yield f"{raw['id']}-{said[0]['session']}", new
+
+
+def _locomo_sessions(raw: Raw) -> list[list[Raw]]:
+    by_session: dict[Any, list[Raw]] = {}
+    for turn in raw["turns"]:
+        by_session.setdefault(turn["session"], []).append(turn)
+    return list(by_session.values())
+
+
 def _locomo_date(text: str) -> datetime:
     return datetime.strptime(text, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
 
@@ -141,16 +151,7 @@ def _beam(path: Path, _corpus: Path) -> list[Trial]:
 
 def _beam_trial(raw: Raw) -> Trial:
     """An exchange, a person's message with the answers to it, is the unit."""
-    said: list[tuple[str, Role, str, datetime, Any]] = []
-    at, exchange = datetime(2024, 1, 1, tzinfo=UTC), -1
-    unit_of: dict[int, str] = {}
-    for message in raw["messages"]:
-        at = max(_beam_date(message.get("time"), at), at) + timedelta(seconds=1)
-        exchange += message["role"] == "user"
-        unit = str(max(exchange, 0))
-        unit_of[message["id"]] = unit
-        text = re.sub(r"\s*->->\s*[\d,]+\s*$", "", message["content"])
-        said.append((unit, message["role"], text, at, message.get("batch", 0)))
+    said, unit_of = _beam_said(raw)
 
     def fill(memory: Memory) -> dict[str, str]:
         units: dict[str, str] = {}
@@ -177,6 +178,32 @@ def _beam_trial(raw: Raw) -> Trial:
         fill=fill,
         rank=_recall,
     )
+
+
+BeamSaid = tuple[str, Role, str, datetime, Any]
+"""Unit, role, text, time and batch of a message."""
+
+
+def _beam_said(raw: Raw) -> tuple[list[BeamSaid], dict[int, str]]:
+    said: list[BeamSaid] = []
+    at, exchange = datetime(2024, 1, 1, tzinfo=UTC), -1
+    unit_of: dict[int, str] = {}
+    for message in raw["messages"]:
+        at = max(_beam_date(message.get("time"), at), at) + timedelta(seconds=1)
+        exchange += message["role"] == "user"
+        unit = str(max(exchange, 0))
+        unit_of[message["id"]] = unit
+        text = re.sub(r"\s*->->\s*[\d,]+\s*$", "", message["content"])
+        said.append((unit, message["role"], text, at, message.get("batch", 0)))
+    return said, unit_of
+
+
+def beam_talks(raw: Raw) -> Iterator[tuple[str, list[NewMessage]]]:
+    """Yield the sessions of a conversation with an assistant, each with its name."""
+    said, _ = _beam_said(raw)
+    for batch in dict.fromkeys(entry[4] for entry in said):
+        new = [_said(role, text, when) for _, role, text, when, of in said if of == batch]
+        yield f"{raw['id']}-{batch}", new
 
 
 def _beam_date(text: str | None, fallback: datetime) -> datetime:

@@ -15,6 +15,7 @@ from lore.records import Distillation, Part, Spend, Watermark
 from lore.store import (
     changes,
     claims,
+    curation,
     distillations,
     forgetting,
     fragments,
@@ -84,6 +85,17 @@ _BESIDE = {
         ("session_id", "name", "value", "updated_at"),
         "SELECT s.id, t.name, t.value, t.updated_at FROM session_states t"
         " JOIN sessions s ON s.n = t.session_n ORDER BY t.session_n, t.name",
+    ),
+    "curation": (
+        ("session_id", "ordinal", "at"),
+        "SELECT s.id, c.ordinal, c.at FROM curations c JOIN sessions s ON s.n = c.session_n"
+        " ORDER BY c.session_n",
+    ),
+    "confirmation": (
+        ("fragment_id", "project_id", "times", "at"),
+        f"SELECT {id_text('i.id')}, p.id, c.times, c.at FROM confirmations c"
+        " JOIN items i ON i.n = c.fragment_n JOIN projects p ON p.n = c.project_n"
+        " ORDER BY c.fragment_n, c.project_n",
     ),
     "spend": (
         ("key", "at", "session_id", "project_id", "purpose", "model", "usage", "usd"),
@@ -416,6 +428,32 @@ def add_session_state(db: Connection, line: Line, _now: datetime) -> bool:
     return True
 
 
+def add_curation(db: Connection, line: Line, _now: datetime) -> bool:
+    """Bring in how far a session was curated, unless that is known or it was forgotten."""
+    n = _number(db, "sessions", line["session_id"])
+    if n is None or curation.find_mark(db, n) >= line["ordinal"]:
+        return False
+    curation.advance(db, n, line["ordinal"], now=clock.from_us(line["at"]))
+    return True
+
+
+def add_confirmation(db: Connection, line: Line, _now: datetime) -> bool:
+    """Bring in that a fragment holds in a project, unless that is known or one was forgotten."""
+    n = _number(db, "items", line["fragment_id"])
+    project_n = _number(db, "projects", line["project_id"])
+    if n is None or project_n is None:
+        return False
+    return bool(
+        db.run(
+            "INSERT INTO confirmations (fragment_n, project_n, times, at)"
+            " VALUES (:n, :project_n, :times, :at) ON CONFLICT DO NOTHING",
+            n=n,
+            project_n=project_n,
+            **_fields(line, "times", "at"),
+        )
+    )
+
+
 def add_spend(db: Connection, line: Line, _now: datetime) -> bool:
     """Bring an entry of the spend ledger in, unless it is here."""
     entry = Spend(
@@ -451,6 +489,8 @@ ADDERS: dict[str, Callable[[Connection, Line, datetime], bool]] = {
     "claim": add_claim,
     "staged_turn": add_staged_turn,
     "session_state": add_session_state,
+    "curation": add_curation,
+    "confirmation": add_confirmation,
     "spend": add_spend,
     "tombstone": add_tombstone,
 }

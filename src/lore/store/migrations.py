@@ -201,6 +201,21 @@ CREATE TABLE fragment_versions (
     reason TEXT NOT NULL,
     PRIMARY KEY (fragment_n, version));
 
+CREATE INDEX fragments_deleted ON fragments (n) WHERE deleted_at IS NOT NULL;
+
+CREATE TABLE curations (
+    session_n INTEGER PRIMARY KEY REFERENCES sessions (n) ON DELETE CASCADE,
+    ordinal INTEGER NOT NULL,
+    at INTEGER NOT NULL);
+
+CREATE TABLE confirmations (
+    fragment_n INTEGER NOT NULL REFERENCES fragments (n) ON DELETE CASCADE,
+    project_n INTEGER NOT NULL REFERENCES projects (n) ON DELETE CASCADE,
+    times INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (fragment_n, project_n));
+CREATE INDEX confirmations_project ON confirmations (project_n);
+
 CREATE TABLE edges (
     source_n INTEGER NOT NULL REFERENCES fragments (n) ON DELETE CASCADE,
     target_n INTEGER NOT NULL REFERENCES fragments (n) ON DELETE CASCADE,

@@ -92,7 +92,11 @@ def _embedded_text(
         return said(unpack_parts(parts))
     if distilled is not None:
         return distilled
-    summary, content = summary or "", content or ""
+    return fragment_text(summary or "", content or "")
+
+
+def fragment_text(summary: str, content: str) -> str:
+    """Return what of a fragment is embedded: a summary that was only derived adds nothing."""
     return content if content.startswith(summary.rstrip("…")) else f"{summary}\n{content}"
 
 

@@ -142,6 +142,12 @@ def request_of(text: str) -> Request | None:
     return Request(words, real=_is_real(words))
 
 
+def is_told_again(text: str) -> bool:
+    """Tell whether a message only repeats an earlier talk, or was put there by a program."""
+    head = text[:_READ_CHARS]
+    return bool(_RESUMED.match(head) or _NO_REQUEST.match(head))
+
+
 def _command(head: str) -> Request | None:
     """Return a slash command as a request; one that asks for no work is an empty one."""
     marked = _COMMAND_NAME.search(head)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lore.llm.offline import condensing, observing
+from lore.llm.offline import (
+    condensing,
+    extracting,
+    judging,
+    observing,
+    overview,
+    reflecting,
+)
+from lore.llm.offline.topics import Embed
 from lore.records import Extract, Fragment, Log, Segment, Verdict
-
-Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 class OfflineDigester:
-    """Answers the six questions of a digester by rules."""
+    """Answers the six questions by rules; without `embed`, words are compared."""
 
     identity = "offline"
 
@@ -31,16 +34,16 @@ class OfflineDigester:
 
     def extract(self, exchange: Segment) -> list[Extract]:
         """Return the knowledge in an exchange that is worth keeping, broad before specific."""
-        raise NotImplementedError
+        return extracting.extract(exchange, embed=self._embed)
 
     def overview(self, root: Fragment, children: Sequence[Fragment]) -> str:
         """Return a fresh text for a root whose children changed."""
-        raise NotImplementedError
+        return overview.overview(root, children)
 
     def reflect(self, cluster: Sequence[Fragment]) -> str:
         """Return the insight that several linked roots yield together; empty if there is none."""
-        raise NotImplementedError
+        return reflecting.reflect(cluster)
 
     def judge(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> list[Verdict]:
         """Say for each pair (older, newer) what the newer one does to the older."""
-        raise NotImplementedError
+        return judging.judge(pairs)

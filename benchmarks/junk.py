@@ -1,0 +1,137 @@
+"""How much of what curation keeps without a model is worth keeping: a sample to judge by eye.
+
+    uv run python benchmarks/junk.py [--seed 1] [--samples 100] [--sessions 284] [--beam 20]
+
+Reads the evaluation data, curates it offline into a memory of its own, and prints fragments,
+numbered, each with the message that it came from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from episodes import messages_of
+
+from lore.capture.messages import Conversation, capture
+from lore.curate import curating
+from lore.curate.means import Means
+from lore.evals.trials import beam_talks, locomo_talks, rows
+from lore.llm.offline.digester import OfflineDigester
+from lore.memory import Memory
+from lore.records import Fragment, NewMessage
+from lore.store import fragments, items, messages
+from lore.text import parts, tokens
+
+BENCH = Path(__file__).parents[1] / ".." / "shared" / "bench"
+CONTEXT_CHARS = 300
+
+
+def coding_talks(path: Path, most: int) -> Iterator[tuple[Conversation, list[NewMessage]]]:
+    """Yield the coding sessions with their tool traffic."""
+    for raw in list(rows(path))[:most]:
+        found, title = messages_of(raw)
+        new = [
+            NewMessage(m.role, m.parts, m.created_at, key=m.id, origin=m.origin)
+            for m in found
+            if any(part.text.strip() for part in m.parts)
+        ]
+        if new:
+            yield Conversation(raw["sid"], agent="coding", project="/code/cli", title=title), new
+
+
+def talks(chosen: argparse.Namespace) -> Iterator[tuple[Conversation, list[NewMessage]]]:
+    """Yield every conversation of the evaluation data."""
+    yield from coding_talks(BENCH / "coding-sessions.jsonl.gz", chosen.sessions)
+    for place, raw in enumerate(rows(BENCH / "beam-100k.jsonl.gz")):
+        if place < chosen.beam:
+            for name, new in beam_talks(raw):
+                yield Conversation(name, agent="beam", project=f"/code/{raw['id']}"), new
+    for raw in rows(BENCH / "locomo.jsonl.gz"):
+        for name, new in locomo_talks(raw):
+            yield Conversation(name, agent="locomo", project=f"/code/{raw['id']}"), new
+
+
+def fill(memory: Memory, chosen: argparse.Namespace) -> int:
+    """Capture and curate everything; return how many tokens were said."""
+    means = Means(
+        OfflineDigester(memory.sources.embedder.embed),
+        memory.sources.embedder,
+        memory.sources.nearest,
+    )
+    told = 0
+    counts: Counter[str] = Counter()
+    spent_s = 0.0
+    for talk, new in talks(chosen):
+        capture(memory.database, talk, new)
+        told += sum(tokens.count(parts.whole(message.parts)) for message in new)
+        started = time.thread_time()
+        made = curating.curate(memory.database, talk.session, means)
+        spent_s += time.thread_time() - started
+        counts[f"{talk.agent} sessions"] += 1
+        counts[f"{talk.agent} fragments"] += len(made.stored)
+        for name in ("merged", "known", "attached", "superseded", "contradicted", "dropped"):
+            counts[name] += getattr(made, name)
+    print(f"tokens said      {told:,}, curated in {spent_s:.0f} s of this thread")
+    for name, count in counts.items():
+        print(f"{name:<22} {count}")
+    return told
+
+
+def everything(memory: Memory) -> list[tuple[int, Fragment]]:
+    """Return all fragments that stand, in the order in which they were learned."""
+    with memory.database.read() as db:
+        ns = fragments.visible(db, fragments.FragmentFilter())
+        return sorted(fragments.by_number(db, sorted(ns)).items())
+
+
+def show(memory: Memory, place: int, fragment: Fragment) -> None:
+    """Print a fragment with where it came from."""
+    with memory.database.read() as db:
+        source = items.resolve(db, fragment.source_messages[0])
+        said = parts.said(messages.get(db, source.n).parts)
+        total = len(fragment.source_messages)
+    head = f"{fragment.kind} {fragment.importance:.2f} {fragment.origin} d{fragment.depth} s{total}"
+    print(f"\n{place}. [{head}] {fragment.content}")
+    at = said.find(fragment.content[:40])
+    start = max(0, at - CONTEXT_CHARS // 2)
+    print(f"     < {' '.join(said[start : start + CONTEXT_CHARS].split())}")
+
+
+def main() -> None:
+    """Curate, count, and print the sample."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--samples", type=int, default=100)
+    parser.add_argument("--sessions", type=int, default=284)
+    parser.add_argument("--beam", type=int, default=20)
+    parser.add_argument("--home", default="", help="keep the memory here, or use what is here")
+    chosen = parser.parse_args()
+    if not BENCH.exists():
+        sys.exit("The evaluation data is not here: nothing to measure.")
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(chosen.home or folder)
+        is_filled = (home / "memory.db").exists()
+        with Memory.open(home) as memory:
+            if not is_filled:
+                fill(memory, chosen)
+            found = everything(memory)
+            size = sum(tokens.count(one.content) for _, one in found)
+            print(f"fragments        {len(found)}, tokens {size:,}")
+            print(f"kinds            {dict(Counter(one.kind for _, one in found).most_common())}")
+            print(f"roots            {sum(one.depth == 0 for _, one in found)}")
+            sample = random.Random(chosen.seed).sample(found, min(chosen.samples, len(found)))
+            for place, (_, fragment) in enumerate(sample, 1):
+                show(memory, place, fragment)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Correcting: a draft that says what is different now, and the fragment that said it before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import numpy as np
+
+from lore.curate.drafting import Drafted
+from lore.curate.merging import Candidate
+from lore.curate.placing import NO_ROOTS
+from lore.store import edges, fragments
+from lore.store.db import Connection
+from lore.text import words
+
+SAID_BEFORE = 0.75
+"""A fragment that is so near to the words that are corrected says what was so before."""
+
+SAME_MATTER = 0.6
+"""So near to the correction, and naming the former value: it speaks of the same matter."""
+
+
+def find(
+    draft: Drafted, at: datetime, known: Sequence[Candidate], rows: dict[int, np.ndarray]
+) -> Candidate | None:
+    """Return the older fragment that a draft corrects, if it names one that is known."""
+    if not draft.corrects:
+        return None
+    fitting = [
+        (max(one.cosine, before), one)
+        for one in known
+        if one.fragment.kind not in NO_ROOTS and one.fragment.created_at < at
+        for before in [_nearness(draft, rows.get(one.n))]
+        if before >= SAID_BEFORE or (one.cosine >= SAME_MATTER and _names(draft, one))
+    ]
+    return max(fitting, key=lambda pair: (pair[0], -pair[1].n))[1] if fitting else None
+
+
+def _nearness(draft: Drafted, row: np.ndarray | None) -> float:
+    if draft.corrects_vector is None or row is None:
+        return 0.0
+    return float(row @ draft.corrects_vector)
+
+
+def _names(draft: Drafted, known: Candidate) -> bool:
+    """Tell whether a fragment has the former value in it, word for word."""
+    former = set(words.split(draft.corrects)) - words.STOP_WORDS
+    return bool(former) and former <= set(words.split(known.fragment.content))
+
+
+def supersede(db: Connection, older: int, newer: int, *, now: datetime) -> None:
+    """Let a newer fragment stand in the place of an older one; both are kept."""
+    edges.put(db, newer, older, "supersedes", now=now)
+    fragments.set_superseded(db, older, fragments.get(db, newer).id, now=now)

@@ -1,0 +1,242 @@
+"""Curating a session: what is new in it becomes knowledge, exchange by exchange.
+
+Reading and embedding happen before the transaction that stores an exchange with its progress
+mark. A mark that another process moved meanwhile means that the exchange is done: nothing is
+stored twice, and after a kill the work goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from lore.curate import drafting, events, exchanges
+from lore.curate.drafting import Drafted
+from lore.curate.keeping import Keeper, Place, Tally
+from lore.curate.means import Means, Watch
+from lore.curate.placing import Neighbour
+from lore.records import Message, Segment
+from lore.store import curation, items, messages, sessions, vectors
+from lore.store.curation import Due
+from lore.store.db import Connection, Database
+from lore.store.vector_index import Where
+
+IDLE_S = 300.0
+"""A session that was silent for so long is curated; from the specification."""
+
+TURNS = 20
+"""One that goes on is curated after so many requests, but for its last exchange."""
+
+READ_TOGETHER_TOKENS = 1_024
+"""Short exchanges of one event are read together up to this size."""
+
+TURN_CHARS = 240
+"""Of a request and of the answer, so much is compared to find where a session turns."""
+
+PAGE = 4_000
+"""Messages that are looked at together: events of a longer session are cut page by page."""
+
+OWN_NEIGHBOURS, OTHER_NEIGHBOURS = 48, 8
+"""Fragments that are looked at as nearest: of the own project, and of any."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Curated:
+    """What curating a session brought."""
+
+    session_id: str
+    exchanges: int = 0
+    stored: tuple[str, ...] = ()
+    merged: int = 0
+    known: int = 0
+    attached: int = 0
+    superseded: int = 0
+    contradicted: int = 0
+    refused: int = 0
+    dropped: int = 0
+
+    def plus(self, tally: Tally) -> Curated:
+        """Return the sum with what one more exchange brought."""
+        return Curated(
+            self.session_id, self.exchanges + 1, (*self.stored, *tally.stored),
+            *(getattr(self, name) + getattr(tally, name) for name in _COUNTS),
+        )  # fmt: skip
+
+
+_COUNTS = (
+    "merged", "known", "attached", "superseded", "contradicted", "refused", "dropped",
+)  # fmt: skip
+
+
+def due(db: Connection, *, now: datetime, idle_s: float = IDLE_S, turns: int = TURNS) -> list[Due]:
+    """Return the sessions to curate now, those that fell silent first in front."""
+    return curation.due(db, idle_since=now - timedelta(seconds=idle_s), turns=turns)
+
+
+def curate(
+    database: Database,
+    session: str,
+    means: Means,
+    *,
+    is_idle: bool = True,
+    watch: Watch | None = None,
+    progress: Progress | None = None,
+) -> Curated:
+    """Make knowledge of what is new in a session and return what it brought.
+
+    While a session is not idle its last exchange is left for later: it may go on.
+    """
+    with database.read() as db:
+        session_n = sessions.get_number(db, session)
+        result = Curated(sessions.get(db, session_n).id)
+    while (page := _page(database, session_n, means, is_idle=is_idle)) is not None:
+        for done, (mark, exchange, read) in enumerate(page):
+            tally = _curate_one(database, session_n, exchange, read, mark, means, watch)
+            if tally is None:
+                break
+            result = result.plus(tally)
+            if progress:
+                progress(done + 1, len(page))
+        else:
+            continue
+        break
+    return result
+
+
+Read = tuple[int, Segment, list[Message]]
+"""An exchange, the mark that must stand before it, and its messages."""
+
+
+def _page(database: Database, session_n: int, means: Means, *, is_idle: bool) -> list[Read] | None:
+    """Return the next exchanges of a session in order; None if there is nothing new."""
+    with database.read() as db:
+        mark = curation.find_mark(db, session_n)
+        found = messages.of_session(db, session_n, first=mark + 1, limit=PAGE)
+        title = sessions.get(db, session_n).title
+    if not found:
+        return None
+    whole = len(found) < PAGE
+    said = exchanges.saids(found)
+    cut = exchanges.exchanges(found[0].session_id, said, title=title)
+    goes_on = not whole and len(cut) > 1
+    if goes_on or (whole and not is_idle):
+        cut = cut[:-1]
+        last = None
+    else:
+        last = found[-1].ordinal
+    pages = list(_with_messages(_grouped(cut, means), found, mark, last))
+    return pages or None
+
+
+def _grouped(cut: Sequence[Segment], means: Means) -> list[Segment]:
+    """Put short exchanges of one event together; no group reaches over a boundary."""
+    turns = [_begun(exchange) for exchange in cut]
+    embed = means.embedder.embed if means.embedder.dimension else None
+    grouped: list[Segment] = []
+    for event in events.split(turns, embed):
+        run: list[Segment] = []
+        for exchange in (cut[place] for place in event):
+            if run and sum(e.tokens for e in run) + exchange.tokens > READ_TOGETHER_TOKENS:
+                grouped.append(_joined(run))
+                run = []
+            run.append(exchange)
+        if run:
+            grouped.append(_joined(run))
+    return grouped
+
+
+def _begun(exchange: Segment) -> str:
+    """Return how an exchange begins: what it is about stands there."""
+    return "\n".join(one.text[:TURN_CHARS] for one in exchange.said[:2])
+
+
+def _joined(run: Sequence[Segment]) -> Segment:
+    said = tuple(one for exchange in run for one in exchange.said)
+    return Segment(run[0].session_id, said, run[0].title)
+
+
+def _with_messages(
+    grouped: Sequence[Segment], found: Sequence[Message], mark: int, last: int | None
+) -> Iterator[Read]:
+    """Give each exchange its messages, those that say nothing included: the marks have no gaps."""
+    start = 0
+    for place, exchange in enumerate(grouped):
+        end = exchange.said[-1].ordinal
+        if place == len(grouped) - 1 and last is not None:
+            end = last
+        stop = start
+        while stop < len(found) and found[stop].ordinal <= end:
+            stop += 1
+        yield mark, exchange, list(found[start:stop])
+        mark, start = end, stop
+    if not grouped and last is not None:
+        yield mark, Segment(found[0].session_id, ()), list(found)
+
+
+def _curate_one(
+    database: Database,
+    session_n: int,
+    exchange: Segment,
+    read: Sequence[Message],
+    mark: int,
+    means: Means,
+    watch: Watch | None,
+) -> Tally | None:
+    """Curate one exchange; None if another process has done it meanwhile."""
+    extracts = means.digester.extract(exchange) if exchange.said else []
+    drafts, dropped = drafting.draft(extracts, exchange, read, means)
+    embedder_n = _ensure_embedder(database, means) if drafts else None
+    with database.read() as db:
+        project_n = sessions.project_number(db, session_n)
+        project_id = sessions.get(db, session_n).project_id
+        seq = vectors.newest_seq(db)
+    near = [_neighbours(means, draft, project_n) for draft in drafts]
+    place = Place(session_n, project_n, project_id, embedder_n, means.embedder.dimension, seq,
+                  database.now())  # fmt: skip
+    times = {message.id: message.created_at for message in read}
+
+    def work(db: Connection) -> Tally | None:
+        if curation.find_mark(db, session_n) != mark:
+            return None
+        adopted = vectors.find_adopted(db) in (None, means.embedder.identity)
+        here = place if adopted else replace(place, embedder_n=None)
+        keeper = Keeper(db, here, watch or _unwatched)
+        keeper.keep(drafts, near, times)
+        curation.advance(db, session_n, read[-1].ordinal, now=place.now)
+        keeper.tally.dropped += dropped
+        return keeper.tally
+
+    return database.write(work)
+
+
+def _unwatched(_db: Connection, _deed: str, _n: int, _other: int) -> None:
+    """Take no notice."""
+
+
+def _ensure_embedder(database: Database, means: Means) -> int | None:
+    embedder = means.embedder
+    if not embedder.dimension:
+        return None
+    with database.read() as db:
+        known = vectors.find_embedder(db, embedder.identity)
+    ensure = partial(
+        vectors.ensure_embedder, identity=embedder.identity, dimension=embedder.dimension
+    )
+    return known if known is not None else database.write(ensure)
+
+
+def _neighbours(means: Means, draft: Drafted, project_n: int | None) -> list[Neighbour]:
+    """Return the fragments nearest to a draft, of its own project and of any."""
+    if draft.vector is None:
+        return []
+    kind = (items.type_number("fragment"),)
+    own = Where(projects=(project_n, 0) if project_n else (0,), types=kind)
+    found: dict[int, float] = {}
+    for where, k in ((own, OWN_NEIGHBOURS), (Where(types=kind), OTHER_NEIGHBOURS)):
+        ns, scores = means.nearest(draft.vector, k, where=where)
+        found |= dict(zip(ns.tolist(), scores.tolist(), strict=True))
+    return [Neighbour(n, cosine) for n, cosine in found.items()]

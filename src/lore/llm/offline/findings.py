@@ -1,0 +1,281 @@
+"""What an agent found out: causes with their fixes, decisions with reasons, facts of a project."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lore.llm.offline import changing, orders
+from lore.llm.offline.finding import HIGH, LOW, MEDIUM, Found, fits
+from lore.llm.offline.tool_lines import without_calls
+from lore.records import FragmentKind, Said
+from lore.text import lines, specifics, statements
+from lore.text.statements import Statement
+from lore.text.told import stands_alone, strip_opening
+
+_OF_THE_MOMENT = re.compile(
+    r"""^(?:let\ me|let's|lets|now|i'll|i\ will|i'm|i\ am|i\ need|i\ should|i\ can|i\ see|i\ think
+        |i\ want|we\ need|we'll|we\ can|we\ should|first|next|then|finally|looking|checking|running
+        |reading|wait|hmm|actually|but|however|ok|okay|great|good|perfect|excellent|done|all|yes|no
+        |sorry|you're|you\ are|you|your|would|should|shall|do|does|did|can|could|is|are|what|how
+        |why|if\ you|want|please|here|here's|below|above|note\ to|to\ summarize|in\ summary|summary
+        |overall|remaining|todo|pending|currently|so|since\ you|given|based|assuming|maybe|perhaps
+        |for\ example|e\.g\.|example|consider|suppose|try|make\ sure|ensure|remember|step|both
+        |after|before|once|when|while|as\ |by|one|another|with|without|two|three|four|also|thus
+        |hence|therefore|instead|alternatively|otherwise|similarly|in\ )\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_UNSURE = re.compile(
+    r"\b(?:could|might|may|maybe|perhaps|probably|likely|seems?|appears?|i think|i believe|would"
+    r"|possibly|presumably|suspect|assume|unclear|not sure|unless|hopefully|potential(?:ly)?"
+    r"|should|suggest(?:s|ed|ion)?|recommend|consider|propose[sd]?|plan|will|todo|wait|let me"
+    r"|i'll|we'll|we need|need to|needs to|you can|you could|you may|want me)\b|\?\s*$|:\s*$",
+    re.IGNORECASE,
+)
+_PROGRESS = re.compile(
+    r"\b(?:all (?:\d+ )?(?:unit |integration |the )?tests? (?:pass|are|now)|tests? pass|lint(?:ing)?"
+    r" (?:is|passes|clean)|build(?:s)? (?:passes|succeed|clean|fine)|committed|pushed|no (?:issues"
+    r"|errors|changes)|ready|completed?|successfully|working tree|is (?:clean|done|green)"
+    r"|pre-existing|up to date|rebased?|merged|conflicts?|cherry-pick\w*|background task"
+    r"|PR #?\d+|pull request|CI |this session|the user|the reviewer|review comment|copilot|bugbot"
+    r"|cursor)\b",
+    re.IGNORECASE,
+)
+_FLEETING = re.compile(
+    r"\blines? \d+|:\d+(?:-\d+)?\b|\b[0-9a-f]{7,40}\b|\b\d+ (?:tests?|files?|lines?|insertions"
+    r"|deletions|commits?|errors?|occurrences|places|comments)\b|\btest\w*\.go\b|/tmp/|/private/"
+)
+_UNSETTLED = re.compile(
+    r"\b(?:plan|todo|next|remaining|option|alternative|suggest|recommend|review|comment|question"
+    r"|proposal|propos|issue|concern|severity|checklist|test (?:plan|cases?)|step|example|usage"
+    r"|changes? (?:made|needed|required)|verification|files? (?:changed|modified|to)|what (?:was|i)"
+    r"|pros|cons|status|feedback|evaluation|minor|nit|strength|good|positive|summary of changes"
+    r"|before|after|phase|task|output|result)",
+    re.IGNORECASE,
+)
+_CAUSE = re.compile(
+    r"""\b(?:root\ cause|the\ (?:\w+\ ){0,3}?(?:issue|problem|bug|failure|error|culprit|reason|crash
+          |hang|deadlock|race|flake|flakiness)\ (?:was|is|here\ is|occurs|happens|comes|came)
+        |fail(?:s|ed|ing)?\ because|broke\ because|happen(?:s|ed)\ because|caused\ by|due\ to\ a
+        |turns\ out)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_FIX = re.compile(
+    r"""^(?:fixed|fix|solution|the\ fix|the\ solution|(?:i|i've|we)\ (?:fixed|changed|replaced
+          |switched|moved|made|added|updated)|resolved|changed|replaced|switched|moved|updated
+          |the\ correct\ (?:fix|approach|format|way))\b
+      | \b(?:the\ fix\ (?:is|was|:)|fixed\ (?:it\ |this\ )?by|is\ fixed\ by|fix:|was\ to\ (?:use|add
+          |change|move|replace|check|set|remove|make|pass))""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_SYMPTOM = re.compile(
+    r"\b(?:fail(?:s|ed|ing|ure)?|error|crash(?:es|ed)?|broken?|wrong|bug|hang(?:s|ing)?|panic"
+    r"|timeout|timed out|doesn't work|not work(?:ing)?|incorrect|missing|flaky|issue|problem"
+    r"|regression|leak|deadlock|slow|stuck|overwrit|lost|duplicate|mismatch)\b",
+    re.IGNORECASE,
+)
+_REASONED = re.compile(
+    r"\b(?:instead of|rather than|because|so that|to avoid|to prevent|in order to|by design"
+    r"|intentional(?:ly)?|deliberate(?:ly)?|on purpose|trade-?off|the reason|otherwise|which means"
+    r"|this ensures|ensures that|to ensure|avoids|prevents|to keep|to preserve|since)\b",
+    re.IGNORECASE,
+)
+_CONSTRAINT = re.compile(
+    r"""\b(?:must(?:n't)?|requires?|only|never|always|cannot|can't|(?:doesn't|does\ not|don't)
+          \ (?:support|exist|have|handle|work|know|include|track|allow|use|expose|preserve)
+        |not\ supported|(?:is|are)\ (?:stored|located|defined|configured|kept|persisted|saved|named
+          |loaded|triggered|required|responsible|gitignored|skipped|ignored|never|always|only
+          |not|shared|derived|keyed|encoded|limited|capped)
+        |lives?\ (?:in|at|under)|defaults?\ to|by\ default|falls?\ back|expects?|overrides?
+        |takes?\ precedence|points\ to|maps?\ to|depends\ on|means\ that|format\ is|silently
+        |regardless|at\ most|at\ least|before|after|whenever|unless|except)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_SETTING = re.compile(
+    r"""`(?P<setting>[\w.\-]{3,60})`\ (?:\([^)]{1,60}\)\ )?(?:now\ )?(?:is\ set\ to|defaults\ to|is
+          |=|set\ to|has\ the\ default)\ (?P<value>`[^`]{1,60}`|"[^"]{1,60}"|\d[\w.]{0,20}|true
+          |false|on|off|enabled|disabled)(?=[\s.,;)]|$)
+      | \bset(?:s|ting)?\ `(?P<setting2>[\w.\-]{3,60})`\ to\ (?P<value2>`[^`]{1,60}`|\d[\w.]{0,20}
+          |true|false)""",
+    re.VERBOSE,
+)
+_PLACE = re.compile(r"\b(?:in|at|under|inside)\s+`?([~./\w\-]*[/.][\w./\-]+)`?")
+_DEED = re.compile(
+    r"(?:^|`\s*[-—:]+\s*)(?:now |also )?(?:added|removed|updated|changed|replaced|renamed|moved|created|extracted|refactored|switched"
+    r"|introduced|deleted|converted|simplified|made|improved|wrote|implemented|modified|inlined"
+    r"|new|adds?|removes?|updates?|changes?|tests?|verif\w+|test\w*)\b",
+    re.IGNORECASE,
+)
+_ABOUT_TESTS = re.compile(
+    r"^`?(?:Test[A-Z_]\w*|test_\w+)|\b(?:verif(?:y|ies|ied)|asserts?|test cases?|subtests?|unit tests?"
+    r"|mock(?:s|ed)?|fixtures?|golden files?|the tests?|this test|coverage)\b",
+    re.IGNORECASE,
+)
+_REPORTING = re.compile(
+    r"^(?:the )?(?:user|reviewer|agent|assistant|explorer?)\b|\b(?:I|we)\s+(?:initially|had|was|were"
+    r"|found|checked|read|noticed|removed|added|ran|verified|looked|just|also)\b|^(?:had|got|found"
+    r"|checked|saw|read|asked|received)\b|\b(?:dead code|unused|redundant|duplicated?|nit|dup)\b",
+    re.IGNORECASE,
+)
+_OPINION = re.compile(
+    r"\b(?:is|are|looks?|was) (?:fine|cleaner|safe|correct|expected|reasonable|simpler|better|ok|okay"
+    r"|good|valid|legitimate|acceptable|enough|overkill|straightforward|minimal|trivial|confusing"
+    r"|misleading|dead|stale|outdated|missing|broken|identical|consistent|similar)\b|\bmakes sense\b"
+    r"|\b(?:properly|correctly|legitimately|no longer needed|still needs?|not (?:yet )?updated"
+    r"|remains?|unrelated|as expected)\b",
+    re.IGNORECASE,
+)
+_FOLLOWING = re.compile(
+    r"^(?:additionally|furthermore|moreover|later|until|still|again|similarly|finally|meanwhile"
+    r"|consequently|also|adding|using|renaming|having|changing|removing|making|issue|problem|bug"
+    r"|question|confirmed|short answer|answer|status|result|update|note|fix|key)\b|^[^\w`(]",
+    re.IGNORECASE,
+)
+_BUILDING = re.compile(
+    r"\b(?:architecture|strategy|strategies|design|layer|interface|abstraction|schema|protocol"
+    r"|state machine|pipeline|data model|package|module|component|backend|storage|format|lifecycle"
+    r"|hooks?|branch(?:es)?)\b",
+    re.IGNORECASE,
+)
+SYMPTOM_CHARS = 200
+_NEAR = 3
+"""A fix stands within so many sentences of its cause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What an agent's message follows: what was asked, and the last error that a tool gave."""
+
+    asked: str = ""
+    error: str = ""
+    error_id: str = ""
+
+
+def find(one: Said, heard: Heard) -> Iterator[Found]:
+    """Yield what an agent's message holds that is worth keeping."""
+    told = statements.cut(without_calls(one.text))
+    used: set[int] = set()
+    for place, statement in enumerate(told):
+        if place in used or not _CAUSE.search(statement.text):
+            continue
+        fix = _fix_after(told, place)
+        found = _bug(one, told, place, fix, heard)
+        if found is not None:
+            used |= {place, fix} if fix is not None else {place}
+            yield found
+    for place, statement in enumerate(told):
+        if place not in used:
+            single = _judged(one, statement)
+            if single is not None:
+                yield single
+
+
+def _fix_after(told: Sequence[Statement], place: int) -> int | None:
+    for later in range(place + 1, min(place + 1 + _NEAR, len(told))):
+        if _FIX.search(told[later].text) and not _UNSURE.search(told[later].text):
+            return later
+    return None
+
+
+def _bug(
+    one: Said, told: Sequence[Statement], place: int, fix: int | None, heard: Heard
+) -> Found | None:
+    """Return a cause with its fix; a cause without a fix is open, so it is left out."""
+    cause = told[place].text
+    if fix is None or _UNSURE.search(cause) or not specifics.identifiers(cause + told[fix].text):
+        return None
+    text = f"{_ended(strip_opening(cause))} {_ended(told[fix].text)}"
+    if not stands_alone(text) or not fits(text[:400]) or len(text) > 700:
+        return None
+    symptom, sources = _symptom(told[place], heard), (one.id,)
+    if not symptom and _shares_name(heard.error, text):
+        symptom, sources = heard.error, (one.id, heard.error_id)
+    payload = {"symptom": symptom, "root_cause": cause, "solution": told[fix].text}
+    return Found(text, "bug_fix", HIGH, 3.5, sources, payload)
+
+
+def _symptom(cause: Statement, heard: Heard) -> str:
+    """Return the sentence that says what was seen: before the cause, in it, or in the question."""
+    asked = next((s.text for s in statements.cut(heard.asked[:2_000], by_line=True)
+                  if _SYMPTOM.search(s.text)), "")  # fmt: skip
+    told = (text for text in (cause.before, asked, cause.text) if _SYMPTOM.search(text))
+    return lines.one_line(next(told, ""), SYMPTOM_CHARS)
+
+
+def _shares_name(error: str, text: str) -> bool:
+    names = (name.strip("`()").lower() for name in specifics.identifiers(text))
+    return bool(error) and any(name in error.lower() for name in names)
+
+
+def _judged(one: Said, statement: Statement) -> Found | None:
+    text = strip_opening(statement.text)
+    if not _lasting(text, statement):
+        return None
+    said = specifics.of(text)
+    reasoned = bool(_REASONED.search(text))
+    if said.code < (1 if reasoned else 2):
+        return None
+    setting = _SETTING.search(text)
+    if setting:
+        return Found(text, "config", MEDIUM, 2.0, (one.id,), _config(setting, text))
+    if not _CONSTRAINT.search(text) and not reasoned:
+        return None
+    if _DEED.search(text) and not reasoned:
+        return None
+    kind: FragmentKind = "fact"
+    payload = {}
+    if reasoned and _BUILDING.search(text):
+        kind, payload = "architecture", _decision(text)
+    score = 1.0 + 0.8 * reasoned + 0.2 * min(said.code, 4)
+    importance = MEDIUM if reasoned or said.code >= 2 else LOW
+    return Found(_ended(text), kind, importance, score, (one.id,), payload)
+
+
+def _lasting(text: str, statement: Statement) -> bool:
+    if not fits(text) or _OF_THE_MOMENT.match(text) or _UNSURE.search(text):
+        return False
+    if any(form.search(text) for form in _PASSING):
+        return False
+    if orders.is_order(text) or not stands_alone(text) or not _is_whole(text):
+        return False
+    return not _UNSETTLED.search(f"{statement.heading} {statement.lead}")
+
+
+_PASSING = (_PROGRESS, _FLEETING, _ABOUT_TESTS, _REPORTING, _OPINION, _FOLLOWING)
+"""Signs of what is said in passing: true for a day, or only beside what stood before."""
+
+
+def _is_whole(text: str) -> bool:
+    """Tell whether nothing was cut off: brackets, backticks and quotes come in pairs."""
+    return (
+        text.count("(") == text.count(")")
+        and text.count("`") % 2 == 0
+        and text.count('"') % 2 == 0
+        and text.count("[") == text.count("]")
+    )
+
+
+def _decision(text: str) -> dict[str, object]:
+    reason = re.search(
+        r"\b(?:because|so that|to avoid|to prevent|in order to|since)\b\s*(.{6,200})", text
+    )
+    former = changing.replaced(text)
+    return {
+        "decision": text,
+        **({"rationale": reason[1].rstrip(".")} if reason else {}),
+        **({"alternatives": [former]} if former else {}),
+    }
+
+
+def _config(setting: re.Match[str], text: str) -> dict[str, str]:
+    place = _PLACE.search(text)
+    return {
+        "setting": setting["setting"] or setting["setting2"],
+        "value": (setting["value"] or setting["value2"]).strip('`"'),
+        **({"location": place[1]} if place else {}),
+    }
+
+
+def _ended(text: str) -> str:
+    return text if text[-1:] in ".!?…)" else f"{text}."

@@ -1,0 +1,230 @@
+"""What people say that lasts: rules and preferences, decisions, corrections, facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from lore.llm.offline import changing, orders
+from lore.llm.offline.finding import HIGH, LOW, MEDIUM, Found, fits
+from lore.records import FragmentKind, Said
+from lore.text import instructions, specifics, statements
+from lore.text.told import stands_alone, strip_opening, told
+
+PASTED_CHARS = 700
+"""At work, a longer message is a plan or a review that someone pasted, not the person's words."""
+
+_DECIDED = re.compile(
+    r"""\b(?:i|we|i've|we've|i\ have|we\ have)\ (?:just\ |finally\ |also\ |already\ |now\ |then\ )*
+          (?:decided|chose|chosen|opted|settled\ on|picked|agreed|switched|migrated|replaced|adopted
+          |moved\ (?:to|from|away)|went\ with|upgraded|dropped|declined|accepted|rejected|selected
+          |rescheduled|postponed|committed\ to)\b
+      | \b(?:i'll|we'll|i\ will|we\ will|i'm\ gonna|let's|lets|i\ think\ i'll|we\ should)\ (?:just\ )?
+          (?:go\ with|stick\ with|stick\ to|keep\ using|use|drop|switch\ to|standardi[sz]e\ on)\b
+      | \bwe're\ (?:going\ with|using|moving\ to|switching\ to)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_FUTURE = re.compile(
+    r"^(?:i'll|i\ will|i'm\ going\ to|i'm\ gonna|gonna|we'll|let's|lets|let\ me|maybe|perhaps|if"
+    r"|once|when|i\ might|i\ may|i\ could|i\ should|i\ guess|we\ could|we\ might|for\ example"
+    r"|for\ instance|imagine|suppose|then|first|next|after\ that|finally|lastly|assuming"
+    r"|i\ hope|hopefully|i'd\ love|i'd\ like|i\ would\ like|i\ can|some|step|good|sounds|makes"
+    r"|looks|no\ need|can't\ wait|looking\ forward|glad|happy\ to|sorry|hope)\b".replace(
+        "\\ ", " "
+    ),
+    re.IGNORECASE,
+)
+_OWN = re.compile(r"\b(?:I|I'm|I've|I'd|we|We|we've|we're|We've|We're|my|My|our|Our|mine|myself)\b")
+_HAPPENED = re.compile(
+    r"""\b(?:i|we|he|she|they|[A-Z][a-z]+)(?:'ve|\ have|\ has|'s)?\ (?:just\ |also\ |already\ |recently
+          \ |only\ |finally\ |never\ |always\ |actually\ |even\ )*(?:\w+ed|was|were|had|got|went
+          |made|met|took|bought|built|wrote|won|spent|found|set|read|saw|gave|told|said|sent
+          |began|chose|ran|paid|lost|left|kept|felt|became|came|did|grew|taught|thought|drew|sold
+          |been|done|gone|am|is|are|have|has|own|use|work|live|teach|like|love|enjoy|prefer|plan
+          |started|need|want|believe|think)\b
+      | \b(?:I'm|I'm\ |we're|we've|I've)\b
+      | \b(?:my|our)\ (?:\w+\ ){1,4}?(?:is|are|was|were|has|have|will|had|\w+ed|\w+s)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_ABOUT_TALK = re.compile(
+    r"""\b(?:you're|you\ are|you've|you\ have|your|you'd|you)\ (?:\w+\ ){0,3}?(?:right|wrong|welcome
+          |awesome|amazing|great|sweet|kind|so|really|such|an?|got|did|made|said|mentioned
+          |suggested|can|should|have|look|inspire|support|help)\b
+      | \bi'm\ (?:so\ |really\ |very\ |super\ )*(?:glad|happy|proud|sorry|excited)\ (?:for|of|to
+          \ hear|that|you|about)\b
+      | \b(?:makes\ sense|sounds\ (?:like|good|great)|can't\ wait|good\ luck|take\ care|talk\ (?:to
+          \ you\ )?(?:soon|later)|let\ me\ know|keep\ me\ posted|i\ agree|i\ see|i\ know,?\ right
+          |no\ problem|same\ here|see\ you|have\ (?:fun|a\ great))\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_WORKING = re.compile(
+    r"\bI(?:'m| am) (?:currently |also |still |now )*(?:trying|having|getting|stuck|struggling"
+    r"|working|planning|looking|thinking|considering|feeling|kinda|worried|concerned)\b",
+    re.IGNORECASE,
+)
+_RULE = re.compile(
+    r"""\b(?:should|must|needs?\ to|has\ to|have\ to|shouldn't|mustn't|ought\ to|is\ supposed\ to)\b
+      | \b(?:only|never|always|every|by\ default|instead\ of|rather\ than|because|so\ that)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_IS = re.compile(
+    r"\b(?:is|are|was|were|has|have|uses?|runs?|lives?|returns?|means|contains|requires|depends"
+    r"|supports?|comes|belongs|points|goes|works?|doesn't|don't|isn't|aren't|can't|cannot)\b"
+)
+_MOMENT = re.compile(
+    r"\b(?:i see|i get|i got|i'm getting|i'm seeing|seems?|looks? like|not working|still|for now"
+    r"|right now|at the moment|i think|maybe|probably|wondering|not sure|i guess|might|perhaps"
+    r"|failing|fails now|just (?:ran|tried|pushed|merged|noticed))\b",
+    re.IGNORECASE,
+)
+_CORRECTING = re.compile(
+    r"^(?:no|nope|wrong|not quite|actually|that's (?:not|wrong)|that is (?:not|wrong)|incorrect)"
+    r"\b[,.:;! ]+",
+    re.IGNORECASE,
+)
+_CATEGORIES = (
+    ("style", re.compile(r"\b(?:format|style|name|naming|comment|type|indent|wording|tone|concise"
+                         r"|brief|short|bullet|syntax|highlight)", re.IGNORECASE)),
+    ("testing", re.compile(r"\btest", re.IGNORECASE)),
+    ("workflow", re.compile(r"\b(?:commit|push|merge|rebase|branch|pr|review|deploy|release)\b",
+                            re.IGNORECASE)),
+    ("tools", re.compile(r"\b(?:use|using|library|framework|tool|package|app)\b", re.IGNORECASE)),
+)  # fmt: skip
+
+
+def find(one: Said, *, named: bool, in_code: bool) -> Iterator[Found]:
+    """Yield what a person's message holds that is worth keeping.
+
+    `named` is for talk between people, each with a name; `in_code` for work on a project, where
+    most sentences are orders of the moment.
+    """
+    own = _own_words(one.text)
+    if in_code and len(own) > PASTED_CHARS:
+        return
+    for statement in statements.cut(own, by_line=True):
+        told_part = told(statement.text)
+        if not fits(told_part):
+            continue
+        found = _rule_of(statement.text, told_part) or _judged(told_part, in_code=in_code)
+        if found is None:
+            continue
+        kind, importance, score = found
+        if named and not _speaks_of_self(told_part):
+            continue
+        yield _kept(one, told_part, kind, importance, score, named=named)
+
+
+def _own_words(text: str) -> str:
+    """Return a message without what programs put between marks."""
+    return _PASTED.sub("\n", text)
+
+
+_PASTED = re.compile(
+    r"<([a-z][\w-]{2,40})\b[^>]{0,200}>.*?(?:</\1>|\Z)|^\s*(?:\[[^\]\n]{2,80}\]\s*)$"
+    r"|^\s*(?:at \S+\(|File \"|\d+[→|]|[+-]{3} |@@ |=== |--- |\S+\.\w{1,5}:\d+)[^\n]*$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def _rule_of(whole: str, part: str) -> tuple[FragmentKind, float, float] | None:
+    """Return how a standing instruction or preference is kept, if the sentence is one."""
+    if not instructions.standing(part) and not instructions.standing(whole):
+        return None
+    if not stands_alone(part):
+        return None
+    if _DECIDED.search(part) and not instructions.standing(strip_opening(part)[:1] + part[1:]):
+        return "decision", HIGH, 3.0
+    return "preference", HIGH, 4.0
+
+
+def _judged(part: str, *, in_code: bool) -> tuple[FragmentKind, float, float] | None:
+    said = specifics.of(part)
+    if not stands_alone(part) or _ABOUT_TALK.search(part):
+        return None
+    if in_code:
+        return _judged_in_code(part, said)
+    if _DECIDED.search(part) and said.total and not _FUTURE.match(part):
+        return "decision", HIGH if changing.says_so(part) else MEDIUM, 2.5 + 0.2 * said.total
+    if _FUTURE.match(part) or orders.is_order(part) or not _OWN.search(part):
+        return None
+    if not _HAPPENED.search(part):
+        return None
+    hard = said.numbers + said.dates + said.quoted + said.code
+    needed = 2 if _WORKING.search(part) else 1
+    if hard + said.names < needed + 1 and not (hard >= 1 and needed == 1):
+        if not specifics.is_relative(part) or hard + said.names < needed:
+            return None
+    return "fact", MEDIUM, 1.0 + 0.3 * min(said.total, 5)
+
+
+def _judged_in_code(
+    part: str, said: specifics.Specifics
+) -> tuple[FragmentKind, float, float] | None:
+    if orders.is_order(part) or _MOMENT.search(part) or _FUTURE.match(part):
+        return None
+    if _DECIDED.search(part) and (said.code or said.names):
+        return "decision", HIGH, 3.0
+    if said.code and _RULE.search(part):
+        return "decision", MEDIUM, 2.0
+    if said.code and _IS.search(part) and not _WORKING.search(part) and _OWN.search(part):
+        return "fact", MEDIUM if said.code > 1 else LOW, 1.0
+    return None
+
+
+def _speaks_of_self(part: str) -> bool:
+    return bool(_OWN.search(part))
+
+
+def _kept(
+    one: Said, part: str, kind: FragmentKind, importance: float, score: float, *, named: bool
+) -> Found:
+    text = part if part[-1:] in ".!" else f"{part}."
+    content = _told_by(one, text) if named else _dated(one.at, text)
+    former = changing.replaced(part) if changing.says_so(part) else ""
+    return Found(content, kind, importance, score, (one.id,), _payload(kind, part), former)
+
+
+def _told_by(one: Said, text: str) -> str:
+    if specifics.is_relative(text):
+        return f"{one.voice} ({_day(one.at)}): {text}"
+    return f"{one.voice}: {text}"
+
+
+def _dated(at: datetime, text: str) -> str:
+    return f"{text} (said on {_day(at)})" if _BY_DAY.search(text) else text
+
+
+_BY_DAY = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|(?:last|next|this) (?:week|weekend|month|year|\w+day)"
+    r"|(?:days?|weeks?|months?|years?) ago)\b",
+    re.IGNORECASE,
+)
+
+
+def _day(at: datetime) -> str:
+    return f"{at.day} {at:%B %Y}"
+
+
+def _payload(kind: FragmentKind, part: str) -> dict[str, Any]:
+    if kind == "preference":
+        category = next((name for name, form in _CATEGORIES if form.search(part)), "general")
+        return {"category": category}
+    if kind == "decision":
+        return {"decision": part, **_reasons(part)}
+    return {}
+
+
+_REASON = re.compile(
+    r"\b(?:because|since|so that|in order to|to avoid)\s+(.{6,200})", re.IGNORECASE
+)
+
+
+def _reasons(part: str) -> dict[str, Any]:
+    reason = _REASON.search(part)
+    former = changing.replaced(part)
+    return {
+        **({"rationale": reason[1].rstrip(".")} if reason else {}),
+        **({"alternatives": [former]} if former else {}),
+    }

@@ -1,0 +1,159 @@
+"""Curation: how far sessions have become knowledge, and what merging changes of fragments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import orjson
+
+from lore import clock
+from lore.relevance import relevance
+from lore.store import changes, items
+from lore.store.packing import pack_role, unpack_json
+from lore.store.sqlite import Connection
+
+NOTHING = -1
+"""The mark of a session of which nothing was curated."""
+
+
+class Due(NamedTuple):
+    """A session with something new; while it is not idle its last exchange may go on."""
+
+    session_id: str
+    is_idle: bool
+
+
+def find_mark(db: Connection, session_n: int) -> int:
+    """Return the ordinal up to which a session was curated."""
+    found = db.value("SELECT ordinal FROM curations WHERE session_n = :n", n=session_n)
+    return NOTHING if found is None else int(found)
+
+
+def advance(db: Connection, session_n: int, ordinal: int, *, now: datetime) -> None:
+    """Mark a session as curated up to an ordinal; a mark never goes back."""
+    db.run(
+        "INSERT INTO curations (session_n, ordinal, at) VALUES (:n, :ordinal, :at)"
+        " ON CONFLICT (session_n) DO UPDATE SET ordinal = excluded.ordinal, at = excluded.at"
+        " WHERE excluded.ordinal > curations.ordinal",
+        n=session_n,
+        ordinal=ordinal,
+        at=clock.to_us(now),
+    )
+
+
+def due(db: Connection, *, idle_since: datetime, turns: int) -> list[Due]:
+    """Return the sessions to curate: silent since a moment, or with so many new requests."""
+    rows = db.rows(
+        "SELECT s.id, s.last_message_at <= :line FROM sessions s"
+        " LEFT JOIN curations c ON c.session_n = s.n"
+        " WHERE EXISTS (SELECT 1 FROM messages m WHERE m.session_n = s.n"
+        " AND m.ordinal > coalesce(c.ordinal, :nothing))"
+        " AND (s.last_message_at <= :line OR (SELECT count(*) FROM messages m"
+        " WHERE m.session_n = s.n AND m.ordinal > coalesce(c.ordinal, :nothing)"
+        " AND m.role = :user) > :turns) ORDER BY s.last_message_at, s.n",
+        line=clock.to_us(idle_since),
+        nothing=NOTHING,
+        user=pack_role("user"),
+        turns=turns,
+    )
+    return [Due(id_, bool(is_idle)) for id_, is_idle in rows]
+
+
+def deleted_from(db: Connection, message_ids: Sequence[str]) -> list[str]:
+    """Return what deleted fragments said that came from one of the messages."""
+    wanted = set(message_ids)
+    rows = db.rows("SELECT content, source_messages FROM fragments WHERE deleted_at IS NOT NULL")
+    return [text for text, sources in rows if not wanted.isdisjoint(unpack_json(sources))]
+
+
+def find_saying(db: Connection, content: str, *, project_n: int | None, kind: str) -> int | None:
+    """Return the visible fragment of a project that says something word for word."""
+    found = db.value(
+        "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE f.content = :content"
+        " AND f.kind = :kind AND f.deleted_at IS NULL AND f.superseded_by IS NULL"
+        " AND (i.project_n IS NULL OR i.project_n = :project_n) ORDER BY f.n LIMIT 1",
+        content=content,
+        kind=kind,
+        project_n=project_n,
+    )
+    return None if found is None else int(found)
+
+
+def confirm(
+    db: Connection, n: int, *, sources: Sequence[str], confidence: float, now: datetime
+) -> None:
+    """Let a fragment stand on more messages, and surer; what had faded is fresh again."""
+    row = db.find("SELECT importance, access_count FROM fragments WHERE n = :n", n=n)
+    if row is None:
+        return
+    db.run(
+        "UPDATE fragments SET source_messages = :sources, confidence = :confidence,"
+        " relevance = CASE WHEN relevance > :fresh THEN relevance ELSE :fresh END,"
+        " updated_at = :at, last_reinforced = CASE WHEN last_reinforced > :at THEN"
+        " last_reinforced ELSE :at END WHERE n = :n",
+        sources=orjson.dumps(list(sources)).decode(),
+        confidence=confidence,
+        fresh=relevance(row[0], row[1], 0.0),
+        at=clock.to_us(now),
+        n=n,
+    )
+    changes.log(db, "change", [n], now)
+
+
+def count_confirmation(db: Connection, n: int, project_n: int | None, *, now: datetime) -> None:
+    """Count that a fragment was confirmed in a project."""
+    if project_n is not None:
+        db.run(
+            "INSERT INTO confirmations (fragment_n, project_n, times, at)"
+            " VALUES (:n, :project_n, 1, :at) ON CONFLICT (fragment_n, project_n)"
+            " DO UPDATE SET times = times + 1, at = excluded.at",
+            n=n,
+            project_n=project_n,
+            at=clock.to_us(now),
+        )
+
+
+def confirmations(db: Connection, n: int) -> dict[str, int]:
+    """Return in which projects, by id, a fragment was confirmed, and how often."""
+    rows = db.rows(
+        "SELECT p.id, c.times FROM confirmations c JOIN projects p ON p.n = c.project_n"
+        " WHERE c.fragment_n = :n ORDER BY c.at, p.n",
+        n=n,
+    )
+    return dict(rows)
+
+
+def widely_confirmed(
+    db: Connection, *, projects: int, confidence: float, trust: int
+) -> list[tuple[int, int]]:
+    """Return fragments of one project that hold in so many, with how many, surest first."""
+    rows = db.rows(
+        "SELECT f.n, count(*) FROM confirmations c JOIN fragments f ON f.n = c.fragment_n"
+        " JOIN items i ON i.n = f.n WHERE i.project_n IS NOT NULL AND f.deleted_at IS NULL"
+        " AND f.superseded_by IS NULL AND f.confidence >= :confidence AND f.trust >= :trust"
+        " GROUP BY f.n HAVING count(*) >= :projects ORDER BY count(*) DESC, f.n",
+        projects=projects,
+        # Confirmations add up in binary fractions: 0.7 and two of 0.05 are a hair below 0.8.
+        confidence=confidence - 1e-9,
+        trust=trust,
+    )
+    return [(n, count) for n, count in rows]
+
+
+def vectors_since(db: Connection, seq: int, embedder_n: int) -> list[int]:
+    """Return the fragments whose vectors came after a change number, from whichever process."""
+    rows = db.rows(
+        "SELECT v.n FROM vectors v JOIN fragments f ON f.n = v.n"
+        " WHERE v.seq > :seq AND v.embedder_n = :embedder_n ORDER BY v.seq",
+        seq=seq,
+        embedder_n=embedder_n,
+    )
+    return [row[0] for row in rows]
+
+
+def messages_there(db: Connection, ids: Sequence[str]) -> dict[str, int]:
+    """Return the numbers of those of the messages that were not forgotten, by id."""
+    found = ((id_, items.find_number(db, id_)) for id_ in ids)
+    return {id_: n for id_, n in found if n is not None}

@@ -1,0 +1,111 @@
+"""What a person tells in a sentence, without what they ask, and whether it stands alone."""
+
+from __future__ import annotations
+
+import re
+
+_ASKING = r"""(?:
+    (?:can|could|would|will|should|shall|do|does|did|is|are|am|has|have|may)\ (?:you|i|we|it|there
+        |this|that|these|those|they|he|she|my|the|anyone|someone)\b
+  | (?:what|how|why)(?:'s|’s|\b(?:\ \w+){0,3}?\ (?:is|are|do|does|did|can|could|should|would
+        |will|might|to|about|if|it|you|i)\b)
+  | (?:which|who|where|when)\ (?:\w+\ ){0,2}?(?:is|are|do|does|did|can|could|should|would|will)
+        \ (?:you|i|we|the|my|it)\b
+  | (?:i'm|i\ am|we're|i’m|i\ was|i've\ been)\ (?:(?:just|also|kinda|really|a\ bit|still|now|kind
+        \ of|so|not|pretty|a\ little|currently)\ )*(?:wondering|sure|unsure|curious|hoping\ (?:you
+        |to\ get|for)|looking\ for\ (?:some|advice|help|tips|ways|suggestions|your)|certain
+        |thinking\ if|torn|debating|confused|asking|trying\ to\ (?:figure|decide|understand|see
+        |determine|think|process))\b
+  | (?:i|we)\ (?:wonder|wanna\ know|just\ want\ to\ know)\b
+  | (?:i|we)(?:'d|’d)?\ (?:need|want|could\ use|would\ like|like|would\ love|would\ appreciate
+        |appreciate)\ (?:to\ know|to\ understand|to\ see\ if|(?:some\ |your\ |a\ |any\ |more\ )*
+        (?:help|advice|tips|guidance|suggestions?|thoughts|feedback|input|recommendations?|hand
+        |clarification|you))\b
+  | i\ (?:don't|do\ not|don’t)\ (?:really\ )?(?:know|understand|get)\ (?:how|if|what|whether|why
+        |where|which)\b
+  | (?:any|please|pls|plz|kindly|help\ me|let\ me\ know|tell\ me|give\ me|show\ me|lemme\ know
+        |maybe\ you|thanks|thank\ you|right\?|correct\?|you\ know,\ )\b
+  | (?:here's|here\ is|here\ are|this\ is)\ (?:my|the|what|an|some|our)\b
+)"""
+_ASK = re.compile(
+    rf"(?:^|[,;:—–]\s+|\s+-\s+|\s+(?=(?:and|but|so|or)\s))(?:(?:and|but|so|or|then|now|also|well"
+    rf"|plus|because|since)[,]?\s+)*{_ASKING}",
+    re.IGNORECASE | re.VERBOSE,
+)
+_OPENING = re.compile(
+    r"""^(?:(?:hm+|ok(?:ay)?(?:\ cool)?|oh|ah|sure(?:\ thing)?|got\ it|great|cool|nice|perfect
+        |awesome|thanks(?:\ (?:so\ much|a\ lot|again|for[^,.!]{1,80}))?|thank\ you[^,.!]{0,60}
+        |yes|yeah|yep|yup|yea|no\ worries|right|alright|sounds\ (?:good|great)|well|wow|hey|hi
+        |hello|haha|lol|btw|by\ the\ way|anyway|also|and|but|so|plus|absolutely|definitely
+        |exactly|totally|for\ sure|of\ course|true|good\ (?:question|idea|point)|um+|ooh|aw+
+        |you\ know|honestly|actually)
+        (?:,?\ (?!I\b)[A-Z][a-z]+)?\s*[,.!:;…-]+\s*)+""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_JOINED = re.compile(r"^(?:and|but|so|also|plus|then|because|or|though)\s+", re.IGNORECASE)
+_GIVEN = re.compile(
+    r"\b(?:considering|given|since|because|now\ that|especially\ since|seeing\ as)\ (?:that\ )?"
+    r"(?=(?:I(?:'m|'ve|’m|’ve)?|we(?:'re|'ve)?|my|our|[A-Z][a-z]+)\b)".replace("\\ ", " ")
+)
+_TRAILING = re.compile(r"(?:[\s,;:—–-]+|\s+(?:and|but|so|or|because|since|which|that))+$")
+_QUESTION_START = re.compile(
+    r"^(?:what|how|why|which|who|whose|where|when|can|could|would|will|should|shall|do|does|did|is"
+    r"|are|am|was|were|has|have|any|may|might)\b",
+    re.IGNORECASE,
+)
+_MARK_TAIL = re.compile(r"\s*->->\s*[\d,]*\)?\s*$")
+
+_POINTING = re.compile(
+    r"""^(?:(?:and|but|so|also|then)\s+)?(?:this|that|these|those|it|they|he|she|him|her|them
+        |its|their|his|both|neither|same|such|either|one|which|there|here|the\ same
+        |the\ (?:first|second|third|last|latter|former|other|next|above|following|only|current
+        |new|old|same))\b
+      | \b(?:(?:the|as)\ (?:above|below|aforementioned|following)|listed\ above|see\ below
+        |(?:option|approach|step|comment|item|point|issue|finding|suggestion|problem|choice)
+        \ (?:\#?\d|[A-C]\b)|\#\d\b|(?:these|those)\ (?:changes|two|three|files|tests|lines
+        |functions|issues|steps|options|fixes|comments|errors)
+        |this\ (?:one|change|issue|fix|approach|way|function|file|code|test|pr|plan|case|part
+        |error|problem|bug|branch|commit|line|method|package|point|repo|session|pattern|is|was
+        |stuff|thing|time|in|to|and|but|for|would|will|means|field|check|step|logic|behaviou?r
+        |feature|command|value|path|block|section|task|project|work|idea)
+        |(?:that|the)\ (?:one|part|thing|stuff|other\ one))\b
+      | \b(?:do|did|does|doing|like|about|with|of|for|on|from|at|than|and|fix|use|using|see
+        |love|enjoy|try|tried|need|want|make|made|handle|handles)
+        \ (?:this|that|it|them|these|those)\s*(?:[.,;!?:)]|$)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def told(sentence: str) -> str:
+    """Return the part of a person's sentence that tells something; empty if it only asks."""
+    text = strip_opening(_MARK_TAIL.sub("", sentence))
+    ask = _ASK.search(text)
+    if ask is None and not text.rstrip().endswith("?"):
+        return _tidy(text)
+    head = _tidy(text[: ask.start()]) if ask else ""
+    if head and not _QUESTION_START.match(head):
+        return head
+    given = _GIVEN.search(text)
+    if given is None:
+        return ""
+    rest = text[given.end() :]
+    inner = _ASK.search(rest)
+    clause = _tidy(rest[: inner.start()] if inner else rest)
+    return "" if _QUESTION_START.match(clause) else clause
+
+
+def strip_opening(sentence: str) -> str:
+    """Return a sentence without the interjections and conjunctions it opens with."""
+    text = _OPENING.sub("", sentence.strip())
+    text = _JOINED.sub("", text)
+    return text[:1].upper() + text[1:] if text else ""
+
+
+def stands_alone(sentence: str) -> bool:
+    """Tell whether a sentence can be understood without the one before it."""
+    return not _POINTING.search(sentence)
+
+
+def _tidy(text: str) -> str:
+    text = _TRAILING.sub("", text.strip().rstrip("?"))
+    return text[:1].upper() + text[1:] if text else ""
