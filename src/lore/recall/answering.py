@@ -29,7 +29,7 @@ from lore.recall.ranking import (
 )
 from lore.recall.sources import Sources
 from lore.records import ITEM_TYPES, SCOPES, Answer, Fate, Hit, ItemType, Scope
-from lore.relevance import VISIBLE
+from lore.relevance import BELIEVED, VISIBLE
 from lore.store import fragments, items, sessions
 from lore.store import standing as instructions
 from lore.store.db import Connection
@@ -228,6 +228,8 @@ def _why_absent(db: Connection, item: items.Item) -> str:
             return f"superseded by {fragment.superseded_by}"
         if fragment.relevance < VISIBLE:
             return f"faded: its relevance is {fragment.relevance:.3f}"
+        if fragment.confidence <= BELIEVED:
+            return f"doubted: its confidence is {fragment.confidence:.2f}"
     return "no candidate: neither its words nor its meaning are near, or it is out of bounds"
 
 

@@ -41,7 +41,8 @@ _PAGE = 1_000
 
 _FRAGMENT_STATE = (
     "access_count", "last_accessed", "last_reinforced", "relevance", "superseded_by",
-    "valid_from", "valid_to", "updated_at", "version", "deleted_at",
+    "valid_from", "valid_to", "updated_at", "version", "deleted_at", "boost", "boosted_at",
+    "overview_at",
 )  # fmt: skip
 
 

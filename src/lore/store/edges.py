@@ -110,6 +110,16 @@ def children(db: Connection, n: int) -> list[int]:
     return [row[0] for row in rows]
 
 
+def all_children(db: Connection, n: int) -> list[int]:
+    """Return the numbers of a fragment's children, with those that are deleted."""
+    rows = db.rows(
+        "SELECT target_n FROM edges WHERE source_n = :n AND kind = 'hierarchical'"
+        " ORDER BY target_n",
+        n=n,
+    )
+    return [row[0] for row in rows]
+
+
 def find_parent(db: Connection, n: int) -> int | None:
     """Return the number of a fragment's parent."""
     found = db.value(

@@ -14,12 +14,14 @@ from lore.store import (
     changes,
     claims,
     copies,
+    cycles,
     fragments,
     items,
     keywords,
     mentions,
     names,
     sessions,
+    steps,
 )
 from lore.store.names import Named
 from lore.store.packing import unpack_json, unpack_key, unpack_parts
@@ -201,6 +203,12 @@ def _derived(db: Connection, ns: Sequence[int]) -> Iterator[int]:
     ):
         if not ids.isdisjoint(unpack_json(sources)):
             yield n
+    insights = db.rows(
+        "SELECT e.source_n FROM edges e JOIN fragments f ON f.n = e.source_n"
+        f" WHERE e.kind = 'derived_from' AND f.kind = 'insight' AND {among('e.target_n', 'ns')}",
+        ns=numbers(ns),
+    )
+    yield from (row[0] for row in insights)
     rows = db.rows(
         "SELECT DISTINCT d.n FROM distillations d"
         f" JOIN items a ON a.id = {id_of('d.from_message')}"
@@ -220,6 +228,8 @@ def forget(db: Connection, doomed: Doomed, *, text: str = "", now: datetime) -> 
     elsewhere = claims.sources_elsewhere(db, doomed.item_ns)
     elsewhere |= copies.sources(db, doomed.item_ns)
     _clean_logs(db, gone)
+    cycles.drop_lines(db, list(gone.values()), levelled(text))
+    steps.withdraw_overviews(db, doomed.item_ns, now=now)
     _clean_titles(db, doomed, now)
     if text:
         _clean_text(db, levelled(text), now)
@@ -386,6 +396,7 @@ _EDGE = ("source_n", "target_n", "kind")
 
 _BESIDE = (
     ("retrievals", ("n",), "query"),
+    ("steps", ("n",), "note"),
     ("jobs", ("n",), "subject"),
     ("staged_turns", ("n",), "body"),
     ("session_states", ("session_n", "name"), "value"),

@@ -12,7 +12,7 @@ import orjson
 from lore import clock
 from lore.errors import NotFound
 from lore.records import TRUST, UNASKED_TRUST, Fragment, FragmentKind, FragmentVersion, Origin
-from lore.relevance import VISIBLE, decay_rate, relevance
+from lore.relevance import BELIEVED, MOST_BOOST, NEIGHBOUR_BOOST, VISIBLE, decay_rate, relevance
 from lore.store import changes, items, keywords, mentions, standing
 from lore.store.items import NewItem
 from lore.store.packing import moment, unpack_json
@@ -22,7 +22,8 @@ from lore.text.entities import Mention
 
 _COLUMNS = (
     f"{id_text('i.id')}, f.content, f.summary, f.depth, f.kind, f.payload, f.importance,"
-    " f.confidence, f.decay_rate, f.access_count, f.last_accessed, f.last_reinforced,"
+    " CASE WHEN f.confidence > f.doubt THEN f.confidence - f.doubt ELSE 0.0 END,"
+    " f.decay_rate, f.access_count, f.last_accessed, f.last_reinforced,"
     " f.relevance, f.origin, f.trust, p.id, s.id, f.source_messages, f.superseded_by,"
     " f.valid_from, f.valid_to, i.created_at, f.updated_at, f.version,"
     f" {id_text('parent.id')}, f.metadata"
@@ -35,8 +36,12 @@ _FROM = (
     " LEFT JOIN items parent ON parent.n = e.source_n"
 )
 
-VISIBLE_FRAGMENT = f"f.deleted_at IS NULL AND f.superseded_by IS NULL AND f.relevance >= {VISIBLE}"
-"""What search and recall may show: superseded, deleted and faded fragments stay out."""
+LIVING_FRAGMENT = "f.deleted_at IS NULL AND f.superseded_by IS NULL"
+
+VISIBLE_FRAGMENT = (
+    f"{LIVING_FRAGMENT} AND f.relevance >= {VISIBLE} AND f.confidence - f.doubt > {BELIEVED}"
+)
+"""What search and recall may show: superseded, deleted, faded and doubted ones stay out."""
 
 
 _LONGEST_STANDING = 600
@@ -136,7 +141,7 @@ def _keep_standing(db: Connection, n: int) -> None:
         standing.add(db, n, project_n, said, created_at)
 
 
-def update(
+def update(  # noqa: PLR0913 - what a change has, and how it is written
     db: Connection,
     n: int,
     *,
@@ -145,6 +150,7 @@ def update(
     mentioned: Sequence[Mention],
     now: datetime,
     reason: str,
+    reinforces: bool = True,
 ) -> int:
     """Give a fragment new words, keep the former ones as a version, return its new version."""
     old = get(db, n)
@@ -162,10 +168,12 @@ def update(
     )
     db.run(
         "UPDATE fragments SET content = :content, summary = :summary, version = version + 1,"
-        " updated_at = :at, last_reinforced = :at WHERE n = :n",
+        " updated_at = :at, last_reinforced = CASE WHEN :reinforces = 1 THEN :at"
+        " ELSE last_reinforced END WHERE n = :n",
         content=content,
         summary=summary,
         at=at,
+        reinforces=int(reinforces),
         n=n,
     )
     db.run(
@@ -222,22 +230,37 @@ def visible(db: Connection, wanted: FragmentFilter, ns: Sequence[int] | None = N
 
 
 def rescore(db: Connection, *, now: datetime) -> int:
-    """Let every fragment fade to the strength that it has now; count them."""
+    """Let every fragment fade to the strength that it has now; count them.
+
+    This is `relevance.relevance` for all of them at once.
+    """
     return db.run(
         "UPDATE fragments SET relevance = (SELECT CASE WHEN strong > 1 THEN 1.0 ELSE strong END"
         " FROM (SELECT importance * (CASE WHEN access_count > 105 THEN 1.0"
         " ELSE 0.3 + 0.15 * ln(1 + access_count) END) * exp(-decay_rate * days)"
         " + 0.3 * importance * (CASE WHEN importance >= 0.5 THEN 1.0"
-        " ELSE exp(-decay_rate * days / 3) END) AS strong"
-        " FROM (SELECT (CASE WHEN :now > last_reinforced THEN :now - last_reinforced ELSE 0 END)"
-        " / 8.64e10 AS days)))",
+        " ELSE exp(-decay_rate * days / 3) END)"
+        " + boost * exp(-decay_rate * boosted_days) AS strong"
+        f" FROM (SELECT {_days_since('last_reinforced')} AS days,"
+        f" {_days_since('boosted_at')} AS boosted_days)))",
         now=clock.to_us(now),
     )
+
+
+def _days_since(column: str) -> str:
+    """Return the expression for the days from a moment until :now, none before it."""
+    return f"(CASE WHEN :now > {column} THEN :now - {column} ELSE 0 END) / 8.64e10"
 
 
 def is_deleted(db: Connection, n: int) -> bool:
     """Tell whether a fragment was deleted and can be brought back."""
     return db.value("SELECT deleted_at FROM fragments WHERE n = :n", n=n) is not None
+
+
+def find_deleted_at(db: Connection, n: int) -> int | None:
+    """Return when a fragment was deleted, as the store keeps it; None if it stands."""
+    found = db.value("SELECT deleted_at FROM fragments WHERE n = :n", n=n)
+    return None if found is None else int(found)
 
 
 def deleted_among(db: Connection, ns: Sequence[int]) -> set[int]:
@@ -288,24 +311,32 @@ def reinforce(db: Connection, n: int, *, now: datetime) -> None:
     at = clock.to_us(now)
     row = db.find(
         "UPDATE fragments SET access_count = access_count + 1, last_accessed = :at,"
-        " last_reinforced = :at WHERE n = :n RETURNING importance, access_count",
+        " last_reinforced = :at WHERE n = :n RETURNING importance, access_count, boost,"
+        f" {_days_since('boosted_at').replace(':now', ':at')}",
         at=at,
         n=n,
     )
     if row is None:
         return
+    importance, access_count, boost, boosted_days = row
     db.run(
         "UPDATE fragments SET relevance = :relevance WHERE n = :n AND relevance < :relevance",
-        relevance=relevance(row[0], row[1], 0.0),
+        relevance=relevance(importance, access_count, 0.0, boost, boosted_days),
         n=n,
     )
+    left = (
+        f"boost * exp(-decay_rate * {_days_since('boosted_at')}) + {NEIGHBOUR_BOOST} * near.weight"
+    )
+    gained = f"relevance + {NEIGHBOUR_BOOST} * near.weight"
     db.run(
-        "UPDATE fragments SET relevance = CASE WHEN relevance + 0.1 * near.weight > 1.0 THEN 1.0"
-        " ELSE relevance + 0.1 * near.weight END FROM (SELECT ends.n, max(ends.weight) AS weight"
+        f"UPDATE fragments SET relevance = CASE WHEN {gained} > 1.0 THEN 1.0 ELSE {gained} END,"
+        f" boost = CASE WHEN {left} > {MOST_BOOST} THEN {MOST_BOOST} ELSE {left} END,"
+        " boosted_at = :now FROM (SELECT ends.n, max(ends.weight) AS weight"
         " FROM (SELECT target_n AS n, weight FROM edges WHERE source_n = :n"
         " UNION ALL SELECT source_n, weight FROM edges WHERE target_n = :n) AS ends"
         " GROUP BY ends.n) AS near WHERE fragments.n = near.n",
         n=n,
+        now=at,
     )
 
 

@@ -179,6 +179,7 @@ CREATE TABLE fragments (
     boost REAL NOT NULL DEFAULT 0,
     boosted_at INTEGER NOT NULL DEFAULT 0,
     missing_since INTEGER,
+    doubt REAL NOT NULL DEFAULT 0,
     overview_at INTEGER,
     origin TEXT NOT NULL,
     trust INTEGER NOT NULL,
@@ -191,6 +192,7 @@ CREATE TABLE fragments (
     deleted_at INTEGER,
     metadata TEXT NOT NULL);
 CREATE INDEX fragments_roots ON fragments (n) WHERE depth = 0;
+CREATE INDEX fragments_missing ON fragments (n) WHERE missing_since IS NOT NULL;
 
 CREATE TABLE fragment_versions (
     fragment_n INTEGER NOT NULL REFERENCES fragments (n) ON DELETE CASCADE,
@@ -286,15 +288,38 @@ CREATE TABLE cycles (
     undone_at INTEGER,
     report TEXT NOT NULL);
 
+CREATE TABLE steps (
+    n {NUMBERED},
+    cycle_n INTEGER NOT NULL REFERENCES cycles (n) ON DELETE CASCADE,
+    verb TEXT NOT NULL,
+    fragment_n INTEGER REFERENCES fragments (n) ON DELETE CASCADE,
+    other_n INTEGER REFERENCES fragments (n) ON DELETE CASCADE,
+    kind TEXT NOT NULL,
+    value REAL,
+    note TEXT NOT NULL,
+    at INTEGER);
+CREATE INDEX steps_cycle ON steps (cycle_n);
+CREATE INDEX steps_fragment ON steps (fragment_n);
+CREATE INDEX steps_other ON steps (other_n) WHERE other_n IS NOT NULL;
+
+CREATE TABLE judgements (
+    a_n INTEGER NOT NULL REFERENCES fragments (n) ON DELETE CASCADE,
+    b_n INTEGER NOT NULL REFERENCES fragments (n) ON DELETE CASCADE,
+    verb TEXT NOT NULL,
+    verdict TEXT NOT NULL,
+    a_version INTEGER NOT NULL,
+    b_version INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (a_n, b_n, verb));
+CREATE INDEX judgements_other ON judgements (b_n);
+
 CREATE TABLE actions (
     n {NUMBERED},
     at INTEGER NOT NULL,
     verb TEXT NOT NULL,
     fragment_n INTEGER NOT NULL REFERENCES fragments (n) ON DELETE CASCADE,
     before TEXT NOT NULL,
-    undone INTEGER NOT NULL,
-    cycle_n INTEGER REFERENCES cycles (n) ON DELETE SET NULL);
-CREATE INDEX actions_cycle ON actions (cycle_n) WHERE cycle_n IS NOT NULL;
+    undone INTEGER NOT NULL);
 
 CREATE TABLE changes (
     seq {GROWING},

@@ -11,7 +11,10 @@ from lore import clock
 from lore.store.packing import unpack_json
 from lore.store.sqlite import Connection
 
-Name = Literal["layer_floor", "calibration", "working", "other_project", "distilled"]
+Name = Literal[
+    "layer_floor", "calibration", "working", "other_project", "distilled", "digested",
+    "digest_tries",
+]  # fmt: skip
 
 
 def put(db: Connection, session_n: int, name: Name, value: Any, *, now: datetime) -> None:
@@ -46,3 +49,12 @@ def find(db: Connection, session_n: int, name: Name) -> Any:
         name=name,
     )
     return None if found is None else unpack_json(found)
+
+
+def remove(db: Connection, session_n: int, name: Name) -> None:
+    """Drop a value of a session."""
+    db.run(
+        "DELETE FROM session_states WHERE session_n = :session_n AND name = :name",
+        session_n=session_n,
+        name=name,
+    )

@@ -1,0 +1,79 @@
+"""Conflicts: fragments that speak against each other, and how a person settles it."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from lore.errors import InvalidInput, NotFound
+from lore.records import Fragment
+from lore.store import actions, conflicts, edges, fragments, items, judgements
+from lore.store.db import Connection, Database
+from lore.store.judgements import Judgement
+
+Decision = Literal["keep", "both", "dismiss"]
+
+
+class Conflict(NamedTuple):
+    """Two fragments that speak against each other; the newer one first."""
+
+    newer: Fragment
+    older: Fragment
+
+
+def open_conflicts(db: Connection, *, project_n: int | None = None) -> list[Conflict]:
+    """Return the conflicts that wait for a person, newest first."""
+    found = conflicts.standing(db, project_n=project_n)
+    said = fragments.by_number(db, sorted({n for pair in found for n in pair}))
+    return [Conflict(said[newer], said[older]) for newer, older in found]
+
+
+def resolve(database: Database, one: str, other: str, decision: Decision) -> None:
+    """Settle the conflict between two fragments.
+
+    'keep' lets the first supersede the second; 'both' lets both hold, as related; 'dismiss'
+    says that there was none. All of it can be undone.
+    """
+    database.write(lambda db: _resolve(db, database, one, other, decision))
+
+
+def _resolve(db: Connection, database: Database, one: str, other: str, decision: Decision) -> None:
+    now = database.now()
+    a, b = (items.resolve(db, id_, type="fragment").n for id_ in (one, other))
+    edge = _find(db, a, b)
+    if edge is None:
+        msg = f"There is no conflict between '{one}' and '{other}'."
+        raise NotFound(msg, hint="'lore conflicts' lists those that there are.")
+    if decision == "keep":
+        kept, gone = fragments.get(db, a), fragments.get(db, b)
+        if kept.trust < gone.trust:
+            msg = f"What a '{kept.origin}' said does not supersede what a '{gone.origin}' said."
+            raise InvalidInput(msg, hint=f"'lore delete {gone.id}' hides it all the same.")
+        edges.put(db, a, b, "supersedes", now=now)
+        fragments.set_superseded(db, b, kept.id, now=now)
+        before = {"newer": a, "former": gone.superseded_by}
+        actions.record(db, "supersede", b, before, now=now)
+        return
+    source, target = edge
+    dropped = {
+        "target": target,
+        "kind": "contradicts",
+        "edge": edges.find(db, source, target, "contradicts"),
+        "together": True,
+    }
+    edges.remove(db, source, target, "contradicts")
+    actions.record(db, "link", source, dropped, now=now)
+    if decision == "both" and edges.find(db, source, target, "related_to") is None:
+        edges.put(db, source, target, "related_to", now=now)
+        drawn = {"target": target, "kind": "related_to", "edge": None, "together": True}
+        actions.record(db, "link", source, drawn, now=now)
+    versions = {n: fragments.get(db, n).version for n in (a, b)}
+    low, high = sorted((a, b))
+    judged = Judgement(low, high, "judge", "agrees", versions[low], versions[high])
+    judgements.put(db, [judged], now=now)
+
+
+def _find(db: Connection, a: int, b: int) -> tuple[int, int] | None:
+    for source, target in ((a, b), (b, a)):
+        if edges.find(db, source, target, "contradicts") is not None:
+            return source, target
+    return None

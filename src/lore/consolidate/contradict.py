@@ -1,0 +1,167 @@
+"""Phase 6, contradict: of siblings that are alike, the newer may change or deny the older."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from lore.consolidate.joining import find_embedding, join
+from lore.consolidate.phase import Work, named
+from lore.records import Fragment, Verdict
+from lore.store import consolidation, cycles, fragments, judgements, steps
+from lore.store.consolidation import Embedding
+from lore.store.db import Connection
+from lore.store.edges import EdgeRow
+from lore.store.judgements import Judgement
+
+LEAST = 0.5
+BATCH = 10
+"""Pairs of one question: the spec's number."""
+
+MARK, ROOTS_MARK = "contradict", "contradict roots"
+"""Roots are siblings too; of those only the near ones are judged."""
+
+_MOST_CHILDREN, _MOST_ASKED_CHILDREN = 5_000, 50
+"""New children that are looked at in one cycle, by rules and by a chat: the oldest first, the
+rest in the next cycle."""
+
+_MOST_SIBLINGS = 50
+_MOST_EACH = 4
+"""Each new child is compared with so many of its newest siblings, and judged with the nearest."""
+
+_SAVED_BATCHES = 20
+
+
+class Pair(NamedTuple):
+    """Two fragments by number, and how close they are."""
+
+    a: int
+    b: int
+    cosine: float
+
+
+def contradict(work: Work) -> None:
+    """Judge pairs of siblings, each once; what is explicitly changed is superseded."""
+    embedding = find_embedding(work)
+    if embedding is None:
+        return
+    limit = _MOST_ASKED_CHILDREN if work.asks else _MOST_CHILDREN
+    with work.database.read() as db:
+        fresh = consolidation.children_since(db, cycles.find_mark(db, MARK), limit=limit)
+        pairs = list(_sibling_pairs(db, fresh, embedding))
+    joined = join(work, embedding, ROOTS_MARK)
+    pairs += [Pair(near.a.n, near.b.n, near.cosine) for near in joined.pairs]
+    asked = list(_unjudged(work, pairs))
+    if work.dry_run and work.asks:
+        work.count("to ask", len(asked))
+        return
+    step = BATCH if work.asks else BATCH * _SAVED_BATCHES
+    for start in range(0, len(asked), step):
+        work.advance(start, len(asked))
+        _judge(work, asked[start : start + step])
+    seq = fresh[-1][0] if fresh else 0
+
+    def settle(db: Connection, _cycle_n: int) -> None:
+        cycles.set_mark(db, MARK, max(seq, cycles.find_mark(db, MARK)))
+        cycles.set_mark(db, ROOTS_MARK, joined.seq)
+
+    work.write(settle)
+
+
+def _sibling_pairs(
+    db: Connection, fresh: Sequence[tuple[int, int, int]], embedding: Embedding
+) -> Iterator[Pair]:
+    """Yield new children with their nearest siblings."""
+    siblings = consolidation.children_of(db, sorted({parent for _, _, parent in fresh}))
+    newest = {parent: ns[-_MOST_SIBLINGS:] for parent, ns in siblings.items()}
+    ns = sorted({n for below in newest.values() for n in below} | {n for _, n, _ in fresh})
+    matrix = consolidation.vectors_of(db, ns, embedding)
+    place = {n: i for i, n in enumerate(ns)}
+    for _, child, parent in fresh:
+        others = [n for n in newest.get(parent, ()) if n != child]
+        if not others:
+            continue
+        cosines = matrix[[place[n] for n in others]] @ matrix[place[child]]
+        nearest = sorted(zip(-cosines, others, strict=True))[:_MOST_EACH]
+        for cosine, other in nearest:
+            if -cosine >= LEAST:
+                yield Pair(min(child, other), max(child, other), float(-cosine))
+
+
+class _Asked(NamedTuple):
+    """A pair to be judged: the older one first, and how close they are."""
+
+    older_n: int
+    older: Fragment
+    newer_n: int
+    newer: Fragment
+    cosine: float
+
+
+def _unjudged(work: Work, pairs: Sequence[Pair]) -> Iterator[_Asked]:
+    """Yield pairs that were not judged in these words, newest first."""
+    once = {(pair.a, pair.b): pair for pair in pairs}
+    with work.database.read() as db:
+        found = fragments.by_number(db, sorted({n for pair in once for n in pair}))
+        judged = judgements.of(db, sorted({a for a, _ in once}), "judge")
+    for pair in sorted(once.values(), key=lambda pair: (-pair.b, -pair.a)):
+        a, b = found.get(pair.a), found.get(pair.b)
+        before = judged.get((pair.a, pair.b))
+        if a is None or b is None or a.superseded_by or b.superseded_by:
+            continue
+        if before and (before.a_version, before.b_version) == (a.version, b.version):
+            continue
+        (older_n, older), (newer_n, newer) = sorted(
+            ((pair.a, a), (pair.b, b)), key=lambda one: (one[1].created_at, one[0])
+        )
+        yield _Asked(older_n, older, newer_n, newer, pair.cosine)
+
+
+def _judge(work: Work, asked: Sequence[_Asked]) -> None:
+    verdicts: list[Verdict] = []
+    for start in range(0, len(asked), BATCH):
+        batch = [(one.older, one.newer) for one in asked[start : start + BATCH]]
+        given = work.means.digester.judge(batch)
+        verdicts += given if len(given) == len(batch) else ["agrees"] * len(batch)
+    work.write(partial(_keep, asked=asked, verdicts=verdicts, work=work))
+
+
+def _keep(
+    db: Connection,
+    cycle_n: int,
+    *,
+    asked: Sequence[_Asked],
+    verdicts: Sequence[Verdict],
+    work: Work,
+) -> None:
+    """Act on verdicts, and remember them; what is gone meanwhile is passed over."""
+    ns = [n for one in asked for n in (one.older_n, one.newer_n)]
+    found = fragments.by_number(db, ns)
+    gone = fragments.deleted_among(db, ns)
+    superseded: set[int] = set()
+    judged = []
+    for one, verdict in zip(asked, verdicts, strict=True):
+        ends = {one.older_n, one.newer_n}
+        if not ends <= set(found) or ends & (gone | superseded):
+            continue
+        if any(found[n].superseded_by for n in ends):
+            continue
+        (a, a_version), (b, b_version) = sorted((
+            (one.older_n, one.older.version),
+            (one.newer_n, one.newer.version),
+        ))
+        judged.append(Judgement(a, b, "judge", verdict, a_version, b_version))
+        work.count("judged")
+        if verdict == "changes" and one.newer.trust >= one.older.trust:
+            steps.supersede(db, cycle_n, one.older_n, one.newer_n, now=work.now)
+            superseded.add(one.older_n)
+            work.count("superseded")
+            work.tell(f"{named(one.newer)} supersedes {named(one.older)}")
+        elif verdict != "agrees":
+            edge = EdgeRow(one.newer_n, one.older_n, "contradicts", one.cosine)
+            if steps.add_edge(db, cycle_n, edge, now=work.now):
+                work.count("conflicts")
+                work.tell(f"{named(one.newer)} contradicts {named(one.older)}")
+    consolidation.ask_for_overviews(db, sorted(superseded))
+    judgements.put(db, judged, now=work.now)

@@ -1,0 +1,64 @@
+"""Phase 0, digest: sessions that are idle are distilled and curated."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from lore.consolidate.phase import Work
+from lore.errors import LoreError
+from lore.store import consolidation, session_states
+from lore.store.consolidation import Waiting
+from lore.store.db import Connection
+
+IDLE = timedelta(minutes=5)
+"""Who pauses longer is done for now: the spec's line."""
+
+_FAILURES_IN_A_ROW = 3
+"""After so many failures the provider is down, not the session at fault."""
+
+
+def digest(work: Work) -> None:
+    """Digest the sessions that wait for it; one that fails stays staged and is told."""
+    with work.database.read() as db:
+        waiting = consolidation.waiting_sessions(db, idle=IDLE, now=work.now)
+    if not work.means.digest:
+        work.skip("nothing to digest with was given")
+        return
+    if work.dry_run:
+        work.count("sessions", len(waiting))
+        return
+    failures = 0
+    for done, session in enumerate(waiting):
+        work.advance(done, len(waiting))
+        failures = 0 if _digest_one(work, session) else failures + 1
+        if failures == _FAILURES_IN_A_ROW:
+            work.tell(f"stopped after {failures} failures in a row; the rest stays staged")
+            break
+    if work.means.embed_waiting is not None:
+        work.means.embed_waiting()
+
+
+def _digest_one(work: Work, session: Waiting) -> bool:
+    work.database.write(lambda db: _keep(db, session, "digest_tries", session.tries + 1, work))
+    try:
+        for digest_session in work.means.digest:
+            for what, by in digest_session(session.id).items():
+                work.count(what, by)
+    except LoreError as error:
+        work.count("failed")
+        work.tell(f"session {session.id} stays staged: {error}")
+        return False
+    work.count("sessions")
+
+    def settle(db: Connection, _cycle_n: int) -> None:
+        _keep(db, session, "digested", session.last_message_at, work)
+        session_states.remove(db, session.n, "digest_tries")
+
+    work.write(settle)
+    return True
+
+
+def _keep(
+    db: Connection, session: Waiting, name: session_states.Name, value: int, work: Work
+) -> None:
+    session_states.put(db, session.n, name, value, now=work.now)

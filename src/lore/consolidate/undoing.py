@@ -1,0 +1,70 @@
+"""Undoing a cycle: everything it did is taken back, for a day."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lore.errors import InvalidInput, NotFound
+from lore.store import cycles, judgements, steps, weights
+from lore.store.cycles import CycleRow
+from lore.store.db import Connection, Database
+from lore.store.judgements import Judgement
+from lore.store.steps import Step
+
+
+class Undone(NamedTuple):
+    """What was taken back of a cycle, and what was left because it was changed since."""
+
+    id: str
+    taken_back: int
+    left: int
+
+
+def undo_cycle(database: Database, id_: str = "") -> Undone:
+    """Take back all that a cycle did, the last one or that of an id.
+
+    What it merged, pruned, judged and reflected on is not done again by later cycles. What
+    it digested stays, for that is what was said.
+    """
+    return database.write(lambda db: _undo(db, database, id_))
+
+
+def _undo(db: Connection, database: Database, id_: str) -> Undone:
+    now = database.now()
+    cycle = _find(db, id_)
+    ended = cycle.report.ended_at or cycle.report.started_at
+    if now - ended >= cycles.UNDO_FOR:
+        msg = f"The cycle ended {ended:%Y-%m-%d %H:%M} UTC, and only a day can be taken back."
+        raise InvalidInput(msg, hint="'lore undo ID' undoes what was done to one fragment.")
+    done = steps.of_cycle(db, cycle.n)
+    left = 0
+    for step in done:
+        if step.verb == "decayed":
+            weights.take_back(db, step)
+        elif not steps.take_back(db, step, now=now):
+            left += 1
+    judgements.put(db, (one for step in done for one in _kept(step)), now=now)
+    steps.drop(db, [cycle.n])
+    cycles.mark_undone(db, cycle.n, now=now)
+    return Undone(cycle.report.id, len(done) - left, left)
+
+
+def _find(db: Connection, id_: str) -> CycleRow:
+    cycle = cycles.find(db, id_) if id_ else cycles.find_last(db, standing=True)
+    if cycle is None:
+        msg = f"No cycle starts with '{id_}'." if id_ else "There is no cycle to take back."
+        raise NotFound(msg)
+    if cycle.report.undone:
+        msg = "That cycle was taken back already."
+        raise InvalidInput(msg)
+    return cycle
+
+
+def _kept(step: Step) -> list[Judgement]:
+    """Return what later cycles must know, so that they do not do the same again."""
+    n, other = step.fragment_n or 0, step.other_n or 0
+    if step.verb == "superseded":
+        return [Judgement(min(n, other), max(n, other), "merge", "apart")]
+    if step.verb == "hidden":
+        return [Judgement(n, n, "prune", "kept")]
+    return []

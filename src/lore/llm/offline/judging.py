@@ -1,0 +1,189 @@
+"""Judging: what a newer statement does to an older one, by rules that rather say too little.
+
+Only a statement that says itself that something is different now changes another one. Without
+such words, the same thing with another number, version or the opposite speaks against it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lore.records import Fragment, Verdict
+from lore.text import words
+
+_LEAST_SHARED = 0.5
+"""Share of the shorter statement's words that the other must have to be about the same."""
+
+_SAME_FRAME = 0.75
+"""The same share, where nothing but a value may differ."""
+
+_READ_CHARS = 2_000
+
+_LONGEST_CHANGED = 400
+"""A longer text says more than what is changed: a person decides what becomes of the rest."""
+
+_REPLACED = re.compile(
+    r"\b(?:switch\w*|mov\w+|migrat\w+|chang\w+|upgrad\w+|downgrad\w+|rais\w+|lower\w+"
+    r"|increas\w+|decreas\w+|renam\w+|port\w+|convert\w+|transition\w+|went|go(?:es|ing)?)\b"
+    r"[^.;\n]{0,60}?\bfrom\s+(?P<old>[^.;,\n]{1,80}?)\s+(?:back\s+)?(?:over\s+)?to\b"
+    r"|\breplac\w+\s+(?P<old2>[^.;,\n]{1,80}?)\s+(?:with|by)\b"
+    r"|\b(?:instead\s+of|rather\s+than|in\s+place\s+of|in\s+favou?r\s+over)\s+(?P<old3>[^.;,\n]{1,80})"
+    r"|\bno\s+longer\s+(?P<old4>[^.;,\n]{1,100})"
+    r"|\b(?:stopped|quit|ceased)\s+(?:using\s+)?(?P<old5>[^.;,\n]{1,80})"
+    r"|\b(?:dropped|removed|abandoned|retired|got\s+rid\s+of)\s+(?P<old6>[^.;,\n]{1,80})"
+    r"|\bnot\s+(?P<old7>[^.;,\n]{1,60}?)\s+any\s?more\b"
+    r"|\b(?P<old8>[^.;,\n]{1,60}?)\s+(?:was|were|is|are|has\s+been|have\s+been)\s+"
+    r"(?:replaced|superseded|dropped|removed|retired|deprecated)\b",
+    re.IGNORECASE,
+)
+_NOW = re.compile(
+    r"\b(?:now|from\s+now\s+on|as\s+of|going\s+forward|henceforth|these\s+days|switched\s+to"
+    r"|moved\s+to|migrated\s+to|changed\s+to|upgraded\s+to|updated\s+to|renamed\s+to"
+    r"|(?:is|are|was|were|has\s+been)\s+(?:now|changed|raised|lowered|moved|increased|reduced)"
+    r"|correction|actually)\b",
+    re.IGNORECASE,
+)
+_NEGATION = re.compile(
+    r"\b(?:not|never|no|none|without|neither|nor|cannot|avoid(?:s|ed)?|disabled?|forbidden"
+    r"|\w+n['’]t)\b",
+    re.IGNORECASE,
+)
+_VALUE = re.compile(
+    r"(?<![\w.#/-])(?P<named>(?:step|issue|pr|ticket|bug|task|chapter|part|item|test|case|line"
+    r"|page|day|week|session|sprint|phase|stage|figure|table|section|room|#)\s*[-#]?\s*)?"
+    r"[v$€£]?(?P<number>\d+(?:[.,:]\d+)*)(?P<unit>\s?%|\s?[a-zA-Z]{1,3}\b)?",
+    re.IGNORECASE,
+)
+_DATE = re.compile(
+    r"\b\d{4}-\d\d(?:-\d\d)?\b|\b(?:19|20)\d\d\b|\b\d{1,2}:\d\d\b"
+    r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+\d{1,2}\b"
+    r"|\b\d{1,2}(?:st|nd|rd|th)?\s+(?:of\s+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)",
+    re.IGNORECASE,
+)
+_SPECIFIC = re.compile(
+    r"\b(?:\w*[_/\d]\w*|\w+\.\w+|[a-z]+[A-Z]\w*|[A-Z]{2,}\w*|(?<![.!?]\s)(?<!^)[A-Z][a-z]+)\b"
+)
+_SMALL = frozenset(
+    "a an the of to in on at by for from with and or but as is are was were be been being has have"
+    " had do does did it its this that these those we our us i my you your they their he she his"
+    " her them there here will would should can could may might must shall let lets s t so then"
+    " than also just now always from not no never longer any more instead".split()
+)
+
+
+class Frame(NamedTuple):
+    """A statement taken apart: its words, its numbers, and whether it denies."""
+
+    words: frozenset[str]
+    numbers: frozenset[str]
+    denies: bool
+
+
+def judge(pairs: Sequence[tuple[Fragment, Fragment]]) -> list[Verdict]:
+    """Say for each pair (older, newer) what the newer one does to the older."""
+    return [verdict(_said(older), _said(newer)) for older, newer in pairs]
+
+
+def _said(fragment: Fragment) -> str:
+    return fragment.content or fragment.summary
+
+
+def verdict(older: str, newer: str) -> Verdict:
+    """Say what a newer statement does to an older one."""
+    older, newer = older[:_READ_CHARS], newer[:_READ_CHARS]
+    was, now = frame(older), frame(newer)
+    if not was.words or not now.words:
+        return "agrees"
+    differs = _differs(was, now)
+    if _names_what_it_replaces(was, newer) or (
+        _NOW.search(newer) and (differs or _other_value(older, newer, was, now))
+    ):
+        return "changes" if len(older) <= _LONGEST_CHANGED else "contradicts"
+    return "contradicts" if differs else "agrees"
+
+
+def clash(one: str, other: str) -> bool:
+    """Tell whether two statements cannot stand for each other: a value differs, or one denies."""
+    a, b = frame(one), frame(other)
+    if a.denies != b.denies or _crosswise(a.numbers, b.numbers):
+        return True
+    if bool(a.numbers) != bool(b.numbers):
+        return True
+    return _crosswise(_specifics(one), _specifics(other))
+
+
+def _crosswise(one: frozenset[str], other: frozenset[str]) -> bool:
+    return bool(one - other) and bool(other - one)
+
+
+def frame(text: str) -> Frame:
+    """Take a statement apart; dates say when, and numbers that name a thing are words."""
+    bare = _DATE.sub(" ", text)
+    numbers: set[str] = set()
+    named: set[str] = set()
+    for found in _VALUE.finditer(bare):
+        value = found["number"].replace(",", "") + (found["unit"] or "").strip().lower()
+        (named if found["named"] else numbers).add(value)
+    said = {word for word in words.split(_VALUE.sub(" ", bare)) if word not in _SMALL}
+    denied = set(words.split(" ".join(_NEGATION.findall(bare))))
+    kept = {_stem(word) for word in said - denied if len(word) > 1}
+    return Frame(frozenset(kept | named), frozenset(numbers), bool(_NEGATION.search(bare)))
+
+
+def _stem(word: str) -> str:
+    for ending in ("ing", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)].rstrip("e")
+    return word.rstrip("e") if len(word) > 3 else word
+
+
+def _shared(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return which share of the shorter one's words the other has."""
+    return len(one & other) / max(1, min(len(one), len(other)))
+
+
+def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / max(1, len(one | other))
+
+
+def _names_what_it_replaces(was: Frame, newer: str) -> bool:
+    """Tell whether a statement says what it replaces, and that is what the older one said."""
+    for found in _REPLACED.finditer(newer):
+        old = frame(next(group for group in found.groups() if group))
+        replaced = old.words | old.numbers
+        if not replaced or was.denies:
+            continue
+        hit = len(replaced & (was.words | was.numbers)) / len(replaced)
+        if hit < _LEAST_SHARED:
+            continue
+        beside = frame(newer).words - old.words
+        if beside & was.words or _shared(was.words, old.words) >= _LEAST_SHARED:
+            return True
+    return False
+
+
+def _differs(was: Frame, now: Frame) -> bool:
+    """Tell whether two statements say the same but for a number, or for a denial."""
+    alike = _overlap(was.words, now.words) >= _SAME_FRAME and len(was.words & now.words) >= 2
+    if not alike:
+        return False
+    if was.denies != now.denies:
+        return was.numbers == now.numbers
+    return _crosswise(was.numbers, now.numbers)
+
+
+def _other_value(older: str, newer: str, was: Frame, now: Frame) -> bool:
+    """Tell whether a statement that speaks of now names another thing in the same place."""
+    if _shared(was.words, now.words) < _LEAST_SHARED or len(was.words & now.words) < 2:
+        return False
+    if _crosswise(was.numbers, now.numbers):
+        return True
+    return was.denies == now.denies and _crosswise(_specifics(older), _specifics(newer))
+
+
+def _specifics(text: str) -> frozenset[str]:
+    """Return the names, identifiers and codes of a text."""
+    bare = _DATE.sub(" ", text)
+    return frozenset(found.lower() for found in _SPECIFIC.findall(bare) if not found.isdigit())

@@ -1,0 +1,299 @@
+"""Steps: what a cycle changed, one row each, with what is needed to take it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from lore import clock
+from lore.store import changes, edges, fragments, items, keywords, mentions
+from lore.store.sqlite import Connection, among, numbers
+from lore.text import entities
+
+Verb = Literal[
+    "edge_added", "edge_dropped", "depth", "superseded", "hidden", "reworded", "added", "decayed",
+]  # fmt: skip
+
+
+class Step(NamedTuple):
+    """One change: `value` is the former weight, depth or version, `at` the former moment."""
+
+    verb: Verb
+    fragment_n: int | None = None
+    other_n: int | None = None
+    kind: str = ""
+    value: float | None = None
+    note: str = ""
+    at: int | None = None
+
+
+_FIELDS = ", ".join(Step._fields)
+
+
+def record(db: Connection, cycle_n: int, *steps: Step) -> None:
+    """Write down what is changed now."""
+    db.run_many(
+        f"INSERT INTO steps (cycle_n, {_FIELDS}) VALUES (:cycle_n, :verb, :fragment_n, :other_n,"
+        " :kind, :value, :note, :at)",
+        [{**step._asdict(), "cycle_n": cycle_n} for step in steps],
+    )
+
+
+def of_cycle(db: Connection, cycle_n: int, verb: Verb | None = None) -> list[Step]:
+    """Return what a cycle changed, last first."""
+    rows = db.rows(
+        f"SELECT {_FIELDS} FROM steps WHERE cycle_n = :cycle_n"
+        " AND (:verb IS NULL OR verb = :verb) ORDER BY n DESC",
+        cycle_n=cycle_n,
+        verb=verb,
+    )
+    return [Step(*row) for row in rows]
+
+
+def drop(db: Connection, cycle_ns: Sequence[int]) -> None:
+    """Drop the steps of cycles that were taken back, or cannot be any more."""
+    db.run(f"DELETE FROM steps WHERE {among('cycle_n', 'ns')}", ns=numbers(cycle_ns))
+
+
+def add_edge(
+    db: Connection,
+    cycle_n: int,
+    edge: edges.EdgeRow,
+    *,
+    now: datetime,
+    note: str = "",
+) -> bool:
+    """Draw an edge that is not there yet; tell whether it is new."""
+    if edges.find(db, edge.source_n, edge.target_n, edge.kind) is not None:
+        return False
+    edges.put(db, *edge[:3], now=now, weight=edge.weight, note=note)
+    record(db, cycle_n, Step("edge_added", edge.source_n, edge.target_n, edge.kind))
+    return True
+
+
+def drop_edge(db: Connection, cycle_n: int, source_n: int, target_n: int, kind: str) -> None:
+    """Take an edge away, if it is there."""
+    row = db.find(
+        "DELETE FROM edges WHERE source_n = :source_n AND target_n = :target_n AND kind = :kind"
+        " RETURNING weight, note, created_at",
+        source_n=source_n,
+        target_n=target_n,
+        kind=kind,
+    )
+    if row:
+        weight, note, at = row
+        record(db, cycle_n, Step("edge_dropped", source_n, target_n, kind, weight, note, at))
+
+
+def supersede(db: Connection, cycle_n: int, older: int, newer: int, *, now: datetime) -> None:
+    """Let a newer fragment replace an older one."""
+    former, valid_to = db.rows(
+        "SELECT superseded_by, valid_to FROM fragments WHERE n = :n", n=older
+    )[0]
+    record(db, cycle_n, Step("superseded", older, newer, note=former or "", at=valid_to))
+    add_edge(db, cycle_n, edges.EdgeRow(newer, older, "supersedes", 1.0), now=now)
+    fragments.set_superseded(db, older, items.ids_of(db, [newer])[newer], now=now)
+
+
+def reparent(db: Connection, cycle_n: int, child: int, parent: int, *, now: datetime) -> None:
+    """Hang a fragment with all below it under another one, at the depths that belong there."""
+    former = edges.find_parent(db, child)
+    if former == parent:
+        return
+    if former is not None:
+        drop_edge(db, cycle_n, former, child, "hierarchical")
+    add_edge(db, cycle_n, edges.EdgeRow(parent, child, "hierarchical", 1.0), now=now)
+    depth = int(db.value("SELECT depth FROM fragments WHERE n = :n", n=parent)) + 1
+    rows = db.rows(
+        "WITH RECURSIVE below (n, depth) AS (SELECT :child, :depth UNION"
+        " SELECT e.target_n, b.depth + 1 FROM below b JOIN edges e ON e.source_n = b.n"
+        " WHERE e.kind = 'hierarchical' AND b.depth < 64)"
+        " SELECT b.n, b.depth, f.depth FROM below b JOIN fragments f ON f.n = b.n"
+        " WHERE b.depth <> f.depth",
+        child=child,
+        depth=depth,
+    )
+    record(db, cycle_n, *(Step("depth", n, value=old) for n, _, old in rows))
+    for n, fresh, _ in rows:
+        fragments.set_depth(db, n, fresh)
+
+
+def hide(db: Connection, cycle_n: int, n: int, *, now: datetime) -> None:
+    """Hide a fragment until it is removed for good."""
+    record(db, cycle_n, Step("hidden", n, at=clock.to_us(now)))
+    fragments.set_deleted(db, n, now, now=now)
+
+
+def reword(
+    db: Connection, cycle_n: int, n: int, content: str, summary: str, *, now: datetime
+) -> None:
+    """Give a fragment new words in Lore's own name; the former ones stay as a version."""
+    version, at = db.rows("SELECT version, updated_at FROM fragments WHERE n = :n", n=n)[0]
+    record(db, cycle_n, Step("reworded", n, value=version, at=at))
+    fragments.update(
+        db,
+        n,
+        content=content,
+        summary=summary,
+        mentioned=entities.of_fragment(content, summary),
+        now=now,
+        reason="overview",
+        reinforces=False,
+    )
+
+
+def take_back(db: Connection, step: Step, *, now: datetime) -> bool:
+    """Take one step back; False where something was changed since, which then stands."""
+    return _REVERSES[step.verb](db, step, now)
+
+
+def _rub_out(db: Connection, step: Step, _now: datetime) -> bool:
+    edges.remove(db, step.fragment_n or 0, step.other_n or 0, step.kind)  # type: ignore[arg-type]
+    return True
+
+
+def _move_back(db: Connection, step: Step, _now: datetime) -> bool:
+    fragments.set_depth(db, step.fragment_n or 0, int(step.value or 0))
+    return True
+
+
+def _unmake(db: Connection, step: Step, now: datetime) -> bool:
+    """Remove what a cycle made, unless someone has changed its words since."""
+    n = step.fragment_n or 0
+    if db.value("SELECT version FROM fragments WHERE n = :n", n=n) != 1:
+        return False
+    remove(db, [n], now=now)
+    return True
+
+
+def _put_back(db: Connection, step: Step, _now: datetime) -> bool:
+    """Draw an edge as it was, unless another of its sort was drawn since."""
+    if step.kind == "hierarchical" and edges.find_parent(db, step.other_n or 0) is not None:
+        return False
+    done = db.run(
+        "INSERT INTO edges (source_n, target_n, kind, weight, note, created_at)"
+        " VALUES (:source_n, :target_n, :kind, :weight, :note, :at) ON CONFLICT DO NOTHING",
+        source_n=step.fragment_n,
+        target_n=step.other_n,
+        kind=step.kind,
+        weight=step.value,
+        note=step.note,
+        at=step.at,
+    )
+    return bool(done)
+
+
+def _let_stand(db: Connection, step: Step, now: datetime) -> bool:
+    n, newer = step.fragment_n or 0, step.other_n or 0
+    holder = db.value("SELECT superseded_by FROM fragments WHERE n = :n", n=n)
+    if holder != items.ids_of(db, [newer]).get(newer):
+        return False
+    fragments.set_superseded(db, n, step.note or None, now=now)
+    db.run("UPDATE fragments SET valid_to = :at WHERE n = :n", at=step.at, n=n)
+    return True
+
+
+def _show(db: Connection, step: Step, now: datetime) -> bool:
+    n = step.fragment_n or 0
+    if db.value("SELECT deleted_at FROM fragments WHERE n = :n", n=n) != step.at:
+        return False
+    fragments.set_deleted(db, n, None, now=now)
+    return True
+
+
+def _say_as_before(db: Connection, step: Step, now: datetime) -> bool:
+    """Give a fragment its former words back, and forget that it ever had others."""
+    n, version = step.fragment_n or 0, int(step.value or 0)
+    row = db.find(
+        "SELECT v.content, v.summary FROM fragment_versions v JOIN fragments f"
+        " ON f.n = v.fragment_n WHERE f.n = :n AND v.version = :version"
+        " AND f.version = v.version + 1 AND v.reason = 'overview'",
+        n=n,
+        version=version,
+    )
+    if row is None:
+        return False
+    content, summary = row
+    _reset(db, n, content, summary, version, now=now)
+    db.run(
+        "UPDATE fragments SET updated_at = :at, overview_at = :now WHERE n = :n",
+        at=step.at,
+        now=clock.to_us(now),
+        n=n,
+    )
+    return True
+
+
+_REVERSES: dict[Verb, Callable[[Connection, Step, datetime], bool]] = {
+    "edge_added": _rub_out,
+    "edge_dropped": _put_back,
+    "depth": _move_back,
+    "superseded": _let_stand,
+    "hidden": _show,
+    "reworded": _say_as_before,
+    "added": _unmake,
+}
+"""How each step is taken back; `store.weights` has the way back for what decayed."""
+
+
+def _reset(
+    db: Connection, n: int, content: str, summary: str, version: int, *, now: datetime
+) -> None:
+    fragments.update(
+        db,
+        n,
+        content=content,
+        summary=summary,
+        mentioned=entities.of_fragment(content, summary),
+        now=now,
+        reason="undo",
+        reinforces=False,
+    )
+    db.run(
+        "DELETE FROM fragment_versions WHERE fragment_n = :n AND version >= :version",
+        n=n,
+        version=version,
+    )
+    db.run(
+        "UPDATE fragments SET version = :version, overview_at = NULL WHERE n = :n",
+        version=version,
+        n=n,
+    )
+
+
+def withdraw_overviews(db: Connection, ns: Sequence[int], *, now: datetime) -> int:
+    """Give the roots above fragments the words that they had before any overview; count them.
+
+    An overview quotes what stands below it, so it goes with what goes.
+    """
+    rows = db.rows(
+        "WITH RECURSIVE above (n) AS (SELECT e.source_n FROM edges e WHERE"
+        f" e.kind = 'hierarchical' AND {among('e.target_n', 'ns')} UNION SELECT e.source_n"
+        " FROM above a JOIN edges e ON e.target_n = a.n WHERE e.kind = 'hierarchical')"
+        " SELECT v.fragment_n, min(v.version) FROM fragment_versions v JOIN above a"
+        f" ON a.n = v.fragment_n WHERE v.reason = 'overview' AND NOT {among('a.n', 'ns')}"
+        " GROUP BY v.fragment_n",
+        ns=numbers(ns),
+    )
+    for n, version in rows:
+        kept = fragments.versions(db, n)
+        if kept[-1].reason == "overview":
+            first = next(one for one in kept if one.version == version)
+            _reset(db, n, first.content, first.summary, version, now=now)
+        else:
+            db.run(
+                "DELETE FROM fragment_versions WHERE fragment_n = :n AND version > :version",
+                n=n,
+                version=version,
+            )
+    return len(rows)
+
+
+def remove(db: Connection, ns: Sequence[int], *, now: datetime) -> None:
+    """Remove what a cycle made, as if it had never been there; other machines are told."""
+    ids = items.ids_of(db, ns)
+    keywords.remove(db, ns, type="fragment")
+    mentions.remove(db, ns)
+    db.run(f"DELETE FROM items WHERE {among('n', 'ns')}", ns=numbers(ns))
+    changes.bury(db, list(ids.values()), now)
