@@ -141,6 +141,21 @@ class Settings:
     chat_timeout_s: float = _setting(
         120.0, "How long one answer of a chat may take, to its end.", Rule(least=1, most=3600)
     )
+    distill_segment_tokens: int = _setting(
+        16_384, "Most tokens that are condensed together.", Rule(least=512, most=200_000)
+    )
+    distill_idle_s: float = _setting(
+        60.0, "A session that is quiet so long is condensed.", _WITHIN_A_DAY
+    )
+    distill_meta_threshold: int = _setting(
+        20, "So many logs of one session become one.", Rule(least=6, most=10_000)
+    )
+    curate_idle_s: float = _setting(
+        300.0, "Knowledge is made of a session that is quiet so long.", _WITHIN_A_DAY
+    )
+    consolidate_interval_s: float = _setting(
+        7_200.0, "How often the daemon consolidates.", Rule(least=60, most=2_592_000)
+    )
     daily_budget: float = _setting(
         1.0, "US dollars that background work may spend in a day (UTC).", _NOT_NEGATIVE
     )

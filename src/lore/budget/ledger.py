@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from lore.budget.prices import find_price
 from lore.errors import BudgetSpent
 from lore.llm.chat import Usage
 from lore.llm.ledger import Reservation
-from lore.records import Spend
+from lore.records import Spend, SpentToday
 from lore.store import spend
 
 if TYPE_CHECKING:
@@ -28,22 +27,6 @@ unless chat.timeout_s was raised."""
 Price = Callable[[str, Usage, datetime], float | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Today:
-    """How the budget of a day stands; `unpriced` calls cost nobody knows how much."""
-
-    budget_usd: float
-    spent_usd: float
-    reserved_usd: float
-    unpriced: int
-    until: datetime
-
-    @property
-    def left_usd(self) -> float:
-        """Return what may still be spent."""
-        return max(0.0, self.budget_usd - self.spent_usd - self.reserved_usd)
-
-
 class SpendLedger:
     """Keeps the spend of background work within the budget of a day.
 
@@ -56,7 +39,7 @@ class SpendLedger:
         self._budget_usd = budget_usd
         self._price = price
 
-    def today(self) -> Today:
+    def today(self) -> SpentToday:
         """Return how the budget stands."""
         with self._database.read() as db:
             return self._today(db, self._database.now())
@@ -103,9 +86,9 @@ class SpendLedger:
         """Give back what was set aside for a call that took nothing."""
         self._database.write(lambda db: spend.release(db, reservation.key))
 
-    def _today(self, db: Connection, now: datetime) -> Today:
+    def _today(self, db: Connection, now: datetime) -> SpentToday:
         begun = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        return Today(
+        return SpentToday(
             self._budget_usd,
             spend.total(db, BACKGROUND, since=begun),
             spend.reserved(db, BACKGROUND, since=now - HELD_FOR),
@@ -118,7 +101,7 @@ def _purpose(reservation: Reservation) -> str:
     return f"{BACKGROUND}:{reservation.question}"
 
 
-def _spent(today: Today) -> BudgetSpent:
+def _spent(today: SpentToday) -> BudgetSpent:
     used = today.spent_usd + today.reserved_usd
     msg = f"Background work has used ${used:.2f} of the ${today.budget_usd:.2f} of today."
     hint = "It goes on at 00:00 UTC; daily_budget allows for more."

@@ -14,6 +14,7 @@ import typer
 
 from lore.cli import (
     capturing,
+    digesting,
     episodes,
     evaluation,
     finding,
@@ -43,8 +44,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 for room in (
-    knowledge, capturing, finding, looking, episodes, trust, sharing, keeping, running, setting,
-    model, evaluation,
+    knowledge, capturing, finding, looking, episodes, trust, digesting, sharing, keeping, running,
+    setting, model, evaluation,
 ):  # fmt: skip
     room.add_to(app)
 

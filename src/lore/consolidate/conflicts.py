@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
-
 from lore.errors import InvalidInput, NotFound
-from lore.records import Fragment
+from lore.records import Conflict, Decision
 from lore.store import actions, conflicts, edges, fragments, items, judgements
 from lore.store.db import Connection, Database
 from lore.store.judgements import Judgement
-
-Decision = Literal["keep", "both", "dismiss"]
-
-
-class Conflict(NamedTuple):
-    """Two fragments that speak against each other; the newer one first."""
-
-    newer: Fragment
-    older: Fragment
 
 
 def open_conflicts(db: Connection, *, project_n: int | None = None) -> list[Conflict]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -13,7 +13,7 @@ from lore.consolidate.contradict import contradict
 from lore.consolidate.digest import digest
 from lore.consolidate.link import link
 from lore.consolidate.merge import merge
-from lore.consolidate.phase import Means, Phase, Progress, Work
+from lore.consolidate.phase import Means, Phase, Progress, Stopped, Work
 from lore.consolidate.prune_edges import prune_edges
 from lore.consolidate.prune_fragments import prune_fragments
 from lore.consolidate.reflect import reflect
@@ -51,6 +51,7 @@ def run_cycle(
     only: Sequence[str] = (),
     dry_run: bool = False,
     progress: Progress | None = None,
+    stopping: Callable[[], bool] = lambda: False,
 ) -> CycleReport:
     """Run all phases, or only some, and report what each did.
 
@@ -62,7 +63,7 @@ def run_cycle(
     if unknown:
         msg = f"'{unknown[0]}' is no phase."
         raise InvalidInput(msg, hint=f"Phases: {', '.join(phase_names())}.")
-    work = Work(database, means, "", 0, database.now(), dry_run, progress)
+    work = Work(database, means, "", 0, database.now(), dry_run, progress, stopping)
     if dry_run:
         return _rehearse(work, chosen)
     names = [phase.__name__ for phase in chosen]
@@ -77,9 +78,13 @@ def run_cycle(
     for phase in chosen:
         before = done.get(phase.__name__, PhaseReport(phase.__name__, "pending"))
         if before.state == "pending":
-            report = _run(phase, work, before)
+            try:
+                report = _run(phase, work, before)
+            except Stopped:
+                break
             database.write(partial(_save, n=work.cycle_n, report=report))
-    database.write(lambda db: cycles.end(db, work.cycle_n, now=database.now()))
+    else:
+        database.write(lambda db: cycles.end(db, work.cycle_n, now=database.now()))
     with database.read() as db:
         return cycles.get(db, work.cycle_n)
 
@@ -105,9 +110,10 @@ def _run(phase: Phase, work: Work, before: PhaseReport) -> PhaseReport:
         phase(mine)
         if mine.skipped:
             state, reason = "skipped", mine.skipped
+    except Stopped:
+        raise
     except Exception as error:  # noqa: BLE001 - a phase that fails must not stop the others
         state, reason = "failed", f"{type(error).__name__}: {error}"
         log.warning("phase failed", extra={"phase": mine.phase, "error": type(error).__name__})
-    mine.advance(1, 1)
     seconds = before.seconds + time.monotonic() - started
     return replace(mine.report(), state=state, reason=reason, seconds=round(seconds, 3))

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import NamedTuple, TypeVar
 
 from lore.llm import Digester
-from lore.llm.offline.digester import IDENTITY as OFFLINE
 from lore.records import Fragment, PhaseReport
 from lore.store import cycles
 from lore.store.consolidation import Root
@@ -28,6 +27,10 @@ MOST_TOLD = 50
 """Lines of one phase: more are counted, not read."""
 
 _TOLD_CHARS = 100
+
+
+class Stopped(Exception):
+    """Ends a phase between two steps, because whoever runs it is to stop."""
 
 
 class _Rehearsed(Exception):
@@ -75,6 +78,7 @@ class Work:
     now: datetime
     dry_run: bool = False
     progress: Progress | None = None
+    stopping: Callable[[], bool] = lambda: False
     counts: dict[str, int] = field(default_factory=dict)
     told: list[str] = field(default_factory=list)
     skipped: str = ""
@@ -84,7 +88,7 @@ class Work:
     @property
     def asks(self) -> bool:
         """Tell whether the digester is a chat, whose answers cost money."""
-        return self.means.digester.identity != OFFLINE
+        return self.means.digester.identity != "offline"
 
     def count(self, what: str, by: int = 1) -> None:
         """Count something that was done."""
@@ -103,7 +107,9 @@ class Work:
         self.skipped = reason
 
     def advance(self, done: int, total: int) -> None:
-        """Show how far the phase has come."""
+        """Show how far the phase has come, and go no further if it is to stop."""
+        if self.stopping():
+            raise Stopped
         if self.progress:
             self.progress(self.phase, done, total)
 

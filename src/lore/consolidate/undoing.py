@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from lore.errors import InvalidInput, NotFound
+from lore.records import UndoneCycle
 from lore.store import cycles, judgements, steps, weights
 from lore.store.cycles import CycleRow
 from lore.store.db import Connection, Database
@@ -12,15 +11,7 @@ from lore.store.judgements import Judgement
 from lore.store.steps import Step
 
 
-class Undone(NamedTuple):
-    """What was taken back of a cycle, and what was left because it was changed since."""
-
-    id: str
-    taken_back: int
-    left: int
-
-
-def undo_cycle(database: Database, id_: str = "") -> Undone:
+def undo_cycle(database: Database, id_: str = "") -> UndoneCycle:
     """Take back all that a cycle did, the last one or that of an id.
 
     What it merged, pruned, judged and reflected on is not done again by later cycles. What
@@ -29,7 +20,7 @@ def undo_cycle(database: Database, id_: str = "") -> Undone:
     return database.write(lambda db: _undo(db, database, id_))
 
 
-def _undo(db: Connection, database: Database, id_: str) -> Undone:
+def _undo(db: Connection, database: Database, id_: str) -> UndoneCycle:
     now = database.now()
     cycle = _find(db, id_)
     ended = cycle.report.ended_at or cycle.report.started_at
@@ -46,7 +37,7 @@ def _undo(db: Connection, database: Database, id_: str) -> Undone:
     judgements.put(db, (one for step in done for one in _kept(step)), now=now)
     steps.drop(db, [cycle.n])
     cycles.mark_undone(db, cycle.n, now=now)
-    return Undone(cycle.report.id, len(done) - left, left)
+    return UndoneCycle(cycle.report.id, len(done) - left, left)
 
 
 def _find(db: Connection, id_: str) -> CycleRow:

@@ -8,7 +8,7 @@ stored twice, and after a kill the work goes on where it stopped.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -17,7 +17,7 @@ from lore.curate.drafting import Drafted
 from lore.curate.keeping import Keeper, Place, Tally
 from lore.curate.means import Means, Watch
 from lore.curate.placing import Neighbour
-from lore.records import Message, Segment
+from lore.records import Curated, Message, Segment
 from lore.store import curation, items, messages, sessions, vectors
 from lore.store.curation import Due
 from lore.store.db import Connection, Database
@@ -42,29 +42,6 @@ OWN_NEIGHBOURS, OTHER_NEIGHBOURS = 48, 8
 """Fragments that are looked at as nearest: of the own project, and of any."""
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Curated:
-    """What curating a session brought."""
-
-    session_id: str
-    exchanges: int = 0
-    stored: tuple[str, ...] = ()
-    merged: int = 0
-    known: int = 0
-    attached: int = 0
-    superseded: int = 0
-    contradicted: int = 0
-    refused: int = 0
-    dropped: int = 0
-
-    def plus(self, tally: Tally) -> Curated:
-        """Return the sum with what one more exchange brought."""
-        return Curated(
-            self.session_id, self.exchanges + 1, (*self.stored, *tally.stored),
-            *(getattr(self, name) + getattr(tally, name) for name in _COUNTS),
-        )  # fmt: skip
 
 
 _COUNTS = (
@@ -98,7 +75,7 @@ def curate(
             tally = _curate_one(database, session_n, exchange, read, mark, means, watch)
             if tally is None:
                 break
-            result = result.plus(tally)
+            result = _plus(result, tally)
             if progress:
                 progress(done + 1, len(page))
         else:
@@ -211,6 +188,13 @@ def _curate_one(
         return keeper.tally
 
     return database.write(work)
+
+
+def _plus(result: Curated, tally: Tally) -> Curated:
+    """Return the sum with what one more exchange brought."""
+    more = {name: getattr(result, name) + getattr(tally, name) for name in _COUNTS}
+    stored = (*result.stored, *tally.stored)
+    return replace(result, exchanges=result.exchanges + 1, stored=stored, **more)
 
 
 def _unwatched(_db: Connection, _deed: str, _n: int, _other: int) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lore import clock
 from lore.curate import correcting
 from lore.curate.fragments import scoped
 from lore.errors import InvalidInput
-from lore.records import TRUST, UNASKED_TRUST, Fragment
+from lore.records import TRUST, UNASKED_TRUST, Offer
 from lore.store import actions, curation, fragments, items
 from lore.store.db import Connection, Database
 from lore.store.fragments import NewFragment
@@ -16,14 +14,6 @@ from lore.text import entities
 
 PROJECTS, CONFIDENCE = 3, 0.8
 """Confirmed in so many projects and so sure, a fragment is offered; from the specification."""
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A fragment of one project that was confirmed in others: how often, by project."""
-
-    fragment: Fragment
-    projects: dict[str, int]
 
 
 def offers(db: Connection) -> list[Offer]:

@@ -6,10 +6,11 @@ import logging
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
-from lore.errors import LoreError
+from lore.errors import BadReply, BudgetSpent, LoreError
 
 T = TypeVar("T")
 
@@ -18,11 +19,16 @@ log = logging.getLogger("lore.daemon")
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What went wrong: told to the owner, and without any contents to the log."""
+    """What went wrong: told to the owner, and without any contents to the log.
+
+    What nobody is at fault for goes on at `until`; what is hopeless is not tried again.
+    """
 
     told: str
     kind: str
     place: str
+    until: datetime | None = None
+    hopeless: bool = False
 
 
 def attempt(work: Callable[[], T]) -> T | Failure:
@@ -41,4 +47,5 @@ def describe(error: Exception) -> Failure:
     told = str(error) if isinstance(error, LoreError) else f"{kind} in {place}"
     if isinstance(error, LoreError) and error.hint:
         told = f"{told} {error.hint}"
-    return Failure(told, kind, place)
+    until = error.until if isinstance(error, BudgetSpent) else None
+    return Failure(told, kind, place, until, hopeless=isinstance(error, BadReply))

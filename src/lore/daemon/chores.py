@@ -13,7 +13,7 @@ from lore.daemon.attempts import log
 from lore.daemon.jobs import Kinds
 from lore.errors import NotFound
 from lore.memory import Memory
-from lore.memory.working import EPISODE
+from lore.memory.working import CURATE, DISTILL, EPISODE
 from lore.records import Job
 from lore.settings import Settings
 
@@ -31,6 +31,12 @@ _QUIET_S, _QUIET_LOOK_S = 900.0, 60.0
 
 _MOST_QUEUED = 500
 """Jobs made in one transaction."""
+
+_DIGEST_LOOK_S = 15.0
+"""Sessions are due after a minute of silence; looking for them reads one line of each."""
+
+_CYCLE_LOOK_S = 60.0
+"""How often it is asked whether a cycle is due; the database remembers the last one."""
 
 _UPKEEP_S = 3600.0
 """How often it is asked whether the day's upkeep was done; the database remembers when."""
@@ -66,7 +72,20 @@ def tell_episode(memory: Memory, job: Job) -> None:
         memory.episode(job.subject)
 
 
+def distill(memory: Memory, job: Job) -> None:
+    """Condense a session, unless that was forgotten meanwhile."""
+    with suppress(NotFound):
+        memory.distill(job.subject)
+
+
+def curate(memory: Memory, job: Job) -> None:
+    """Make knowledge of a session, unless that was forgotten meanwhile."""
+    with suppress(NotFound):
+        memory.curate(job.subject)
+
+
 JOB_KINDS: Kinds = {EPISODE: tell_episode}
+DIGEST_KINDS: Kinds = {DISTILL: distill, CURATE: curate}
 """What does a job of each kind; what it worked on stays, whether it fails or not."""
 
 
@@ -77,6 +96,8 @@ def chores_of(settings: Settings, kinds: Kinds = JOB_KINDS) -> tuple[Chore, ...]
         Chore("embed", "embedding", _LOOK_S, embed),
         Chore("episodes", "looking", _QUIET_LOOK_S, queue_episodes),
         Chore("jobs", "working", _LOOK_S, partial(run_jobs, kinds=kinds)),
+        Chore("digest", "distilling", _DIGEST_LOOK_S, digest),
+        Chore("consolidate", "consolidating", _CYCLE_LOOK_S, consolidate),
         Chore("upkeep", "tidying", _UPKEEP_S, do_upkeep),
     )
 
@@ -115,6 +136,20 @@ def run_jobs(memory: Memory, stopping: Stopping, *, kinds: Kinds) -> Done:
     ran = jobs.run_due(memory, kinds, lambda: stopping() or time.monotonic() >= until)
     counts = {"jobs done": ran.done, "jobs failed": ran.failed}
     return Done(counts, more=ran.more)
+
+
+def digest(memory: Memory, stopping: Stopping) -> Done:
+    """Queue the sessions that have gone quiet to be digested, and digest those that are due."""
+    memory.queue_digest(limit=_MOST_QUEUED)
+    return run_jobs(memory, stopping, kinds=DIGEST_KINDS)
+
+
+def consolidate(memory: Memory, stopping: Stopping) -> Done:
+    """Run a cycle of upkeep, if the last one was long enough ago; it stops between its steps."""
+    if not memory.is_cycle_due():
+        return Done()
+    report = memory.consolidate(stopping=stopping)
+    return Done({"cycles": 1} if report.ended_at else {})
 
 
 def do_upkeep(memory: Memory, _stopping: Stopping) -> Done:

@@ -8,7 +8,7 @@ from functools import partial
 
 from lore.daemon.attempts import Failure, attempt, log
 from lore.memory import Memory
-from lore.records import Job
+from lore.records import Job, Setback
 
 Kinds = Mapping[str, Callable[[Memory, Job], object]]
 
@@ -35,11 +35,11 @@ def run_due(memory: Memory, kinds: Kinds, stopping: Callable[[], bool]) -> Ran:
             failed += 1
 
 
-def _run(memory: Memory, kinds: Kinds, job: Job) -> str:
+def _run(memory: Memory, kinds: Kinds, job: Job) -> Setback | None:
     """Do one job and return what went wrong, or nothing."""
     outcome = attempt(lambda: kinds[job.kind](memory, job))
     if not isinstance(outcome, Failure):
-        return ""
+        return None
     log.warning(
         "job failed",
         extra={
@@ -50,4 +50,4 @@ def _run(memory: Memory, kinds: Kinds, job: Job) -> str:
             "place": outcome.place,
         },
     )
-    return outcome.told
+    return Setback(outcome.told, outcome.until, outcome.hopeless)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from lore.capture import embedding
 from lore.checking import Seconds, checked_class
+from lore.llm.digester import Digester
 from lore.recall.sources import Sources
 from lore.settings import Settings
 from lore.store.db import Database
@@ -22,6 +23,7 @@ class Desk:
     sources: Sources
     redactor: Redactor
     notice: str = ""
+    digester: Digester | None = None
 
     def embed_waiting(
         self, *, within_s: Seconds | None = None, progress: embedding.Progress | None = None

@@ -12,6 +12,7 @@ from lore.embed import Embedder, open_embedder
 from lore.errors import LoreError, NotFound
 from lore.memory.asking import Asking
 from lore.memory.capturing import Capturing
+from lore.memory.digesting import Digesting
 from lore.memory.keeping import Keeping
 from lore.memory.knowing import Knowing
 from lore.memory.looking import Looking
@@ -31,7 +32,7 @@ _NO_MEMORY = (
 
 
 @checked_class
-class Memory(Capturing, Knowing, Asking, Looking, Keeping, Working):
+class Memory(Capturing, Knowing, Asking, Looking, Digesting, Keeping, Working):
     """All that one database holds, and the object that opens it."""
 
     __slots__ = ()

@@ -1,22 +1,35 @@
-"""The desk for work in the background: jobs, episodes that wait to be told, upkeep."""
+"""The desk for work in the background: jobs, sessions that wait to be digested, upkeep."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import partial
 
 from lore.checking import Count, Seconds, Whole, checked_class
 from lore.errors import StoreFull, StoreReadOnly
 from lore.memory.desk import Desk
-from lore.records import Job, Queues
+from lore.records import Job, Queues, Setback
 from lore.store import episodes, upkeep, vectors
 from lore.store import jobs as job_store
 from lore.store.db import Connection
 
-EPISODE = "episode"
-"""The kind of the jobs that tell a session as an episode."""
+EPISODE, DISTILL, CURATE = "episode", "distill", "curate"
+"""The kinds of the jobs that tell, condense and learn from a session."""
 
 _UNENDED = "It was begun and did not end."
+
+
+def _settle(db: Connection, job_n: int, setback: Setback | None, now: datetime) -> None:
+    """Write down how a job ended."""
+    if setback is None:
+        job_store.finish(db, job_n, now=now)
+    elif setback.until is not None:
+        job_store.postpone(db, job_n, setback.told, until=setback.until, now=now)
+    elif setback.hopeless:
+        job_store.park(db, job_n, setback.told, now=now)
+    else:
+        job_store.explain(db, job_n, setback.told)
 
 
 @checked_class
@@ -56,19 +69,16 @@ class Working(Desk):
         with self.database.read() as db:
             return job_store.find_due(db, kinds, now=self.database.now())
 
-    def run_job(self, id: Whole, work: Callable[[], str]) -> bool:
+    def run_job(self, id: Whole, work: Callable[[], Setback | None]) -> bool:
         """Do a job and tell whether that went well: `work` returns what went wrong, or nothing.
 
         It counts as failed until it ends, so that one that kills its process is parked too.
         """
         begun = partial(job_store.fail, job_n=id, error=_UNENDED, now=self.database.now())
         self.database.write(begun)
-        wrong = work()
-        if wrong:
-            self.database.write(partial(job_store.explain, job_n=id, error=wrong))
-        else:
-            self.database.write(partial(job_store.finish, job_n=id, now=self.database.now()))
-        return not wrong
+        setback = work()
+        self.database.write(partial(_settle, job_n=id, setback=setback, now=self.database.now()))
+        return setback is None
 
     def queue_episodes(self, *, quiet_s: Seconds, limit: Count) -> int:
         """Queue sessions that have gone quiet to be told as episodes; return how many."""
@@ -83,6 +93,26 @@ class Working(Desk):
         if quiet:
             self.database.write(queue)
         return len(quiet)
+
+    def queue_digest(self, *, limit: Count) -> int:
+        """Queue sessions that have gone quiet to be distilled and curated; return how many."""
+        from lore.curate import curating
+        from lore.distill import distilling
+
+        now, settings = self.database.now(), self.settings
+        quiet = distilling.due(self.database, idle_s=settings.distill_idle_s, limit=limit)
+        with self.database.read() as db:
+            fresh = curating.due(db, now=now, idle_s=settings.curate_idle_s)[:limit]
+
+        def queue(db: Connection) -> None:
+            for session_id in quiet:
+                job_store.ensure(db, DISTILL, session_id, total=1, now=now)
+            for due in fresh:
+                job_store.ensure(db, CURATE, due.session_id, total=1, now=now)
+
+        if quiet or fresh:
+            self.database.write(queue)
+        return len(quiet) + len(fresh)
 
     def do_upkeep(self) -> bool:
         """Do what is due once a day, and tell whether it was due."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from lore.records.kinds import EdgeKind, FragmentKind, Origin
+from lore.records.knowledge import Fragment
 
 Verdict = Literal["changes", "contradicts", "agrees"]
 """What a newer fragment does to an older one: it says what is different now, it speaks against
@@ -82,6 +83,65 @@ class Extract:
     corrects: str = ""
     relations: tuple[tuple[EdgeKind, str], ...] = ()
     children: tuple[Extract, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Curated:
+    """What curating a session brought."""
+
+    session_id: str
+    exchanges: int = 0
+    stored: tuple[str, ...] = ()
+    merged: int = 0
+    known: int = 0
+    attached: int = 0
+    superseded: int = 0
+    contradicted: int = 0
+    refused: int = 0
+    dropped: int = 0
+
+
+Decision = Literal["keep", "both", "dismiss"]
+"""How a conflict is settled: the first supersedes the second, both hold, or there was none."""
+
+
+class Conflict(NamedTuple):
+    """Two fragments that speak against each other; the newer one first."""
+
+    newer: Fragment
+    older: Fragment
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A fragment of one project that was confirmed in others: how often, by project."""
+
+    fragment: Fragment
+    projects: dict[str, int]
+
+
+class UndoneCycle(NamedTuple):
+    """What was taken back of a cycle, and what was left because it was changed since."""
+
+    id: str
+    taken_back: int
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpentToday:
+    """How the budget of a day stands; `unpriced` calls cost nobody knows how much."""
+
+    budget_usd: float
+    spent_usd: float
+    reserved_usd: float
+    unpriced: int
+    until: datetime
+
+    @property
+    def left_usd(self) -> float:
+        """Return what may still be spent."""
+        return max(0.0, self.budget_usd - self.spent_usd - self.reserved_usd)
 
 
 @dataclass(frozen=True, slots=True)

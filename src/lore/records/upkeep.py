@@ -24,6 +24,19 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class Setback:
+    """Why a job did not come to its end.
+
+    `until` is when to go on where the job itself is not at fault, so that no attempt is counted;
+    one that is `hopeless` is parked at once.
+    """
+
+    told: str
+    until: datetime | None = None
+    hopeless: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Queues:
     """How much waits: items for their vector, and jobs."""
 

@@ -119,6 +119,16 @@ def postpone(db: Connection, job_n: int, reason: str, *, until: datetime, now: d
     )
 
 
+def park(db: Connection, job_n: int, error: str, *, now: datetime) -> None:
+    """Put a job aside that another attempt would not help; only `retry` takes it up again."""
+    db.run(
+        "UPDATE jobs SET state = 'parked', last_error = :error, updated_at = :at WHERE n = :n",
+        error=error[:500],
+        at=clock.to_us(now),
+        n=job_n,
+    )
+
+
 def delay_s(failures: int) -> float:
     """Return how long a job waits that failed so often before."""
     exact = min(FIRST_DELAY_S * float(GROWTH) ** failures, LONGEST_DELAY_S)

@@ -1,0 +1,193 @@
+"""The desk for the digest: logs of sessions, knowledge out of them, and the cycle of upkeep.
+
+What digests is imported when it is used: most commands never do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from lore.checking import Count, Seconds, checked_class
+from lore.memory.desk import Desk
+from lore.records import (
+    Conflict,
+    Curated,
+    CycleReport,
+    Decision,
+    Offer,
+    SpentToday,
+    UndoneCycle,
+)
+from lore.store import cycles, sessions
+
+if TYPE_CHECKING:
+    from lore.curate.means import Means
+    from lore.llm import Digester
+
+Progress = Callable[[int, int], None]
+PhaseProgress = Callable[[str, int, int], None]
+"""Told the phase, how much of it is done, and how much there is."""
+
+
+@checked_class
+class Digesting(Desk):
+    """For the digest."""
+
+    __slots__ = ()
+
+    def distill(self, session: str, *, progress: Progress | None = None) -> list[str]:
+        """Condense what is new in a session into logs; return the ids of the new ones."""
+        from lore.distill import condensing, distilling
+
+        session, digester = self.redactor.redact(session), self._digester()
+        made = distilling.distil_session(
+            self.database,
+            digester,
+            session,
+            limits=distilling.limits_for(
+                digester, segment_tokens=self.settings.distill_segment_tokens
+            ),
+            dimension=self.sources.embedder.dimension,
+            redact=self.redactor.redact,
+            progress=progress,
+        )
+        condensed = condensing.condense_session(
+            self.database,
+            digester,
+            session,
+            threshold=self.settings.distill_meta_threshold,
+            redact=self.redactor.redact,
+        )
+        return [*made, condensed] if condensed else made
+
+    def curate(self, session: str, *, progress: Progress | None = None) -> Curated:
+        """Make knowledge of what is new in a session and return what that brought."""
+        from lore.curate import curating
+
+        session = self.redactor.redact(session)
+        return curating.curate(self.database, session, self._curation(), progress=progress)
+
+    def due_sessions(self, *, idle_s: Seconds, limit: Count = 100) -> list[str]:
+        """Return the sessions that have been quiet so long and hold something to distil."""
+        from lore.distill import distilling
+
+        return distilling.due(self.database, idle_s=idle_s, limit=limit)
+
+    def consolidate(
+        self,
+        *,
+        phases: Sequence[str] = (),
+        dry_run: bool = False,
+        progress: PhaseProgress | None = None,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> CycleReport:
+        """Run the cycle of upkeep, or some phases of it, and report what each did.
+
+        One that was stopped goes on where it was. `undo_cycle` takes it back, for a day.
+        """
+        from lore.consolidate.cycle import run_cycle
+        from lore.consolidate.phase import Means
+
+        means = Means(
+            digester=self._digester(),
+            digest=(self._distilled, self._curated),
+            embed_waiting=self.embed_waiting,
+            forget_vectors=self.sources.forget_vectors,
+        )
+        return run_cycle(
+            self.database,
+            means,
+            only=tuple(phases),
+            dry_run=dry_run,
+            progress=progress,
+            stopping=stopping,
+        )
+
+    def is_cycle_due(self) -> bool:
+        """Tell whether the last cycle is long enough ago, or was stopped before its end."""
+        with self.database.read() as db:
+            last = cycles.find_last(db)
+        if last is None or last.report.ended_at is None:
+            return True
+        since = self.database.now() - last.report.started_at
+        return since >= timedelta(seconds=self.settings.consolidate_interval_s)
+
+    def _distilled(self, session: str) -> Mapping[str, int]:
+        return {"distillations": len(self.distill(session))}
+
+    def _curated(self, session: str) -> Mapping[str, int]:
+        brought = self.curate(session)
+        return {"fragments": len(brought.stored), "confirmed": brought.merged}
+
+    def undo_cycle(self, id: str = "") -> UndoneCycle:
+        """Take back all that a cycle did, the last one or that of an id."""
+        from lore.consolidate.undoing import undo_cycle
+
+        return undo_cycle(self.database, id)
+
+    def cycles(self, *, limit: Count = 10) -> list[CycleReport]:
+        """Return the reports of the last cycles, newest first."""
+        with self.database.read() as db:
+            return cycles.newest(db, limit=limit)
+
+    def conflicts(self, *, project: str = "") -> list[Conflict]:
+        """Return the fragments that speak against each other and wait for a person."""
+        from lore.consolidate import conflicts
+
+        with self.database.read() as db:
+            named = self.redactor.redact(project)
+            project_n = sessions.get_project(db, named) if named else None
+            return conflicts.open_conflicts(db, project_n=project_n)
+
+    def resolve(self, one: str, other: str, decision: Decision) -> None:
+        """Settle a conflict: keep the first, keep both, or dismiss it as none."""
+        from lore.consolidate import conflicts
+
+        conflicts.resolve(self.database, one, other, decision)
+        if decision == "keep":
+            self.sources.drop_hidden([other])
+
+    def offers(self) -> list[Offer]:
+        """Return the fragments that so many projects confirmed that they may hold in all."""
+        from lore.curate import promoting
+
+        with self.database.read() as db:
+            return promoting.offers(db)
+
+    def promote(self, id: str, *, key: str = "") -> str:
+        """Let a fragment of one project hold in all, and return the id of the one that does."""
+        from lore.curate import promoting
+
+        promoted = promoting.promote(self.database, id, key=key)
+        self.sources.drop_hidden([id])
+        return promoted
+
+    def spent_today(self) -> SpentToday:
+        """Return what background work has cost today, and what it may still cost."""
+        from lore.budget.ledger import SpendLedger
+
+        return SpendLedger(self.database, self.settings.daily_budget).today()
+
+    def _curation(self) -> Means:
+        from lore.curate.means import Means
+
+        return Means(self._digester(), self.sources.embedder, self.sources.nearest, self.redactor)
+
+    def _digester(self) -> Digester:
+        """Return who digests, opened at the first call."""
+        if self.digester is None:
+            from lore.budget.ledger import SpendLedger
+            from lore.llm.offline.digester import OfflineDigester
+            from lore.llm.opening import open_digester
+
+            embedder = self.sources.embedder
+            opened = open_digester(
+                self.settings,
+                offline=OfflineDigester(embedder.embed if embedder.dimension else None),
+                ledger=SpendLedger(self.database, self.settings.daily_budget),
+            )
+            self.digester = opened.digester
+            self.notice = " ".join(filter(None, (self.notice, opened.notice)))
+        return self.digester
