@@ -8,7 +8,7 @@ from datetime import date, datetime
 from lore.errors import InvalidInput
 from lore.recall.reading import read
 from lore.records import Fragment, Happening, Reading
-from lore.store import actions, dump, fragments, items, messages, retrievals
+from lore.store import actions, dump, fragments, items, messages, retrievals, steps
 from lore.store.db import Connection
 from lore.text import lines, parts
 
@@ -17,6 +17,7 @@ _DONE = {
     "link": "linked",
     "supersede": "superseded",
 }
+_STEPS = {"hidden": "pruned", "superseded": "superseded", "depth": "moved", "added": "derived"}
 
 
 def timeline(db: Connection, id_: str) -> list[Happening]:
@@ -54,9 +55,11 @@ def _changed(db: Connection, n: int) -> Iterator[Happening]:
 def _done(db: Connection, n: int) -> Iterator[Happening]:
     for action in actions.of_fragment(db, n):
         if action.verb in _DONE:
-            by = "by a cycle" if action.cycle_n else "by hand"
             taken_back = ", taken back since" if action.undone else ""
-            yield Happening(action.at, _DONE[action.verb], by + taken_back)
+            yield Happening(action.at, _DONE[action.verb], f"by hand{taken_back}")
+    for at, verb in steps.of_fragment(db, n):
+        if verb in _STEPS:
+            yield Happening(at, _STEPS[verb], "by a cycle")
 
 
 def _linked(db: Connection, reading: Reading) -> Iterator[Happening]:

@@ -68,21 +68,19 @@ def _find(db: Connection, condition: str, order: str, fragment_n: int | None) ->
 
 
 class Past(NamedTuple):
-    """One thing that was done to a fragment, by hand or by a cycle, and taken back since or not."""
+    """One thing that was done to a fragment by hand, and taken back since or not."""
 
     at: datetime
     verb: Verb
-    cycle_n: int | None
     undone: bool
 
 
 def of_fragment(db: Connection, fragment_n: int) -> list[Past]:
     """Return what was done to a fragment, oldest first."""
     rows = db.rows(
-        "SELECT at, verb, cycle_n, undone FROM actions WHERE fragment_n = :n ORDER BY n",
-        n=fragment_n,
+        "SELECT at, verb, undone FROM actions WHERE fragment_n = :n ORDER BY n", n=fragment_n
     )
-    return [Past(moment(at), verb, cycle_n, bool(undone)) for at, verb, cycle_n, undone in rows]
+    return [Past(moment(at), verb, bool(undone)) for at, verb, undone in rows]
 
 
 def together_with(db: Connection, action: Action, *, undone: bool = False) -> list[Action]:

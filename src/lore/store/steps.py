@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from lore import clock
 from lore.store import changes, edges, fragments, items, keywords, mentions
+from lore.store.packing import moment
 from lore.store.sqlite import Connection, among, numbers
 from lore.text import entities
 
@@ -49,6 +50,16 @@ def of_cycle(db: Connection, cycle_n: int, verb: Verb | None = None) -> list[Ste
         verb=verb,
     )
     return [Step(*row) for row in rows]
+
+
+def of_fragment(db: Connection, n: int) -> list[tuple[datetime, Verb]]:
+    """Return when cycles changed a fragment, and how, as long as that can be taken back."""
+    rows = db.rows(
+        "SELECT c.started_at, s.verb FROM steps s JOIN cycles c ON c.n = s.cycle_n"
+        " WHERE s.fragment_n = :n ORDER BY s.n",
+        n=n,
+    )
+    return [(moment(at), verb) for at, verb in rows]
 
 
 def drop(db: Connection, cycle_ns: Sequence[int]) -> None:
