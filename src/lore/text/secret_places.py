@@ -25,17 +25,25 @@ from lore.text.secret_reading import (
     whole_end,
 )
 from lore.text.secret_repeats import CROWD, behind_repeats
-from lore.text.secret_talk import SAID, TALK
+from lore.text.secret_talk import SAID, TALK, is_elsewhere_said, told_nearby
 
 __all__ = ["Span", "find_places", "is_secret"]
 
-_WORDS = (
-    r"passw(?:or)?d|passwort|kennwort|passphrase|passcode|pass|pwd|pw|secret|token|key"
-    r"|credentials?|creds|jwt|psk|auth|cookies?|pat|mnemonic|phrase|[jp]h?p?sess(?:ion)?id|bearer"
+_WORD_STARTS = (
+    r"(?:passw(?:or)?d|passwort|kennwort|passphrase|passcode|pass|pwd|pw|psk|pswd|secret|key"
+    r"|credentials?|creds|jwt|cookies?|mnemonic|phrase|[jp]h?p?sess(?:ion)?id|bearer|community"
+    r"|totp|mfa_seed|otp_seed|totp_seed|_salt|api_hash|macaroon|pepper|[is]key)[\w.\-]*"
+    r"|token(?:[_.\-0-9a-rt-z][\w.\-]*)?|pat(?:[_.\-0-9][\w.\-]*)?"
+    r"|auth(?:[_.\-0-9a-np-z][\w.\-]*)?"
 )
-_TYPE = r":[ \t]*(?:&'?\w*[ \t]*)?[A-Za-z][\w.\[\]|<>?]*[ \t]+="
+"""How names of secrets begin; tokens are counted and authors are named far more often."""
+
+_PLURALS = r"(?:tokens|keys|secrets|passwords|passphrases|credentials)"
+_TYPE = r":[ \t]*(?:&'?\w*[ \t]*)?[A-Za-z\[][\w.\[\]|<>? ]{0,40}[ \t]+="
+_AFTER_NAME = rf"{QUOTE}?(?:{COLOUR}){{0,2}}"
 _ASSIGN = (
-    rf"{QUOTE}?(?:\[\d*\]|[\])]{{0,2}})[*_]{{0,2}}(?:[ \t]*\([^()\n]{{1,24}}\))?[ \t]*"
+    rf"{_AFTER_NAME}(?:\[\d*\]|[\])]{{0,2}})[*_]{{0,2}}"
+    r"(?:[ \t]*\([^()\n]{1,24}\)|[ \t]+\[[^\[\]\n]{1,24}\]|[ \t]+string)?[ \t.]*"
     rf"(?:=>|:=|:-|<-|\?\?=|\?=|\+=|!==?|={{1,3}}|{_TYPE}|:|\xef\xbc[\x9a\x9d]|%3[AaDd])"
     r"[*_]{0,2}[ \t]*"
 )
@@ -50,19 +58,22 @@ _PLACE = compile_linear(
     rf"|\b{_CONNECT}[ \t]*\([^,()\n]{{0,80}},[ \t]*{_ARGUMENT}){QUOTE}"
     r"|(?P<account>\b(?:creds|credentials|login|account)[ \t]*[:=][ \t]*[\w.@\-]{1,40}"
     r"(?:[ \t]+/[ \t]+|:))[^\s/\d]{0,40}\d"
-    rf"|(?P<word>(?:{_WORDS})[\w.\-]*)(?:"
+    rf"|(?P<list>{_PLURALS}{QUOTE}?[ \t]*[:=][ \t]*(?:\[\s*|\{{\s*|(?:\r?\n|\\+n)[ \t]*-[ \t]+))"
+    rf"|(?P<word>{_WORD_STARTS})(?:"
     rf"(?P<assign>{_ASSIGN})"
     rf"|(?P<fallback>{QUOTE}?[\])]{{0,2}}[ \t]*(?:\?\?|\|\||\bor\b|\?:)[ \t]*){QUOTE}"
     rf"|(?P<filled>[\"'\]>)]{{0,4}}\.(?:fill|type|send_?keys|set_?value|input_text)\([ \t]*){QUOTE}"
     rf"|(?P<comma>{QUOTE}[ \t]*,[ \t]*){QUOTE}"
-    rf"|(?P<call>\([ \t]*){QUOTE}"
+    rf"|(?P<call>[({{][ \t]*){QUOTE}"
     rf"|(?P<tag>{QUOTE}?>[ \t]*|</key>\s*<string>)"
     rf"|(?P<beside>{QUOTE}?,?(?:\s|\\+[nrt])*{QUOTE}?\bvalue{QUOTE}?[ \t]*[:=][ \t]*)"
     rf"|(?P<default>{QUOTE}[ \t]*\{{[^{{}}]{{0,100}}\bdefault[ \t]*=[ \t]*)"
     rf"|(?P<part>{QUOTE}(?:\r?\n|(?:\\+r)?\\+n){{2}})"
     rf"|{SAID}"
     r"|(?P<cell>[*_`]{0,3}[ \t]+\|[ \t]+)"
-    rf"|(?P<literal>[ \t]+){QUOTE})"
+    rf"|(?P<literal>[ \t]+@?){QUOTE})"
+    rf"|(?P<valued>(?:value|default|result|plaintext){QUOTE}?[ \t]*[:=>][ \t]*)"
+    r"|(?P<tail>(?:\+ASt|\+ABa|\+AMC|\+ARm|APIM|AzSe|AzFu)[A-Za-z0-9+/]{5,8}={1,2})"
     rf"|{TALK}"
     rf"|{COMMANDS}"
     r"|(?P<query>[?&](?:amp;|u0026)?(?:key|signature|x-(?:amz|goog)-signature|hmac|sign|sid)="
@@ -87,7 +98,7 @@ _LEFT_BYTES = 64
 _ENV_LINE = re.compile(rb"(?:^|\n|\\n)[ \t]*(?:export[ \t]+|set[ \t]+)?[A-Z0-9_]+=$")
 _WRAPPED = re.compile(
     rb"(?:" + COLOUR.encode() + rb"){1,4}"
-    rb"|[|>][+\-]?\d?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*|!![a-z]+[ \t]+|<!\[CDATA\["
+    rb"|\s+string\(\d{1,4}\)[ \t]+|[|>][+\-]?\d?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*|!![a-z]+[ \t]+|<!\[CDATA\["
     rb"|(?:new[ \t]+)?(?:[A-Za-z_]\w{0,30}(?:\.|::))*"
     rb"(?:secretstr|secretstring|secret|sensitive|string|str|bytes|\[\]byte|byte|from|of|some|just"
     rb"|raw|text|literal|value|encode|decode|b64decode|atob|btoa|fromstring|credential|password"
@@ -101,6 +112,26 @@ _DSN_BYTES = 100
 """So far back the user of an address without a scheme is looked for."""
 
 _SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9\-]{1,24}[ \t]+(?:token=)?\\*[\"']?", re.IGNORECASE)
+_KEY_CHARS = 20
+_MINE = re.compile(r"(?:^|\W)(my|this|your|our|the|new|api)[ \t]+$")
+_PARENT = re.compile(
+    rb"(?:encrypt\w*|signing|hmac|cipher|crypto\w*|jwt|webhook|secret|credentials?|auth|sealing)"
+    rb"[\"'\]>]{0,2}[ \t]*[:{=\n\]]",
+    re.IGNORECASE,
+)
+"""What needs a key: the key below it is a secret one."""
+
+_ABOVE_BYTES = 240
+_AHEAD_BYTES = 80
+_NAME = re.compile(rb"(?i)\b\w*(?:passw|secret|token|key|credential|pwd|pass\b)[\w.\-]*")
+_LISTED = 20
+"""Entries of a list that are looked at."""
+
+_NEXT_ENTRY = re.compile(rb"\\*[\"'`]?[ \t]*(?:,?(?:\s|\\+[nrt])*(?:-[ \t]+)?|,)(?=[\"'`\\\w])")
+_BASE64_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_SIGNED_BYTES, _SIGNED_LEAST = 76, 36
+"""Characters that stand before the mark of an issuer in its keys."""
+
 _QUOTED = (b'"', b"'", b"`")
 _TERM = re.compile(r"^[a-z]{1,10}(?:-[a-z]+)*-?\d{0,3}$")
 """One of a list of names: utf8, scram-sha-256."""
@@ -133,6 +164,9 @@ def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
     name, before = _whole_name(data, start, found.group(_WORD))
     kind = classify(name)
     joint = _NAMES[found.lastindex]
+    if not kind and name.lower() == "key":
+        yield from _bare_key(data, start, at, joint)
+        return
     if not kind or _is_elsewhere(joint, before, data[at - 2 : at]):
         return
     if kind == "cookie":
@@ -141,11 +175,75 @@ def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
     whole_line = joint == "assign" and bool(_ENV_LINE.search(data, max(0, start - 64), at))
     if wrapped := _WRAPPED.match(data, at, at + 120):
         at = wrapped.end()
-    value = read_value(data, at, whole_line=whole_line, prose=joint in ("said", "next"))
-    if _is_loose(joint, kind, value, data[at - 2 : at]):
+    in_talk = joint in ("said", "next", "near")
+    value = read_value(data, at, whole_line=whole_line, prose=in_talk)
+    if in_talk and is_elsewhere_said(data, start, value):
         return
-    if fits(kind, value.text, bare=not (value.quoted or whole_line)):
+    loose = joint == "near" or _is_loose(joint, kind, value, data[at - 2 : at])
+    if not loose and fits(kind, value.text, bare=not (value.quoted or whole_line)):
         yield value.start, value.end, told(kind)
+    elif in_talk or joint == "assign":
+        end = start + len(found.group(_WORD))
+        yield from told_nearby(data, end, told(kind), since=at if joint == "assign" else end)
+
+
+def _bare_key(data: bytes, start: int, at: int, joint: str) -> Iterator[Span]:
+    """Judge what follows the word key alone: in talk of somebody's, or below what needs one."""
+    value = read_value(data, at, prose=True)
+    if not secret_values.is_random(value.text, least=_KEY_CHARS) or value.text.startswith("0x"):
+        return
+    left = data[max(0, start - 16) : start].decode("latin-1").lower()
+    mine = _MINE.search(left)
+    plain = value.text.islower() or value.text.isupper()
+    if mine and (not plain or mine.group(1) != "the"):
+        yield value.start, value.end, "secret"
+    elif joint == "assign" and _PARENT.search(_above(data, start)):
+        yield value.start, value.end, "secret"
+
+
+def _above(data: bytes, start: int) -> bytes:
+    """Return what stands shortly before a name, in the same group of lines or the same braces."""
+    above = data[max(0, start - _ABOVE_BYTES) : start]
+    return above[max(above.rfind(b"}"), above.rfind(b"\n\n"), above.rfind(b"</")) + 1 :]
+
+
+def _valued(data: bytes, found: Any, at: int) -> Iterator[Span]:
+    """Judge what is only called a value, by the names that stand around it."""
+    value = read_value(data, at)
+    if not is_plain_secret(value.text) and not secret_values.is_dotted(value.text):
+        return
+    ahead = data[value.end : value.end + _AHEAD_BYTES].split(b"\n", 1)[0].split(b"}", 1)[0]
+    around = _above(data, found.start()) + b" " + ahead
+    for name in _NAME.findall(around):
+        text = name.decode("latin-1")
+        kind = classify(text)
+        if text.lower() == "keyname" or kind in ("password", "secret", "key", "phrase"):
+            yield value.start, value.end, told(kind or "secret")
+            return
+
+
+def _list(data: bytes, found: Any, at: int) -> Iterator[Span]:
+    """Judge the entries of a list of secrets."""
+    name = _whole_name(data, found.start(), found.group()[:0])[0] + "key"
+    if not classify(name) and b"key" in found.group().lower()[:4]:
+        return
+    for _ in range(_LISTED):
+        value = read_value(data, at)
+        text = value.text
+        if is_plain_secret(text) or (value.quoted and fits("password", text, bare=True) and is_striking(text)):
+            yield value.start, value.end, "secret"
+        following = _NEXT_ENTRY.match(data, value.end, value.end + 80)
+        if following is None:
+            return
+        at = following.end()
+
+
+def _tail(data: bytes, found: Any, at: int) -> Iterator[Span]:
+    """Judge a key by the mark that its issuer puts near its end."""
+    head = data[max(0, found.start() - _SIGNED_BYTES) : found.start()]
+    drawn = head[len(head.rstrip(_BASE64_BYTES)) :]
+    if len(drawn) >= _SIGNED_LEAST:
+        yield found.start() - len(drawn), at, "azure-key"
 
 
 def _is_elsewhere(joint: str, before: bytes, joined: bytes) -> bool:
@@ -158,11 +256,12 @@ def _is_elsewhere(joint: str, before: bytes, joined: bytes) -> bool:
 def _is_loose(joint: str, kind: NameKind, value: Value, before: bytes) -> bool:
     """Tell whether name and value may just stand side by side: a test result, a list of names."""
     if joint == "assign":
-        return kind == "pass" and before == b": " and not value.quoted
+        bare = kind == "pass" and before == b": " and not value.quoted
+        return bare and not is_plain_secret(value.text)
     if joint == "comma" and _TERM.match(value.text):
         return True
     if joint == "next":
-        return kind in ("key", "pass", "auth") or not is_plain_secret(value.text)
+        return kind in ("key", "auth") or not is_plain_secret(value.text)
     if joint in ("fallback", "default"):
         return False
     return kind == "key" or not is_striking(value.text)
@@ -245,11 +344,11 @@ def _lone(data: bytes, _found: Any, at: int) -> Iterator[Span]:
 
 
 _JOINTS = (
-    "assign", "fallback", "filled", "comma", "call", "tag", "beside", "default", "part", "said",
+    "near", "assign", "fallback", "filled", "comma", "call", "tag", "beside", "default", "part", "said",
     "next", "cell", "literal",
 )  # fmt: skip
 _JUDGES = {
     **dict.fromkeys(_JOINTS, _named), **secret_commands.JUDGES, **secret_talk.JUDGES,
     "header": _header, "bearer": _bearer, "basic": _basic, "pair": _pair, "query": _query,
-    "account": _account, "url": _address, "lone": _lone, "dsn": _dsn,
+    "account": _account, "valued": _valued, "list": _list, "tail": _tail, "url": _address, "lone": _lone, "dsn": _dsn,
 }  # fmt: skip

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from lore.text.secret_fitting import Span, fits, is_plain_secret, is_striking
-from lore.text.secret_reading import read_value
+from lore.text.secret_reading import Value, read_value
+from lore.text.secret_values import is_dotted
 
-__all__ = ["JUDGES", "SAID", "TALK"]
+__all__ = ["JUDGES", "SAID", "TALK", "is_elsewhere_said", "told_nearby"]
 
 
 def _utf8(words: str) -> str:
@@ -28,8 +30,10 @@ SAID = (
     r"(?:[ \t]+(?:now|set|still|just|changed|reset))?"
     rf"(?:[ \t]+to)?[ \t:]+|:[ \t]+|[ \t]*(?:{_ARROWS})[ \t]*|[ \t]+[\-=][ \t]+))"
     r"|(?P<next>[ \t]+)[A-Za-z!@#$%^&*+_.\-]{0,40}\d"
+    r"|(?P<near>[ \t]*[ \t(?:,|.\xc2\xbb]{1,12}(?:[A-Za-z0-9'/,.\-]{1,16}[ \t(:?]{1,3}){0,5}[`\"'*(]{0,3})"
+    r"[A-Za-z!@#$%^&*+_=?.\-]{0,40}(?:\d|[a-z][A-Z]{2}|[A-Z][a-z][A-Z])"
 )
-"""How an English sentence joins a secret to its name."""
+"""How an English sentence joins a secret to its name, or has it near."""
 
 _FOREIGN = _utf8(
     "contraseña contrasena clave_de_acceso clave mot_de_passe mdp jeton clé_d'api clé_api clé"
@@ -49,8 +53,70 @@ TALK = (
 )
 """How other languages join them, and sentences in which the secret stands first."""
 
+_NEARBY_BYTES = 140
+_NEARBY_WORDS = 12
+"""So far behind its name a secret is looked for in a sentence."""
+
+_LINE_END = re.compile(rb"\r?\n|\\+[nr]|\. (?=[A-Z])")
+_WORD = re.compile(rb"[^\s\x00<>|]+")
+_WRAPPING = b"\"'`*,;:()[]{}!?"
+_POINTS = b":=>"
+_JOINING = frozenset(
+    b"is was to be are as now set still key token password pass secret 0 7 ascii".split()
+)
+_OTHER_THING = re.compile(
+    rb"(?i)\b(?:hash\w*|digest|fingerprint|thumbprint|checksum|sha-?\d*|md5|commit|address|contract"
+    rb"|id|ids|uuid|holders?|version|expires?|length|encrypted|mint\w*|pub(?:lic|key)?|arn|path|file"
+    rb"|header|field|column|name|type|limit|error|line|see|modulus|erc\d*|etag|trace|seconds)\b"
+)
+"""Words that say that what follows is no secret but something of it."""
+
+_HEX = re.compile(r"^(?:0x)?[0-9a-fA-F]+$|^[0-9a-fA-F]{8}-[0-9a-fA-F\-]+$")
+_PLACE_NAME = re.compile(
+    r"^[\w\-]+(?:\.[\w\-]+)*\.[a-z]{2,12}(?::\d+)?$|/|\\|@[\w\-]+\.|^\w+://|^--?\w|^\w+\(|^[\w.]+=|::|->"
+    r"|^v?\d+(?:\.\d+)+|^[A-Z]+-\d+$|^[a-z]+(?:[_\-][a-z]+)*[_\-]?v?\d*$|^[A-Z_]+\d*$|^#|\$\{?[A-Za-z_]|%s"
+)
+"""Hosts, paths, addresses, flags, calls, versions, issues, names in code."""
+
 _LONGEST_TURNED = 100
+_SHORTEST_TOLD = 8
+_UUID = re.compile(r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
 _AROUND = b"\"'`*,;()[]"
+
+
+def is_elsewhere_said(data: bytes, start: int, value: Value) -> bool:
+    """Tell whether a sentence speaks of the hash, id or place of a secret."""
+    if _OTHER_THING.search(data[max(0, start - 20) : start]):
+        return True
+    between = data[start : value.start]
+    return bool(_OTHER_THING.search(between)) or _is_named_place(value.text)
+
+
+def _is_named_place(text: str) -> bool:
+    return bool(_PLACE_NAME.search(text)) and not is_dotted(text)
+
+
+def told_nearby(data: bytes, end: int, kind: str, *, since: int) -> Iterator[Span]:
+    """Judge the words that follow a name in its sentence, and take the first plain secret."""
+    limit = min(len(data), end + _NEARBY_BYTES)
+    line = _LINE_END.search(data, end, limit)
+    limit = line.start() if line else limit
+    before = b""
+    for count, word in enumerate(_WORD.finditer(data, since, limit)):
+        token = word.group().strip(_WRAPPING)
+        if count >= _NEARBY_WORDS or _OTHER_THING.fullmatch(token):
+            return
+        text = token.rstrip(b".").decode("utf-8", "replace")
+        joined = before[-1:] in _POINTS or before.lower() in _JOINING or count == 0
+        before = word.group()
+        if len(text) < _SHORTEST_TOLD or _is_named_place(text):
+            continue
+        if (_HEX.match(text) and not joined) or _UUID.match(text):
+            continue
+        if is_plain_secret(text) or (joined and is_dotted(text)):
+            start = word.start() + word.group().find(token)
+            yield start, start + len(text.encode()), kind
+            return
 
 
 def _foreign(data: bytes, _found: Any, at: int) -> Iterator[Span]:
