@@ -25,7 +25,7 @@ from lore.text.secret_reading import (
     whole_end,
 )
 from lore.text.secret_repeats import CROWD, behind_repeats
-from lore.text.secret_talk import SAID, TALK, is_elsewhere_said, told_nearby
+from lore.text.secret_talk import NEAR, SAID, TALK, is_elsewhere_said, told_nearby
 
 __all__ = ["Span", "find_places", "is_secret"]
 
@@ -58,7 +58,7 @@ _PLACE = compile_linear(
     rf"|\b{_CONNECT}[ \t]*\([^,()\n]{{0,80}},[ \t]*{_ARGUMENT}){QUOTE}"
     r"|(?P<account>\b(?:creds|credentials|login|account)[ \t]*[:=][ \t]*[\w.@\-]{1,40}"
     r"(?:[ \t]+/[ \t]+|:))[^\s/\d]{0,40}\d"
-    rf"|(?P<list>{_PLURALS}{QUOTE}?[ \t]*[:=][ \t]*(?:\[\s*|\{{\s*|(?:\r?\n|\\+n)[ \t]*-[ \t]+))"
+    rf"|(?P<list>{_PLURALS}{QUOTE}?[ \t]*[:=][ \t]*(?:\[\s*|(?:\r?\n|\\+n)[ \t]*-[ \t]+))"
     rf"|(?P<word>{_WORD_STARTS})(?:"
     rf"(?P<assign>{_ASSIGN})"
     rf"|(?P<fallback>{QUOTE}?[\])]{{0,2}}[ \t]*(?:\?\?|\|\||\bor\b|\?:)[ \t]*){QUOTE}"
@@ -66,12 +66,14 @@ _PLACE = compile_linear(
     rf"|(?P<comma>{QUOTE}[ \t]*,[ \t]*){QUOTE}"
     rf"|(?P<call>[({{][ \t]*){QUOTE}"
     rf"|(?P<tag>{QUOTE}?>[ \t]*|</key>\s*<string>)"
+    r"|(?P<markup>:?(?:</\w{1,8}>)+:?(?:\s|\\+n)*(?:<\w[^<>]{0,40}>(?:\s|\\+n)*){0,3})"
     rf"|(?P<beside>{QUOTE}?,?(?:\s|\\+[nrt])*{QUOTE}?\bvalue{QUOTE}?[ \t]*[:=][ \t]*)"
     rf"|(?P<default>{QUOTE}[ \t]*\{{[^{{}}]{{0,100}}\bdefault[ \t]*=[ \t]*)"
     rf"|(?P<part>{QUOTE}(?:\r?\n|(?:\\+r)?\\+n){{2}})"
     rf"|{SAID}"
     r"|(?P<cell>[*_`]{0,3}[ \t]+\|[ \t]+)"
-    rf"|(?P<literal>[ \t]+@?){QUOTE})"
+    rf"|(?P<literal>[ \t]+@?){QUOTE}"
+    rf"|{NEAR})"
     rf"|(?P<valued>(?:value|default|result|plaintext){QUOTE}?[ \t]*[:=>][ \t]*)"
     r"|(?P<tail>(?:\+ASt|\+ABa|\+AMC|\+ARm|APIM|AzSe|AzFu)[A-Za-z0-9+/]{5,8}={1,2})"
     rf"|{TALK}"
@@ -84,6 +86,8 @@ _PLACE = compile_linear(
 )
 _NAMES = {index: name.decode() for name, index in _PLACE.groupindex.items()}
 _WORD = _PLACE.groupindex[b"word"]
+_LOOSE = frozenset(_PLACE.groupindex[name] for name in (b"said", b"near"))
+"""Sentences: what follows the name may be the name of something else."""
 
 _NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-$"
 _LEFT_WORDS = frozenset(
@@ -142,9 +146,10 @@ def find_places(data: bytes) -> Iterator[Span]:
     at = quiet_since = idle = 0
     while (found := _PLACE.search(data, at)) is not None:
         index = found.lastindex
-        _, at = found.span(index)
+        _, at = found.span(_WORD if index in _LOOSE else index)
+        place = found.span(index)[1]
         idle += 1
-        for start, judged, kind in _JUDGES[_NAMES[index]](data, found, at):
+        for start, judged, kind in _JUDGES[_NAMES[index]](data, found, place):
             end = whole_end(data, start, judged)
             yield start, end, kind
             at = quiet_since = max(at, end)
@@ -344,7 +349,7 @@ def _lone(data: bytes, _found: Any, at: int) -> Iterator[Span]:
 
 
 _JOINTS = (
-    "near", "assign", "fallback", "filled", "comma", "call", "tag", "beside", "default", "part", "said",
+    "near", "assign", "fallback", "filled", "comma", "call", "tag", "beside", "default", "part", "said", "markup",
     "next", "cell", "literal",
 )  # fmt: skip
 _JUDGES = {

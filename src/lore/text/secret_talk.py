@@ -10,7 +10,7 @@ from lore.text.secret_fitting import Span, fits, is_plain_secret, is_striking
 from lore.text.secret_reading import Value, read_value
 from lore.text.secret_values import is_dotted
 
-__all__ = ["JUDGES", "SAID", "TALK", "is_elsewhere_said", "told_nearby"]
+__all__ = ["JUDGES", "NEAR", "SAID", "TALK", "is_elsewhere_said", "speaks_of_other", "told_nearby"]
 
 
 def _utf8(words: str) -> str:
@@ -30,10 +30,14 @@ SAID = (
     r"(?:[ \t]+(?:now|set|still|just|changed|reset))?"
     rf"(?:[ \t]+to)?[ \t:]+|:[ \t]+|[ \t]*(?:{_ARROWS})[ \t]*|[ \t]+[\-=][ \t]+))"
     r"|(?P<next>[ \t]+)[A-Za-z!@#$%^&*+_.\-]{0,40}\d"
-    r"|(?P<near>[ \t]*[ \t(?:,|.\xc2\xbb]{1,12}(?:[A-Za-z0-9'/,.\-]{1,16}[ \t(:?]{1,3}){0,5}[`\"'*(]{0,3})"
+)
+"""How an English sentence joins a secret to its name."""
+
+NEAR = (
+    r"(?P<near>(?:[ \t]+|[?:,][ \t]+|[ \t]?\(|[ \t]*\|[ \t]*|[ .]{2,24}:?[ ]?|[ ]?\xc2\xbb[ ]?)(?:[A-Za-z0-9'/,.\-]{1,16}[ \t(:?]{1,3}){0,5}[`\"'*(]{0,3})"
     r"[A-Za-z!@#$%^&*+_=?.\-]{0,40}(?:\d|[a-z][A-Z]{2}|[A-Z][a-z][A-Z])"
 )
-"""How an English sentence joins a secret to its name, or has it near."""
+"""A name, some words, and what could be a secret."""
 
 _FOREIGN = _utf8(
     "contraseña contrasena clave_de_acceso clave mot_de_passe mdp jeton clé_d'api clé_api clé"
@@ -73,10 +77,16 @@ _OTHER_THING = re.compile(
 
 _HEX = re.compile(r"^(?:0x)?[0-9a-fA-F]+$|^[0-9a-fA-F]{8}-[0-9a-fA-F\-]+$")
 _PLACE_NAME = re.compile(
-    r"^[\w\-]+(?:\.[\w\-]+)*\.[a-z]{2,12}(?::\d+)?$|/|\\|@[\w\-]+\.|^\w+://|^--?\w|^\w+\(|^[\w.]+=|::|->"
-    r"|^v?\d+(?:\.\d+)+|^[A-Z]+-\d+$|^[a-z]+(?:[_\-][a-z]+)*[_\-]?v?\d*$|^[A-Z_]+\d*$|^#|\$\{?[A-Za-z_]|%s"
+    r"^[\w\-]+(?:\.[\w\-]+)*\.[a-z]{2,12}(?::\d+)?$|^~?\.{0,2}/|\\|@[\w\-]+\.|^\w+://|^--?[a-z]"
+    r"|^\w+\(|^v?\d+(?:\.\d+)+"
 )
-"""Hosts, paths, addresses, flags, calls, versions, issues, names in code."""
+"""Hosts, paths, addresses, flags, calls and versions."""
+
+_THING_NAME = re.compile(
+    r"/|\(|^[\w.]+=|::|->|^[A-Z]+-\d+$|^[a-z]+(?:[_\-][a-z]+)*[_\-]?v?\d*$|^[A-Z_]+\d*$|^#"
+    r"|\$\{?[A-Za-z_]|%s"
+)
+"""Issues, names in code, colours, variables."""
 
 _LONGEST_TURNED = 100
 _SHORTEST_TOLD = 8
@@ -90,6 +100,11 @@ def is_elsewhere_said(data: bytes, start: int, value: Value) -> bool:
         return True
     between = data[start : value.start]
     return bool(_OTHER_THING.search(between)) or _is_named_place(value.text)
+
+
+def speaks_of_other(text: bytes) -> bool:
+    """Tell whether a text is about something of a secret and not the secret itself."""
+    return bool(_OTHER_THING.search(text))
 
 
 def _is_named_place(text: str) -> bool:
@@ -109,7 +124,7 @@ def told_nearby(data: bytes, end: int, kind: str, *, since: int) -> Iterator[Spa
         text = token.rstrip(b".").decode("utf-8", "replace")
         joined = before[-1:] in _POINTS or before.lower() in _JOINING or count == 0
         before = word.group()
-        if len(text) < _SHORTEST_TOLD or _is_named_place(text):
+        if len(text) < _SHORTEST_TOLD or _is_named_place(text) or _THING_NAME.search(text):
             continue
         if (_HEX.match(text) and not joined) or _UUID.match(text):
             continue

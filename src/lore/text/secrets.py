@@ -19,6 +19,7 @@ from lore.errors import InvalidInput
 from lore.text import secret_values
 from lore.text.linear import compile_linear
 from lore.text.secret_forms import FORMS
+from lore.text.secret_lines import find_lines
 from lore.text.secret_pem import find_pem
 from lore.text.secret_places import Span, find_places, is_secret
 from lore.text.secret_reading import COLOUR
@@ -104,7 +105,8 @@ class Redactor:
         if not self._active:
             return []
         data = _without_marks(data)
-        found = [*_find_forms(data), *find_pem(data), *find_places(data), *self._own(data)]
+        found = [*_find_forms(data), *find_pem(data), *find_places(data), *find_lines(data)]
+        found += self._own(data)
         if name and is_secret(name, data.decode("utf-8", "replace")):
             found.append((0, len(data), "secret"))
         if not found:

@@ -1,0 +1,116 @@
+"""Secret codes: seed phrases, one-time password seeds and recovery codes, behind what names them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from lore.text.secret_fitting import Span
+from lore.text.secret_values import is_example
+
+__all__ = ["ANCHORS", "CODES"]
+
+ANCHORS = (
+    r"(?P<phrase>mnemonic|seed[ _\-]?(?:phrase|words)|seedphrase|bip-?39|wallet[ \t]derive"
+    r"|(?:recovery|backup|wallet|secret)[ _\-]?(?:recovery[ _\-]?)?(?:phrase|words|seed)|your[ ]seed"
+    r"|\bphrase\\*[\"']?[ \t]*[:=(])"
+    r"|(?P<codes>(?:recovery|backup|scratch|emergency|rescue|2fa|mfa)[ _\-]?codes?)"
+    r"|(?P<seed>\b(?:totp|hotp|otpauth|oathtool|otp|2fa|mfa)\b|authenticator\.|setup[ ]key"
+    r"|manual[ ]entry|(?:enter|type|use)[ ]this[ ](?:code|key|secret)|base32|google[ ]?auth)"
+    r"|(?P<apart>app(?:lication)?[ _\-]?(?:specific[ _\-]?)?password|pass(?:word)?\\*[\"']?[ \t]*[=:]"
+    r"|--password|[ ]-p[ ])"
+)
+"""What names a code that has no look of its own."""
+
+_PHRASE_BYTES = 420
+"""Bytes behind a name in which its phrase ends: 24 words of 8 letters, numbered."""
+
+_WORDS = re.compile(
+    rb"(?:(?<![A-Za-z])(?:\d{1,2}[.):]?[ \t]*)?[a-z]{3,8}(?:[ \t]*(?:,|\r?\n|\\n)[ \t]*|[ \t]+|(?![A-Za-z]))){11,24}"
+)
+_ONE_WORD = re.compile(rb"[a-z]{3,8}")
+_COMMON = frozenset(
+    b"""the and for with that this from you your are not have has was were can may must will when
+    where which what how then than them they into before after write down keep safe place store
+    never share anyone else all any each""".split()
+)
+"""Words of sentences; none of them is in a list of seed words."""
+
+_CODES_BYTES = 700
+_CODE = re.compile(
+    rb"(?<![\w\-./#])(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,5}|\d{4}[ ]\d{4}|[a-z0-9]{8,10}|[A-Z0-9]{8,10}"
+    rb"|\d{8})(?![\w\-./#@])"
+)
+_CODES_JOINT = re.compile(
+    rb"[\"'\])]{0,2}(?:[ \t]*\([^()\n]{0,40}\))?(?:[ \t]+(?:for|of)[ \t][^\n:]{0,40})?"
+    rb"(?:[ \t]*[:=]+[ \t\[\"']*|[ \t]+(?:is|are|was)[ \t]+|[ \t]+)(?:\r?\n|\\n)*"
+)
+_BETWEEN = re.compile(rb"(?:[ \t,;|\"'`]|\r?\n|\\n|\d{1,2}[.):][ \t]|[\-*][ \t])*")
+_MANY = 24
+"""Codes that are given at once, at most."""
+
+_SEED_BYTES = 100
+_BASE32 = re.compile(rb"(?<![\w+/=\-])(?:[A-Z2-7]{16,64}|(?:[A-Z2-7]{4}[ \-]){3,15}[A-Z2-7]{4})=*(?![\w+/])")
+_LOWER32 = re.compile(rb"(?<![\w+/=\-])(?:[a-z2-7]{16,64}|(?:[a-z2-7]{4}[ ]){3,15}[a-z2-7]{4})(?![\w+/])")
+_FOUR_BY_FOUR = re.compile(
+    rb"(?<![\w\-])[a-z]{4}(?:-[a-z]{4}){3}(?![\w\-])|(?<![\w\-])[a-z]{4}(?:[ ][a-z]{4}){3}(?![\w\-])"
+    rb"|(?<![\w\-])[A-Za-z0-9]{4}(?:[ ][A-Za-z0-9]{4}){5}(?![\w\-])"
+)
+_APART_BYTES = 70
+_VOWELS = b"aeiou"
+
+
+def _phrase(data: bytes, _start: int, end: int) -> Iterator[Span]:
+    """Judge whether the words behind a name are those of a wallet."""
+    for words in _WORDS.finditer(data, end, min(len(data), end + _PHRASE_BYTES)):
+        each = _ONE_WORD.findall(words.group())
+        if len(each) >= 12 and _COMMON.isdisjoint(each):
+            yield words.start(), words.start() + len(words.group().rstrip()), "seed-phrase"
+            return
+
+
+def _codes(data: bytes, _start: int, end: int) -> Iterator[Span]:
+    """Judge the codes that follow their name, one after the other."""
+    joint = _CODES_JOINT.match(data, end, end + 120)
+    if joint is None:
+        return
+    at = joint.end()
+    for _ in range(_MANY):
+        at = _BETWEEN.match(data, at, at + 40).end()  # type: ignore[union-attr]
+        code = _CODE.match(data, at, min(len(data), at + 60))
+        if code is None or not any(48 <= byte < 58 for byte in code.group()):
+            return
+        if not is_example(code.group().decode("latin-1")):
+            yield code.start(), code.end(), "recovery-code"
+        at = code.end()
+
+
+def _seed(data: bytes, _start: int, end: int) -> Iterator[Span]:
+    """Judge whether a Base32 value stands behind the name of one-time passwords."""
+    high = min(len(data), end + _SEED_BYTES)
+    line = data.find(b"\n\n", end, high)
+    for pattern in (_BASE32, _LOWER32):
+        for value in pattern.finditer(data, end, line if line >= 0 else high):
+            text = value.group()
+            varied = len(set(text)) >= 8
+            if varied and any(byte in b"234567" for byte in text) and not is_example(text.decode()):
+                yield *value.span(), "otp-seed"
+                return
+
+
+def _apart(data: bytes, _start: int, end: int) -> Iterator[Span]:
+    """Judge whether letters in groups of four stand behind a name, as mail providers give them."""
+    line = data.find(b"\n", end, end + _APART_BYTES)
+    high = line if line >= 0 else min(len(data), end + _APART_BYTES)
+    for value in _FOUR_BY_FOUR.finditer(data, end, high):
+        groups = re.split(rb"[ \-]", value.group())
+        mute = sum(not any(byte in _VOWELS for byte in group[1:3]) for group in groups)
+        if mute >= 1 and not is_example(value.group().decode()):
+            yield *value.span(), "password"
+            return
+
+
+CODES: dict[str, Callable[[bytes, int, int], Iterator[Span]]] = {
+    "phrase": _phrase, "codes": _codes, "seed": _seed, "apart": _apart,
+}  # fmt: skip
+"""The judge of each anchor; it gets the text and where the anchor starts and ends."""

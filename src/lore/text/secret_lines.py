@@ -1,0 +1,252 @@
+"""Secret lines: values that the line before them, the head of their table or their document names.
+
+A command is asked for a secret and answers with nothing else; an installer prints a label and the
+password below it; a table has a column of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from lore.text import secret_values
+from lore.text.linear import compile_linear
+from lore.text.secret_codes import ANCHORS, CODES
+from lore.text.secret_fitting import Span, fits, is_plain_secret, is_striking, told
+from lore.text.secret_names import NameKind, classify
+from lore.text.secret_reading import Value
+from lore.text.secret_talk import speaks_of_other
+
+__all__ = ["find_lines"]
+
+_BREAK = r"(?:\r?\n|(?:\\+r)?\\+n)"
+_TOKEN = r"[^\s\\\"'`,;(){}<>\[\]|]"
+_COLUMNS = r"passw(?:or)?d|passwd|pass|pwd|passphrase|secret|token|api[_ \-]?key|access[_ ]key"
+_LINES = compile_linear(
+    rf"(?i){_BREAK}[ \t]*(?:(?:[\-*>+]|=>|\d{{1,2}}[.)])[ \t]+)?[`\"']{{0,3}}"
+    rf"(?P<alone>{_TOKEN}{{0,64}}[0-9%*!#+_.?]{_TOKEN}{{3,200}})[`\"']{{0,3}}[ \t]*"
+    rf"(?:\r?\n|\\+[nr]|[\"']|\z)"
+    rf"|(?P<rule>\|[ \t]*:?-+:?[ \t]*\||-{{3,}}[+|]-{{3,}}|\+-{{3,}}\+|\xe2\x94\x80\xe2\x94[\xac\xbc])"
+    rf"|(?P<head>[,;\t]\"?[\w ]{{0,20}}(?:{_COLUMNS})(?:[ _]\w{{1,8}})?\"?(?:[,;\t]|{_BREAK}))"
+    rf"|(?P<column>[ \t]{{2,}}(?:{_COLUMNS})[ \t]*{_BREAK})"
+    r"|(?P<manifest>\bkind\\*[\"']?:[ \t]*\\*[\"']?secret\b)"
+    rf"|{ANCHORS}"
+)
+_NAMES = {index: name.decode() for name, index in _LINES.groupindex.items()}
+
+_BACK = 400
+"""So far back the line is looked for that names a lone value."""
+
+_SPLIT = re.compile(rb"\r?\n|(?:\\+r)?\\+n")
+_FENCE = re.compile(rb"^[ \t]*(?:[`~]{3,}\w*|[=\-]{3,})?[ \t]*$")
+_PROMPT = re.compile(rb"(?:^|[ \t])(?:[$%#>]|\xe2\x9d\xaf|>>>|\(Pdb\)|irb[^>]*>|In \[\d+\]:)[ \t]+(.+)$")
+_ASKED = re.compile(
+    rb"\b(?:vault[ \t]+(?:kv[ \t]+get|read|print)|op[ \t]+(?:read|item|get)|pass[ \t]+(?:show[ \t]+)?\w"
+    rb"|gopass|lpass[ \t]+show|bw[ \t]+get|chamber[ \t]+read|doppler[ \t]+secrets|keyctl|secret-tool"
+    rb"|kubectl[ \t][^\n]*\b(?:secrets?|create[ \t]+token)\b|oc[ \t]+whoami[ \t]+-t"
+    rb"|secretsmanager|get-secret-value|get-parameter|find-(?:generic|internet)-password"
+    rb"|keyvault[ \t]+secret|get-access-token|get-login-password|print-(?:access|identity)-token"
+    rb"|gcloud[ \t]+secrets|terraform[ \t]+output|tofu[ \t]+output|pulumi[ \t]+config[ \t]+get"
+    rb"|config:get|printenv|getenv|gh[ \t]+auth[ \t]+token|npm[ \t]+token|initial-password"
+    rb"|openssl[ \t]+rand|pwgen|apg\b|genpass|token_(?:hex|urlsafe|bytes)|rails[ \t]+secret"
+    rb"|key:generate|genkey|genpsk|urandom|randomBytes|auth[ \t]+secret|dumpprivkey|generate_secret"
+    rb"|mkpasswd|makepasswd|xkcdpass|age-keygen|generate-key|fernet)",
+    re.IGNORECASE,
+)
+"""Commands that answer with a secret, or make one."""
+
+_SHOWN = re.compile(rb"\b(?:cat|type|less|head|tail|echo|print|puts|p)\b|[\w\])]$", re.IGNORECASE)
+_LISTS = re.compile(rb"(?i)\bpubkey|\.pub\b|sha\d+sum|md5sum|\b(?:ls|grep|rg|find|list|status|wc)\b")
+_LABEL = re.compile(
+    rb"(?i)\b(?:passw(?:or)?d|passphrase|passcode|pass|pwd|secret|tokens?|credentials?"
+    rb"|(?:api|access|private|secret|master|root|license|unseal|recovery|encryption)[ _\-]?key)\b"
+)
+_FEW_WORDS = 5
+_ROWS = 40
+_TABLE_BYTES = 6_000
+_CELL = b" \t\"'`*"
+_BARS = re.compile(rb"\||\xe2\x94\x82|\xe2\x94\xac|\xe2\x94\xbc")
+_LINE_CHARS = b" \t-+|:\xe2\x94\x80\x82\x8c\x90\x98\xac\xb4\xbc\xa4\x9c\xa0"
+_HEADING = re.compile(rb"^[A-Za-z][\w \-/()]{0,30}$")
+_ENTRY = re.compile(
+    rb"(?:\n|\\n|[{,])[ \t]*\\*[\"']?([\w.\-]{1,60})\\*[\"']?:[ \t]*\\*[\"']?([A-Za-z0-9+/=_\-.]{12,})"
+)
+_DATA = re.compile(rb"\b(?:stringData|data)\\*[\"']?:")
+_MANIFEST_BYTES = 3_000
+_PLAIN_KEYS = frozenset(b"name namespace kind apiVersion type uid creationTimestamp username".split())
+
+
+def find_lines(data: bytes) -> Iterator[Span]:
+    """Yield the secrets that another line of the text gives away."""
+    at = 0
+    while (found := _LINES.search(data, at)) is not None:
+        index = found.lastindex
+        start, at = found.span(index)
+        for span in _JUDGES[_NAMES[index]](data, start, at):
+            yield span
+            at = max(at, span[1])
+
+
+def _alone(data: bytes, start: int, end: int) -> Iterator[Span]:
+    """Judge a value that is alone on its line, by the line before it."""
+    text = data[start : min(end, start + 256)].decode("utf-8", "replace").rstrip(".:")
+    if not (is_striking(text) or secret_values.is_drawn(text)) or text.startswith(("/", "./", "~/")):
+        return
+    label = _line_before(data, start)
+    if label and _is_answer(label, text):
+        yield start, start + len(text.encode()) if end - start <= 256 else end, "secret"
+
+
+def _line_before(data: bytes, start: int) -> bytes:
+    """Return the last line before a place that says something."""
+    lines = _SPLIT.split(data[max(0, start - _BACK) : start])[:-1]
+    for line in reversed(lines[-4:]):
+        if not _FENCE.match(line):
+            return line.strip()
+    return b""
+
+
+def _is_answer(label: bytes, text: str) -> bool:
+    asked = _ASKED.search(label)
+    prompt = _PROMPT.search(label)
+    if asked and not _LISTS.search(label):
+        return secret_values.is_random(text) or is_plain_secret(text) or fits("password", text, bare=True)
+    if prompt and _LABEL_WORD.search(label) and not _LISTS.search(label):
+        names = re.findall(rb"[\w.\-]+", prompt.group(1))
+        named = any(classify(name.decode("latin-1")) for name in names[-2:])
+        shown = named and _SHOWN.search(prompt.group(1))
+        return bool(shown) and (is_plain_secret(text) or fits("password", text, bare=True))
+    if prompt or not _LABEL.search(label) or speaks_of_other(label):
+        return False
+    if label.endswith((b":", b"\xef\xbc\x9a", b":**", b"</b>")):
+        return is_plain_secret(text) or (is_striking(text) and fits("password", text, bare=True))
+    return len(label.split()) <= _FEW_WORDS and is_plain_secret(text)
+
+
+_LABEL_WORD = re.compile(rb"(?i)passw|secret|token|key|credential|pwd|pass\b")
+
+
+def _rule(data: bytes, start: int, end: int) -> Iterator[Span]:
+    """Judge a table of bars: the head stands above the rule, or between two of them."""
+    above = max(data.rfind(b"\n", 0, start), 0)
+    first = max(data.rfind(b"\n", max(0, above - 600), above) + 1, above - 600, 0)
+    escaped = b"\n" not in data[first:start]
+    if escaped:
+        above = max(data.rfind(b"\\n", max(0, start - 600), start), 0)
+        first = max(data.rfind(b"\\n", max(0, above - 600), above) + 2, 0)
+    columns: dict[int, NameKind] = {}
+    for low, high in _lines(data, first, first + _TABLE_BYTES):
+        cells = list(_cells(data, low, high, _BARS))
+        if not columns:
+            columns = _secret_columns([data[a:b] for a, b in cells])
+            if low > end and not columns:
+                return
+            continue
+        if len(cells) < 2 and low > end:
+            return
+        yield from _column_values(data, cells, columns)
+
+
+def _head(data: bytes, start: int, end: int) -> Iterator[Span]:
+    """Judge rows whose first line names the columns, with commas, semicolons or tabs between."""
+    joint = re.compile(re.escape(data[start : start + 1]))
+    first = max(data.rfind(b"\n", max(0, start - 400), start) + 1, max(0, start - 400))
+    escaped = data.rfind(b"\\n", first, start)
+    first = escaped + 2 if escaped >= 0 else first
+    columns: dict[int, NameKind] = {}
+    for low, high in _lines(data, first, end + _TABLE_BYTES):
+        cells = list(_cells(data, low, high, joint))
+        texts = [data[a:b] for a, b in cells]
+        if not columns:
+            if not all(map(_HEADING.match, filter(None, texts))):
+                return
+            columns = _secret_columns(texts)
+            if not columns:
+                return
+            continue
+        if len(cells) < 2:
+            return
+        yield from _column_values(data, cells, columns)
+
+
+def _column(data: bytes, start: int, end: int) -> Iterator[Span]:
+    """Judge the last column of rows that are lined up by spaces."""
+    name = data[start:end].strip().removesuffix(b"\\n").strip().decode("latin-1")
+    kind = classify(name)
+    if not kind:
+        return
+    for low, high in _lines(data, end, end + _TABLE_BYTES):
+        words = data[low:high].split()
+        if len(words) < 2:
+            return
+        text = words[-1].decode("utf-8", "replace")
+        if is_plain_secret(text):
+            at = data.rfind(words[-1], low, high)
+            yield at, at + len(words[-1]), told(kind)
+
+
+def _lines(data: bytes, start: int, limit: int) -> Iterator[tuple[int, int]]:
+    limit = min(limit, len(data))
+    at = start
+    for _ in range(_ROWS):
+        found = _SPLIT.search(data, at, limit)
+        if found is None:
+            if at < limit:
+                yield at, limit
+            return
+        yield at, found.start()
+        at = found.end()
+
+
+def _cells(data: bytes, low: int, high: int, joint: re.Pattern[bytes]) -> Iterator[tuple[int, int]]:
+    """Yield where the cells of a row are, without what surrounds their text."""
+    at = low
+    edges = [match.span() for match in joint.finditer(data, low, high)]
+    for start, end in [*edges, (high, high)]:
+        cell = data[at:start]
+        left = at + len(cell) - len(cell.lstrip(_CELL))
+        yield left, max(left, at + len(cell.rstrip(_CELL)))
+        at = end
+
+
+def _secret_columns(texts: list[bytes]) -> dict[int, NameKind]:
+    columns: dict[int, NameKind] = {}
+    for index, text in enumerate(texts):
+        name = text.strip(_LINE_CHARS).decode("latin-1")
+        kind = classify(name.replace(" ", "_")) if 0 < len(name) < 40 else ""
+        if kind and kind != "cookie":
+            columns[index] = "password" if kind == "pass" else kind
+    return columns if len(texts) > 1 else {}
+
+
+def _column_values(
+    data: bytes, cells: list[tuple[int, int]], columns: dict[int, NameKind]
+) -> Iterator[Span]:
+    for index, kind in columns.items():
+        if index >= len(cells):
+            continue
+        start, end = cells[index]
+        text = data[start : min(end, start + 256)].decode("utf-8", "replace")
+        if is_plain_secret(text) or (is_striking(text) and fits(kind, text, bare=True)):
+            yield start, end, told(kind)
+
+
+def _manifest(data: bytes, start: int, end: int) -> Iterator[Span]:
+    """Judge the entries of a Kubernetes secret, whatever they are called."""
+    low = max(0, start - _MANIFEST_BYTES, data.rfind(b"\n---", 0, start))
+    cut = data.find(b"\n---", end)
+    high = min(len(data), end + _MANIFEST_BYTES, cut if cut >= 0 else len(data))
+    for block in _DATA.finditer(data, low, high):
+        for entry in _ENTRY.finditer(data, block.end() - 1, high):
+            value = Value(*entry.span(2), entry.group(2)[:256].decode("latin-1"))
+            if entry.group(1) in _PLAIN_KEYS:
+                break
+            if secret_values.is_random(value.text, least=12):
+                yield value.start, value.end, "secret"
+
+
+_JUDGES: dict[str, Callable[[bytes, int, int], Iterator[Span]]] = {
+    "alone": _alone, "rule": _rule, "head": _head, "column": _column, "manifest": _manifest,
+    **CODES,
+}  # fmt: skip
