@@ -53,7 +53,9 @@ def _password(chance: Chance) -> str:
     if shape == 5:
         return _draw(chance, LOWER + UPPER, 8) + "_" + _draw(chance, LOWER + UPPER, 8)
     if shape == 6:
-        return _draw(chance, ALNUM, 5) + "%" + _draw(chance, ALNUM, 5) + "*" + _draw(chance, ALNUM, 5)
+        return (
+            _draw(chance, ALNUM, 5) + "%" + _draw(chance, ALNUM, 5) + "*" + _draw(chance, ALNUM, 5)
+        )
     if shape == 7:
         return f"{animal}{chance.randrange(10, 99)}!{thing}"
     return _draw(chance, ALNUM, 20) + "7"
@@ -300,7 +302,14 @@ PREFIXES: dict[str, Callable[[Chance], str]] = {
 }  # fmt: skip
 """Keys of further providers; some have a form of their own, the rest follow the common shape."""
 
-AROUND = ("TOKEN={s}", "token: {s}", '"apiKey": "{s}"', "export API_KEY='{s}'", "my key is {s}", "Authorization: Bearer {s}")
+AROUND = (
+    "TOKEN={s}",
+    "token: {s}",
+    '"apiKey": "{s}"',
+    "export API_KEY='{s}'",
+    "my key is {s}",
+    "Authorization: Bearer {s}",
+)
 FAMILIES["prefixes-named"] = (lambda chance: chance.choice(list(PREFIXES.values()))(chance), AROUND)
 
 BENIGN_FAMILIES: dict[str, tuple[str, ...]] = {

@@ -1,24 +1,24 @@
-"""Secret codes: seed phrases, one-time password seeds and recovery codes, behind what names them."""
+"""Secret codes: seed phrases, seeds of one-time passwords, recovery codes, entries of manifests."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from lore.text.secret_fitting import Span
-from lore.text.secret_values import is_example
+from lore.text.secret_values import is_example, is_random
 
-__all__ = ["ANCHORS", "CODES"]
+__all__ = ["CODES", "JUDGES"]
 
-ANCHORS = (
+CODES = (
     r"(?P<phrase>mnemonic|seed[ _\-]?(?:phrase|words)|seedphrase|bip-?39|wallet[ \t]derive"
     r"|(?:recovery|backup|wallet|secret)[ _\-]?(?:recovery[ _\-]?)?(?:phrase|words|seed)|your[ ]seed"
     r"|\bphrase\\*[\"']?[ \t]*[:=(])"
     r"|(?P<codes>(?:recovery|backup|scratch|emergency|rescue|2fa|mfa)[ _\-]?codes?)"
     r"|(?P<seed>\b(?:totp|hotp|otpauth|oathtool|otp|2fa|mfa)\b|authenticator\.|setup[ ]key"
     r"|manual[ ]entry|(?:enter|type|use)[ ]this[ ](?:code|key|secret)|base32|google[ ]?auth)"
-    r"|(?P<apart>app(?:lication)?[ _\-]?(?:specific[ _\-]?)?password|pass(?:word)?\\*[\"']?[ \t]*[=:]"
-    r"|--password|[ ]-p[ ])"
+    r"|(?P<manifest>\bkind\\*[\"']?:[ \t]*\\*[\"']?secret\b)"
 )
 """What names a code that has no look of its own."""
 
@@ -50,17 +50,24 @@ _MANY = 24
 """Codes that are given at once, at most."""
 
 _SEED_BYTES = 100
-_BASE32 = re.compile(rb"(?<![\w+/=\-])(?:[A-Z2-7]{16,64}|(?:[A-Z2-7]{4}[ \-]){3,15}[A-Z2-7]{4})=*(?![\w+/])")
-_LOWER32 = re.compile(rb"(?<![\w+/=\-])(?:[a-z2-7]{16,64}|(?:[a-z2-7]{4}[ ]){3,15}[a-z2-7]{4})(?![\w+/])")
-_FOUR_BY_FOUR = re.compile(
-    rb"(?<![\w\-])[a-z]{4}(?:-[a-z]{4}){3}(?![\w\-])|(?<![\w\-])[a-z]{4}(?:[ ][a-z]{4}){3}(?![\w\-])"
-    rb"|(?<![\w\-])[A-Za-z0-9]{4}(?:[ ][A-Za-z0-9]{4}){5}(?![\w\-])"
+_BASE32 = re.compile(
+    rb"(?<![\w+/=\-])(?:[A-Z2-7]{16,64}|(?:[A-Z2-7]{4}[ \-]){3,15}[A-Z2-7]{4})=*(?![\w+/])"
 )
-_APART_BYTES = 70
-_VOWELS = b"aeiou"
+_LOWER32 = re.compile(
+    rb"(?<![\w+/=\-])(?:[a-z2-7]{16,64}|(?:[a-z2-7]{4}[ ]){3,15}[a-z2-7]{4})(?![\w+/])"
+)
+
+_ENTRY = re.compile(
+    rb"(?:\n|\\n|[{,])[ \t]*\\*[\"']?([\w.\-]{1,60})\\*[\"']?:[ \t]*\\*[\"']?([A-Za-z0-9+/=_\-.]{12,})"
+)
+_DATA = re.compile(rb"\b(?:stringData|data)\\*[\"']?:")
+_MANIFEST_BYTES = 3_000
+_PLAIN_KEYS = frozenset(
+    b"name namespace kind apiVersion type uid creationTimestamp username".split()
+)
 
 
-def _phrase(data: bytes, _start: int, end: int) -> Iterator[Span]:
+def _phrase(data: bytes, _found: Any, end: int) -> Iterator[Span]:
     """Judge whether the words behind a name are those of a wallet."""
     for words in _WORDS.finditer(data, end, min(len(data), end + _PHRASE_BYTES)):
         each = _ONE_WORD.findall(words.group())
@@ -69,7 +76,7 @@ def _phrase(data: bytes, _start: int, end: int) -> Iterator[Span]:
             return
 
 
-def _codes(data: bytes, _start: int, end: int) -> Iterator[Span]:
+def _codes(data: bytes, _found: Any, end: int) -> Iterator[Span]:
     """Judge the codes that follow their name, one after the other."""
     joint = _CODES_JOINT.match(data, end, end + 120)
     if joint is None:
@@ -85,7 +92,7 @@ def _codes(data: bytes, _start: int, end: int) -> Iterator[Span]:
         at = code.end()
 
 
-def _seed(data: bytes, _start: int, end: int) -> Iterator[Span]:
+def _seed(data: bytes, _found: Any, end: int) -> Iterator[Span]:
     """Judge whether a Base32 value stands behind the name of one-time passwords."""
     high = min(len(data), end + _SEED_BYTES)
     line = data.find(b"\n\n", end, high)
@@ -98,19 +105,21 @@ def _seed(data: bytes, _start: int, end: int) -> Iterator[Span]:
                 return
 
 
-def _apart(data: bytes, _start: int, end: int) -> Iterator[Span]:
-    """Judge whether letters in groups of four stand behind a name, as mail providers give them."""
-    line = data.find(b"\n", end, end + _APART_BYTES)
-    high = line if line >= 0 else min(len(data), end + _APART_BYTES)
-    for value in _FOUR_BY_FOUR.finditer(data, end, high):
-        groups = re.split(rb"[ \-]", value.group())
-        mute = sum(not any(byte in _VOWELS for byte in group[1:3]) for group in groups)
-        if mute >= 1 and not is_example(value.group().decode()):
-            yield *value.span(), "password"
-            return
+def _manifest(data: bytes, found: Any, end: int) -> Iterator[Span]:
+    """Judge the entries of a Kubernetes secret, whatever they are called."""
+    start = found.start()
+    low = max(0, start - _MANIFEST_BYTES, data.rfind(b"\n---", 0, start))
+    cut = data.find(b"\n---", end)
+    high = min(len(data), end + _MANIFEST_BYTES, cut if cut >= 0 else len(data))
+    for block in _DATA.finditer(data, low, high):
+        for entry in _ENTRY.finditer(data, block.end() - 1, high):
+            value = entry.group(2)[:256].decode("latin-1")
+            if entry.group(1) in _PLAIN_KEYS:
+                break
+            if is_random(value, least=12):
+                yield *entry.span(2), "secret"
 
 
-CODES: dict[str, Callable[[bytes, int, int], Iterator[Span]]] = {
-    "phrase": _phrase, "codes": _codes, "seed": _seed, "apart": _apart,
+JUDGES: dict[str, Callable[[bytes, Any, int], Iterator[Span]]] = {
+    "phrase": _phrase, "codes": _codes, "seed": _seed, "manifest": _manifest,
 }  # fmt: skip
-"""The judge of each anchor; it gets the text and where the anchor starts and ends."""

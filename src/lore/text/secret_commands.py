@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lore.text import secret_values
-from lore.text.secret_fitting import DIGIT, Span, chosen, fits, is_plain_secret, told
+from lore.text.secret_fitting import DIGIT, Span, chosen, fits, is_plain_secret, is_striking, told
 from lore.text.secret_names import NameKind, classify
-from lore.text.secret_reading import QUOTE, read_value
+from lore.text.secret_reading import QUOTE, match_four_by_four, read_value
 
 __all__ = ["COMMANDS", "JUDGES", "LINE_CHARS", "cookies"]
 
@@ -110,7 +110,10 @@ def _flag(data: bytes, found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at)
     if not kind or value.text.startswith("-"):
         return
-    convincing = DIGIT.search(value.text) or secret_values.is_jumbled(value.text)
+    if kind == "password" and (apart := match_four_by_four(data, value.start)):
+        yield *apart.span(), told(kind)
+        return
+    convincing = DIGIT.search(value.text) or is_striking(value.text)
     if not value.quoted and not convincing:
         return
     if fits(kind, value.text, bare=not value.quoted):

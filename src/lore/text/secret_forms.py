@@ -241,15 +241,33 @@ FORMS = (
     Form("azure-key", r"[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{10,}AC[A-Za-z0-9]{10,}"),
     Form("twitch", r"[a-z0-9]{30}\b", r"oauth:"),
     Form("proxmox", _UUID, r"PVEAPIToken=[^\s=]{3,60}="),
-    Form("bitcoin", r"(?:[KL][1-9A-HJ-NP-Za-km-z]{51}|5[HJK][1-9A-HJ-NP-Za-km-z]{49})\b", weak=True, mixed=True),
+    Form(
+        "bitcoin",
+        r"(?:[KL][1-9A-HJ-NP-Za-km-z]{51}|5[HJK][1-9A-HJ-NP-Za-km-z]{49})\b",
+        weak=True,
+        mixed=True,
+    ),
     Form("wallet", r"0x[a-f0-9]{64}", r"\(\d\) "),
     Form("wallet", r"(?:\d{1,3},[ ]?){63}\d{1,3}", r"\["),
     Form("otp-seed", r"[A-Z2-7]{16,}=*", r"otpauth://[^\s\"'<>]{1,200}[?&]secret="),
     Form("webhook", r"[A-Za-z0-9_\-]{6,}", r"hooks\.zapier\.com/hooks/(?:catch|standard)/\d+/"),
-    Form("webhook", r"[A-Za-z0-9_\-]{20,}", r"(?:maker\.ifttt\.com/trigger/\w{1,40}/(?:json/)?with/key|api\.pushcut\.io|hook\.[a-z0-9.]{2,8}make\.com|events\.pagerduty\.com/(?:integration|generic/[0-9\-]+/\w+)|open\.(?:feishu|larksuite)\.c\w+/open-apis/bot/v2/hook|outlook\.office\.com/webhook|workflows\.n8n\.\w+/webhook)/"),
-    Form("rpc-key", r"[A-Za-z0-9_\-]{24,}", r"(?:\.infura\.io/(?:ws/)?v3|\.g\.alchemy\.com/v2|\.alchemyapi\.io/v2|\.quiknode\.pro|rpc\.ankr\.com/\w{2,20}|\.blastapi\.io|\.getblock\.io|\.chainstack\.com)/"),
+    Form(
+        "webhook",
+        r"[A-Za-z0-9_\-]{20,}",
+        r"(?:maker\.ifttt\.com/trigger/\w{1,40}/(?:json/)?with/key|api\.pushcut\.io|hook\.[a-z0-9.]{2,8}make\.com|events\.pagerduty\.com/(?:integration|generic/[0-9\-]+/\w+)|open\.(?:feishu|larksuite)\.c\w+/open-apis/bot/v2/hook|outlook\.office\.com/webhook|workflows\.n8n\.\w+/webhook)/",
+    ),
+    Form(
+        "rpc-key",
+        r"[A-Za-z0-9_\-]{24,}",
+        r"(?:\.infura\.io/(?:ws/)?v3|\.g\.alchemy\.com/v2|\.alchemyapi\.io/v2|\.quiknode\.pro|rpc\.ankr\.com/\w{2,20}|\.blastapi\.io|\.getblock\.io|\.chainstack\.com)/",
+    ),
     Form("webhook", _UUID, r"/webhook/send\?key="),
-    Form("link", r"[A-Za-z0-9_\-.]{24,}", r"https?://[^\s\"'<>?#]{3,120}/(?:reset(?:-password)?|password[_\-/]reset|magic(?:-link)?|verify(?:-email)?|confirm(?:-email)?|activate|invites?|invitations?(?:/accept)?|unsubscribe|recover(?:y)?|one-time|otp|secret|private)/", weak=True),
+    Form(
+        "link",
+        r"[A-Za-z0-9_\-.]{24,}",
+        r"https?://[^\s\"'<>?#]{3,120}/(?:reset(?:-password)?|password[_\-/]reset|magic(?:-link)?|verify(?:-email)?|confirm(?:-email)?|activate|invites?|invitations?(?:/accept)?|unsubscribe|recover(?:y)?|one-time|otp|secret|private)/",
+        weak=True,
+    ),
     Form(
         "private-key",
         r"LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUFJJVkFUR|BFQyBQUklWQVRF"

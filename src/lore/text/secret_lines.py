@@ -12,35 +12,36 @@ from typing import Any
 
 from lore.text import secret_values
 from lore.text.linear import compile_linear
-from lore.text.secret_codes import ANCHORS, CODES
 from lore.text.secret_fitting import Span, fits, is_plain_secret, is_striking, told
 from lore.text.secret_names import NameKind, classify
-from lore.text.secret_reading import Value
 from lore.text.secret_talk import speaks_of_other
 
 __all__ = ["find_lines"]
 
 _BREAK = r"(?:\r?\n|(?:\\+r)?\\+n)"
-_TOKEN = r"[^\s\\\"'`,;(){}<>\[\]|]"
+_TOKEN = r"[!#-&*+./0-9:=?@A-Z^_a-z~\-]"
+_TELLING = r"[0-9%*!#+_.?]"
 _COLUMNS = r"passw(?:or)?d|passwd|pass|pwd|passphrase|secret|token|api[_ \-]?key|access[_ ]key"
 _LINES = compile_linear(
     rf"(?i){_BREAK}[ \t]*(?:(?:[\-*>+]|=>|\d{{1,2}}[.)])[ \t]+)?[`\"']{{0,3}}"
-    rf"(?P<alone>{_TOKEN}{{0,64}}[0-9%*!#+_.?]{_TOKEN}{{3,200}})[`\"']{{0,3}}[ \t]*"
+    rf"(?P<alone>{_TOKEN}{{4,64}}{_TELLING}{_TOKEN}{{3,200}}"
+    rf"|{_TOKEN}{{0,3}}{_TELLING}{_TOKEN}{{7,200}})[`\"']{{0,3}}[ \t]*"
     rf"(?:\r?\n|\\+[nr]|[\"']|\z)"
     rf"|(?P<rule>\|[ \t]*:?-+:?[ \t]*\||-{{3,}}[+|]-{{3,}}|\+-{{3,}}\+|\xe2\x94\x80\xe2\x94[\xac\xbc])"
     rf"|(?P<head>[,;\t]\"?[\w ]{{0,20}}(?:{_COLUMNS})(?:[ _]\w{{1,8}})?\"?(?:[,;\t]|{_BREAK}))"
     rf"|(?P<column>[ \t]{{2,}}(?:{_COLUMNS})[ \t]*{_BREAK})"
-    r"|(?P<manifest>\bkind\\*[\"']?:[ \t]*\\*[\"']?secret\b)"
-    rf"|{ANCHORS}"
 )
 _NAMES = {index: name.decode() for name, index in _LINES.groupindex.items()}
 
 _BACK = 400
 """So far back the line is looked for that names a lone value."""
 
+_PATHS = ("/", "./", "~/", "../")
 _SPLIT = re.compile(rb"\r?\n|(?:\\+r)?\\+n")
 _FENCE = re.compile(rb"^[ \t]*(?:[`~]{3,}\w*|[=\-]{3,})?[ \t]*$")
-_PROMPT = re.compile(rb"(?:^|[ \t])(?:[$%#>]|\xe2\x9d\xaf|>>>|\(Pdb\)|irb[^>]*>|In \[\d+\]:)[ \t]+(.+)$")
+_PROMPT = re.compile(
+    rb"(?:^|[ \t])(?:[$%#>]|\xe2\x9d\xaf|>>>|\(Pdb\)|irb[^>]*>|In \[\d+\]:)[ \t]+(.+)$"
+)
 _ASKED = re.compile(
     rb"\b(?:vault[ \t]+(?:kv[ \t]+get|read|print)|op[ \t]+(?:read|item|get)|pass[ \t]+(?:show[ \t]+)?\w"
     rb"|gopass|lpass[ \t]+show|bw[ \t]+get|chamber[ \t]+read|doppler[ \t]+secrets|keyctl|secret-tool"
@@ -57,7 +58,9 @@ _ASKED = re.compile(
 """Commands that answer with a secret, or make one."""
 
 _SHOWN = re.compile(rb"\b(?:cat|type|less|head|tail|echo|print|puts|p)\b|[\w\])]$", re.IGNORECASE)
-_LISTS = re.compile(rb"(?i)\bpubkey|\.pub\b|sha\d+sum|md5sum|\b(?:ls|grep|rg|find|list|status|wc)\b")
+_LISTS = re.compile(
+    rb"(?i)\bpubkey|\.pub\b|sha\d+sum|md5sum|\b(?:ls|grep|rg|find|list|status|wc)\b"
+)
 _LABEL = re.compile(
     rb"(?i)\b(?:passw(?:or)?d|passphrase|passcode|pass|pwd|secret|tokens?|credentials?"
     rb"|(?:api|access|private|secret|master|root|license|unseal|recovery|encryption)[ _\-]?key)\b"
@@ -69,16 +72,12 @@ _CELL = b" \t\"'`*"
 _BARS = re.compile(rb"\||\xe2\x94\x82|\xe2\x94\xac|\xe2\x94\xbc")
 _LINE_CHARS = b" \t-+|:\xe2\x94\x80\x82\x8c\x90\x98\xac\xb4\xbc\xa4\x9c\xa0"
 _HEADING = re.compile(rb"^[A-Za-z][\w \-/()]{0,30}$")
-_ENTRY = re.compile(
-    rb"(?:\n|\\n|[{,])[ \t]*\\*[\"']?([\w.\-]{1,60})\\*[\"']?:[ \t]*\\*[\"']?([A-Za-z0-9+/=_\-.]{12,})"
-)
-_DATA = re.compile(rb"\b(?:stringData|data)\\*[\"']?:")
-_MANIFEST_BYTES = 3_000
-_PLAIN_KEYS = frozenset(b"name namespace kind apiVersion type uid creationTimestamp username".split())
 
 
 def find_lines(data: bytes) -> Iterator[Span]:
     """Yield the secrets that another line of the text gives away."""
+    if data.find(b"\n", 0, -1) < 0 and b"\\n" not in data:
+        return
     at = 0
     while (found := _LINES.search(data, at)) is not None:
         index = found.lastindex
@@ -91,7 +90,7 @@ def find_lines(data: bytes) -> Iterator[Span]:
 def _alone(data: bytes, start: int, end: int) -> Iterator[Span]:
     """Judge a value that is alone on its line, by the line before it."""
     text = data[start : min(end, start + 256)].decode("utf-8", "replace").rstrip(".:")
-    if not (is_striking(text) or secret_values.is_drawn(text)) or text.startswith(("/", "./", "~/")):
+    if text.startswith(_PATHS) or not is_striking(text):
         return
     label = _line_before(data, start)
     if label and _is_answer(label, text):
@@ -111,7 +110,11 @@ def _is_answer(label: bytes, text: str) -> bool:
     asked = _ASKED.search(label)
     prompt = _PROMPT.search(label)
     if asked and not _LISTS.search(label):
-        return secret_values.is_random(text) or is_plain_secret(text) or fits("password", text, bare=True)
+        return (
+            secret_values.is_random(text)
+            or is_plain_secret(text)
+            or fits("password", text, bare=True)
+        )
     if prompt and _LABEL_WORD.search(label) and not _LISTS.search(label):
         names = re.findall(rb"[\w.\-]+", prompt.group(1))
         named = any(classify(name.decode("latin-1")) for name in names[-2:])
@@ -232,21 +235,6 @@ def _column_values(
             yield start, end, told(kind)
 
 
-def _manifest(data: bytes, start: int, end: int) -> Iterator[Span]:
-    """Judge the entries of a Kubernetes secret, whatever they are called."""
-    low = max(0, start - _MANIFEST_BYTES, data.rfind(b"\n---", 0, start))
-    cut = data.find(b"\n---", end)
-    high = min(len(data), end + _MANIFEST_BYTES, cut if cut >= 0 else len(data))
-    for block in _DATA.finditer(data, low, high):
-        for entry in _ENTRY.finditer(data, block.end() - 1, high):
-            value = Value(*entry.span(2), entry.group(2)[:256].decode("latin-1"))
-            if entry.group(1) in _PLAIN_KEYS:
-                break
-            if secret_values.is_random(value.text, least=12):
-                yield value.start, value.end, "secret"
-
-
 _JUDGES: dict[str, Callable[[bytes, int, int], Iterator[Span]]] = {
-    "alone": _alone, "rule": _rule, "head": _head, "column": _column, "manifest": _manifest,
-    **CODES,
+    "alone": _alone, "rule": _rule, "head": _head, "column": _column,
 }  # fmt: skip

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from lore.text import secret_commands, secret_talk, secret_values
+from lore.text import secret_codes, secret_commands, secret_talk, secret_values
 from lore.text.linear import compile_linear
+from lore.text.secret_codes import CODES
 from lore.text.secret_commands import COMMANDS, cookies
 from lore.text.secret_fitting import Span, chosen, fits, is_plain_secret, is_striking, told
 from lore.text.secret_names import NameKind, classify
@@ -19,6 +20,7 @@ from lore.text.secret_reading import (
     COLOUR,
     QUOTE,
     Value,
+    match_four_by_four,
     read_address,
     read_value,
     skip_quote,
@@ -58,6 +60,7 @@ _PLACE = compile_linear(
     rf"|\b{_CONNECT}[ \t]*\([^,()\n]{{0,80}},[ \t]*{_ARGUMENT}){QUOTE}"
     r"|(?P<account>\b(?:creds|credentials|login|account)[ \t]*[:=][ \t]*[\w.@\-]{1,40}"
     r"(?:[ \t]+/[ \t]+|:))[^\s/\d]{0,40}\d"
+    rf"|{CODES}"
     rf"|(?P<list>{_PLURALS}{QUOTE}?[ \t]*[:=][ \t]*(?:\[\s*|(?:\r?\n|\\+n)[ \t]*-[ \t]+))"
     rf"|(?P<word>{_WORD_STARTS})(?:"
     rf"(?P<assign>{_ASSIGN})"
@@ -185,7 +188,9 @@ def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
     if in_talk and is_elsewhere_said(data, start, value):
         return
     loose = joint == "near" or _is_loose(joint, kind, value, data[at - 2 : at])
-    if not loose and fits(kind, value.text, bare=not (value.quoted or whole_line)):
+    if kind == "password" and (apart := match_four_by_four(data, value.start)):
+        yield *apart.span(), told(kind)
+    elif not loose and fits(kind, value.text, bare=not (value.quoted or whole_line)):
         yield value.start, value.end, told(kind)
     elif in_talk or joint == "assign":
         end = start + len(found.group(_WORD))
@@ -235,7 +240,9 @@ def _list(data: bytes, found: Any, at: int) -> Iterator[Span]:
     for _ in range(_LISTED):
         value = read_value(data, at)
         text = value.text
-        if is_plain_secret(text) or (value.quoted and fits("password", text, bare=True) and is_striking(text)):
+        if is_plain_secret(text) or (
+            value.quoted and fits("password", text, bare=True) and is_striking(text)
+        ):
             yield value.start, value.end, "secret"
         following = _NEXT_ENTRY.match(data, value.end, value.end + 80)
         if following is None:
@@ -354,6 +361,7 @@ _JOINTS = (
 )  # fmt: skip
 _JUDGES = {
     **dict.fromkeys(_JOINTS, _named), **secret_commands.JUDGES, **secret_talk.JUDGES,
+    **secret_codes.JUDGES,
     "header": _header, "bearer": _bearer, "basic": _basic, "pair": _pair, "query": _query,
     "account": _account, "valued": _valued, "list": _list, "tail": _tail, "url": _address, "lone": _lone, "dsn": _dsn,
 }  # fmt: skip

@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["COLOUR", "QUOTE", "Value", "read_address", "read_value", "skip_quote", "whole_end"]
+__all__ = [
+    "COLOUR",
+    "QUOTE",
+    "Value",
+    "match_four_by_four",
+    "read_address",
+    "read_value",
+    "skip_quote",
+    "whole_end",
+]
 
 LONGEST = 2_048
 """So far the end of a value is looked for, so that nested ones cost no more than linear time."""
@@ -28,6 +37,13 @@ _WHOLE_LINE = re.compile(rb"(?:[^\x00\s\"'`\\]|\\[^nrt\"'`\\])+")
 _ADDRESS = re.compile(rb"[^\x00\s\"'`\\<>]+")
 _HOST = re.compile(rb"[A-Za-z0-9\[$%{_.\-]")
 _PORT = re.compile(rb"\d{1,5}(?:[/?#,]|$)")
+
+
+_FOUR_BY_FOUR = re.compile(
+    rb"[a-z]{4}(?:-[a-z]{4}){3}(?![\w\-])|[a-z]{4}(?:[ ][a-z]{4}){3}(?![\w\-]|[ ][a-z])"
+    rb"|[A-Za-z0-9]{4}(?:[ ][A-Za-z0-9]{4}){5}(?![\w\-])"
+)
+_SPOKEN = re.compile(rb"^.(?:[aeiouy]|.[aeiouy])")
 
 
 class Value(NamedTuple):
@@ -65,6 +81,14 @@ def _value(data: bytes, start: int, end: int, *, quoted: bool) -> Value:
     return Value(
         start, end, data[start : min(end, start + JUDGED)].decode("utf-8", "replace"), quoted
     )
+
+
+def match_four_by_four(data: bytes, at: int) -> re.Match[bytes] | None:
+    """Return the letters in groups of four that start at a place, as mail providers give them."""
+    found = _FOUR_BY_FOUR.match(data, at, at + 30)
+    if found is None or all(map(_SPOKEN.match, re.split(rb"[ \-]", found.group()))):
+        return None
+    return found
 
 
 def whole_end(data: bytes, start: int, end: int) -> int:
