@@ -17,7 +17,7 @@ CODES = (
     r"|\bphrase\\*[\"']?[ \t]*[:=(])"
     r"|(?P<codes>(?:recovery|backup|scratch|emergency|rescue|2fa|mfa)[ _\-]?codes?)"
     r"|(?P<seed>\b(?:totp|hotp|otpauth|oathtool|otp|2fa|mfa)\b|authenticator\.|setup[ ]key"
-    r"|manual[ ]entry|(?:enter|type|use)[ ]this[ ](?:code|key|secret)|base32|google[ ]?auth)"
+    r"|manual[ ]entry|(?:enter|type)[ ]this[ ](?:code|key|secret)|base32|google[ ]?auth)"
     r"|(?P<manifest>\bkind\\*[\"']?:[ \t]*\\*[\"']?secret\b)"
 )
 """What names a code that has no look of its own."""

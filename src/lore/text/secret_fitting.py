@@ -63,6 +63,8 @@ def is_plain_secret(value: str) -> bool:
     """Tell whether a value beside a mere word can be nothing but a secret."""
     if len(value) < _SHORTEST_STRIKING or not is_striking(value) or _UUID.match(value):
         return False
+    if secret_values.is_example(value):
+        return False
     if secret_values.is_named_number(value) or secret_values.is_jumbled(value):
         return True
     if _is_made_up(value) or _is_numbered(value):

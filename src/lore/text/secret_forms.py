@@ -36,7 +36,9 @@ FORMS = (
     Form("google-oauth", rf"GOCSPX-{_URL}{{20,}}"),
     Form("google-api", rf"AQ\.Ab[0-9A-Za-z]{_URL}{{30,}}"),
     Form("google-refresh", rf"1//0{_URL}{{25,}}"),
-    Form("aws-key-pair", r"(?:AKIA|ASIA)[A-Z2-7]{16}[\s,:;\"'|/]{1,4}[A-Za-z0-9+/]{40}\b"),
+    Form("aws-key-pair", r"(?:AKIA|ASIA)[A-Z2-7]{16}[\s,:;\"'|/]{1,4}(?:[A-Za-z_ ]{1,24}[\s,:;\"'|/=]{1,4})?"
+        r"[A-Za-z0-9+/]{40}\b",
+    ),
     Form("aws-access-key", r"(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA)[A-Z2-7]{16}\b"),
     Form("aws-bedrock", r"ABSK[A-Za-z0-9+/]{60,}={0,2}"),
     Form("github", r"gh[pousr]_[A-Za-z0-9]{20,}"),
@@ -247,8 +249,6 @@ FORMS = (
         weak=True,
         mixed=True,
     ),
-    Form("wallet", r"0x[a-f0-9]{64}", r"\(\d\) "),
-    Form("wallet", r"(?:\d{1,3},[ ]?){63}\d{1,3}", r"\["),
     Form("otp-seed", r"[A-Z2-7]{16,}=*", r"otpauth://[^\s\"'<>]{1,200}[?&]secret="),
     Form("webhook", r"[A-Za-z0-9_\-]{6,}", r"hooks\.zapier\.com/hooks/(?:catch|standard)/\d+/"),
     Form(

@@ -20,12 +20,13 @@ __all__ = ["find_lines"]
 
 _BREAK = r"(?:\r?\n|(?:\\+r)?\\+n)"
 _TOKEN = r"[!#-&*+./0-9:=?@A-Z^_a-z~\-]"
+_FIRST = r"[!#-&*/0-9=?@A-Z^_a-z~]"
 _TELLING = r"[0-9%*!#+_.?]"
 _COLUMNS = r"passw(?:or)?d|passwd|pass|pwd|passphrase|secret|token|api[_ \-]?key|access[_ ]key"
 _LINES = compile_linear(
     rf"(?i){_BREAK}[ \t]*(?:(?:[\-*>+]|=>|\d{{1,2}}[.)])[ \t]+)?[`\"']{{0,3}}"
-    rf"(?P<alone>{_TOKEN}{{4,64}}{_TELLING}{_TOKEN}{{3,200}}"
-    rf"|{_TOKEN}{{0,3}}{_TELLING}{_TOKEN}{{7,200}})[`\"']{{0,3}}[ \t]*"
+    rf"(?P<alone>{_FIRST}{_TOKEN}{{3,64}}{_TELLING}{_TOKEN}{{3,200}}|[0-9]{_TOKEN}{{7,200}}"
+    rf"|{_FIRST}{_TOKEN}{{0,2}}{_TELLING}{_TOKEN}{{7,200}}|{_FIRST}{_TOKEN}{{6,64}}[0-9]{_TOKEN}?)[`\"']{{0,3}}[ \t]*"
     rf"(?:\r?\n|\\+[nr]|[\"']|\z)"
     rf"|(?P<rule>\|[ \t]*:?-+:?[ \t]*\||-{{3,}}[+|]-{{3,}}|\+-{{3,}}\+|\xe2\x94\x80\xe2\x94[\xac\xbc])"
     rf"|(?P<head>[,;\t]\"?[\w ]{{0,20}}(?:{_COLUMNS})(?:[ _]\w{{1,8}})?\"?(?:[,;\t]|{_BREAK}))"
@@ -68,6 +69,9 @@ _LABEL = re.compile(
 _FEW_WORDS = 5
 _ROWS = 40
 _TABLE_BYTES = 6_000
+_HEAD_BYTES = 800
+"""So far above the rule of a table its head starts."""
+
 _CELL = b" \t\"'`*"
 _BARS = re.compile(rb"\||\xe2\x94\x82|\xe2\x94\xac|\xe2\x94\xbc")
 _LINE_CHARS = b" \t-+|:\xe2\x94\x80\x82\x8c\x90\x98\xac\xb4\xbc\xa4\x9c\xa0"
@@ -132,12 +136,8 @@ _LABEL_WORD = re.compile(rb"(?i)passw|secret|token|key|credential|pwd|pass\b")
 
 def _rule(data: bytes, start: int, end: int) -> Iterator[Span]:
     """Judge a table of bars: the head stands above the rule, or between two of them."""
-    above = max(data.rfind(b"\n", 0, start), 0)
-    first = max(data.rfind(b"\n", max(0, above - 600), above) + 1, above - 600, 0)
-    escaped = b"\n" not in data[first:start]
-    if escaped:
-        above = max(data.rfind(b"\\n", max(0, start - 600), start), 0)
-        first = max(data.rfind(b"\\n", max(0, above - 600), above) + 2, 0)
+    breaks = list(_SPLIT.finditer(data, max(0, start - _HEAD_BYTES), start))
+    first = breaks[-2].end() if len(breaks) > 1 else max(0, start - _HEAD_BYTES)
     columns: dict[int, NameKind] = {}
     for low, high in _lines(data, first, first + _TABLE_BYTES):
         cells = list(_cells(data, low, high, _BARS))

@@ -42,9 +42,9 @@ _TRAILING = frozenset(
     property plainvalue hardcoded content initial""".split()
 )
 _NEVER = frozenset(
-    """public publishable page next continuation cursor sync max min num number hash hashed digest
-    eos bos pad sep cls mask unk special idempotency cache primary foreign partition sort row
-    lookup dedupe react translation i18n count usage prompt completion csrf xsrf lexer parser
+    """public publishable page continuation cursor sync max min num number hash hashed digest
+    idempotency cache primary foreign partition sort row
+    lookup dedupe react translation i18n count usage csrf xsrf lexer parser
     syntax design semantic encrypted ciphertext sealed wrapped utm fingerprint thumbprint address
     contract arn erc20 nft""".split()
 )
@@ -52,6 +52,10 @@ _FLEETING = frozenset("confirm confirmation forgot reset change invite verificat
 """Names of forms and columns too, so only what is plainly drawn by lot is taken for a secret."""
 
 _PHRASES = frozenset("seed recovery backup wallet secret mnemonic".split())
+_KEPT_SALTS = frozenset("hash auth nonce logged secure cookie session app".split())
+_COUNTED = frozenset("next eos bos pad sep cls mask unk special prompt completion".split())
+"""Tokens of pages and of models."""
+
 _ONE_TIME = frozenset("otp totp hotp mfa 2fa fa authenticator string base32".split())
 _PROGRAMS = frozenset("erlang erl release rabbitmq xauth rpc".split())
 """Programs that call a secret between them a cookie."""
@@ -103,9 +107,15 @@ def classify(name: str) -> NameKind:
     words = [word.lower() for word in _HUMP.findall(name)]
     while len(words) > 1 and (words[-1] in _TRAILING or words[-1].isdigit()):
         words.pop()
-    if not words or not _NEVER.isdisjoint(words):
+    if not words:
         return ""
     last, before = words[-1], words[:-1]
+    if last in ("salt", "hash"):
+        return _salt(before)
+    if last == "token" and not _COUNTED.isdisjoint(before) and "auth" not in before:
+        return ""
+    if not _NEVER.isdisjoint(words):
+        return ""
     if not _FLEETING.isdisjoint(words):
         return "auth" if last == "token" else ""
     if last == "pass":
@@ -116,8 +126,6 @@ def classify(name: str) -> NameKind:
         return _key(name, before)
     if last == "material":
         return "secret" if words[-2:-1] == ["key"] else ""
-    if last in ("salt", "hash"):
-        return _salt(name, before)
     if last == "seed":
         return "secret" if not _ONE_TIME.isdisjoint(before) else ""
     if last == "cookie" and before and not _PROGRAMS.isdisjoint(before):
@@ -125,11 +133,9 @@ def classify(name: str) -> NameKind:
     return _KINDS.get(last) or _by_ending(last) or _by_beginning(words)
 
 
-def _salt(name: str, before: list[str]) -> NameKind:
+def _salt(before: list[str]) -> NameKind:
     """Tell whether a salt or hash is one that an application keeps secret, as some do."""
-    if before == ["api"]:
-        return "secret"
-    return "key" if before and name.isupper() and name.endswith("SALT") else ""
+    return "secret" if before[-1:] == ["api"] or not _KEPT_SALTS.isdisjoint(before) else ""
 
 
 def _by_ending(word: str) -> NameKind:

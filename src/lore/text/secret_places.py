@@ -27,7 +27,7 @@ from lore.text.secret_reading import (
     whole_end,
 )
 from lore.text.secret_repeats import CROWD, behind_repeats
-from lore.text.secret_talk import NEAR, SAID, TALK, is_elsewhere_said, told_nearby
+from lore.text.secret_talk import NEAR, SAID, TALK, is_named_place, speaks_elsewhere, told_nearby
 
 __all__ = ["Span", "find_places", "is_secret"]
 
@@ -45,7 +45,7 @@ _TYPE = r":[ \t]*(?:&'?\w*[ \t]*)?[A-Za-z\[][\w.\[\]|<>? ]{0,40}[ \t]+="
 _AFTER_NAME = rf"{QUOTE}?(?:{COLOUR}){{0,2}}"
 _ASSIGN = (
     rf"{_AFTER_NAME}(?:\[\d*\]|[\])]{{0,2}})[*_]{{0,2}}"
-    r"(?:[ \t]*\([^()\n]{1,24}\)|[ \t]+\[[^\[\]\n]{1,24}\]|[ \t]+string)?[ \t.]*"
+    r"(?:[ \t]*\([^()\n]{1,24}\)|[ \t]+\[[^\[\]\n]{1,24}\]|[ \t]+string|[ \t]+\d{1,2})?[ \t.]*"
     rf"(?:=>|:=|:-|<-|\?\?=|\?=|\+=|!==?|={{1,3}}|{_TYPE}|:|\xef\xbc[\x9a\x9d]|%3[AaDd])"
     r"[*_]{0,2}[ \t]*"
 )
@@ -53,20 +53,32 @@ _ACCOUNT = r"(?:login|sign_?in|auth|credentials?|authenticate)"
 _CONNECT = r"(?:mysqli?(?:_connect)?|pg_connect|getconnection|pdo|oci_connect|connect)"
 _ARGUMENT = rf"{QUOTE}[^\"'`\n]{{0,80}}{QUOTE}[ \t]*,[ \t]*"
 _PLACE = compile_linear(
-    rf"(?i)(?P<header>authorization{QUOTE}?\]?[ \t]*(?::|=>|=|,)[ \t]*)"
+    rf"(?i)(?P<header>authorization{QUOTE}?\]?[ \t]*(?::|=>|=|,|[ \t])[ \t]*)"
     r"|(?P<bearer>\bbearer[ \t]+)"
     r"|(?P<basic>\bbasic[ \t]+)"
     rf"|(?P<pair>{_ACCOUNT}{QUOTE}?[ \t]*[=:]?[ \t]*[(\[][ \t]*{_ARGUMENT}"
     rf"|\b{_CONNECT}[ \t]*\([^,()\n]{{0,80}},[ \t]*{_ARGUMENT}){QUOTE}"
-    r"|(?P<account>\b(?:creds|credentials|login|account)[ \t]*[:=][ \t]*[\w.@\-]{1,40}"
-    r"(?:[ \t]+/[ \t]+|:))[^\s/\d]{0,40}\d"
+    r"|(?P<account>\b(?:(?:creds|credentials|logins?|accounts?|zugangsdaten|identifiants|credenciales)"
+    r"[^\n:=/]{0,30}(?:[ \t]*[:=][ \t]*|[ \t]+(?:are|is)[ \t]+)|(?:use|try|with|as)[ \t]+)"
+    r"[\w.@\-]{1,40}(?:[ \t]+/[ \t]+|:|/))[A-Za-z0-9]"
     rf"|{CODES}"
+    rf"|{COMMANDS}"
+    rf"|(?P<chain>(?:wallet|keypair|signer|privatekeyto\w+|from_key|accounts){QUOTE}?\]?[ \t]*[:=(]+"
+    rf"[ \t]*\[?[ \t]*{QUOTE}|\(\d{{1,2}}\)[ \t]+)(?:0x)?[0-9a-f]{{64}}\b"
+    r"|(?P<array>\[)[ \t\n]*(?:\d{1,3},[ \n]?){63}\d{1,3}\b"
+    rf"|(?P<keyed>\b(?:sign|verify|encode|decode|createhmac|hmac\.new|hmac|fernet|create\w?cipher\w*"
+    rf"|encrypt|decrypt|keypair\w*|createclient|secretkey\w*|totp|hotp)\([^\n\"'`]{{0,80}}"
+    rf"(?:{QUOTE}[\w\-]{{1,16}}{QUOTE},[ \t]*)?)[bfr]?{QUOTE}"
+    rf"|(?P<asserted>assert\w*\([ \t]*){QUOTE}"
+    r"|(?P<insert>\)[ \t\n]*values[ \t\n]*\()"
     rf"|(?P<list>{_PLURALS}{QUOTE}?[ \t]*[:=][ \t]*(?:\[\s*|(?:\r?\n|\\+n)[ \t]*-[ \t]+))"
     rf"|(?P<word>{_WORD_STARTS})(?:"
     rf"(?P<assign>{_ASSIGN})"
     rf"|(?P<fallback>{QUOTE}?[\])]{{0,2}}[ \t]*(?:\?\?|\|\||\bor\b|\?:)[ \t]*){QUOTE}"
-    rf"|(?P<filled>[\"'\]>)]{{0,4}}\.(?:fill|type|send_?keys|set_?value|input_text)\([ \t]*){QUOTE}"
+    rf"|(?P<filled>[\"'\]>)]{{0,4}}\.(?:fill|type|send_?keys|set_?value|input_text"
+    rf"|to_?be|to_?equal|to_?strict_?equal|is_?equal_?to|equals?|eq)\([ \t]*){QUOTE}"
     rf"|(?P<comma>{QUOTE}[ \t]*,[ \t]*){QUOTE}"
+    rf"|(?P<kwarg>\([^()\n]{{0,60}}=[ \t]*){QUOTE}"
     rf"|(?P<call>[({{][ \t]*){QUOTE}"
     rf"|(?P<tag>{QUOTE}?>[ \t]*|</key>\s*<string>)"
     r"|(?P<markup>:?(?:</\w{1,8}>)+:?(?:\s|\\+n)*(?:<\w[^<>]{0,40}>(?:\s|\\+n)*){0,3})"
@@ -77,11 +89,10 @@ _PLACE = compile_linear(
     r"|(?P<cell>[*_`]{0,3}[ \t]+\|[ \t]+)"
     rf"|(?P<literal>[ \t]+@?){QUOTE}"
     rf"|{NEAR})"
-    rf"|(?P<valued>(?:value|default|result|plaintext){QUOTE}?[ \t]*[:=>][ \t]*)"
+    rf"|(?P<valued>(?:value|default|result|plaintext)(?:{QUOTE}?[ \t]*[:=>][ \t]*|[ \t]+))"
     r"|(?P<tail>(?:\+ASt|\+ABa|\+AMC|\+ARm|APIM|AzSe|AzFu)[A-Za-z0-9+/]{5,8}={1,2})"
     rf"|{TALK}"
-    rf"|{COMMANDS}"
-    r"|(?P<query>[?&](?:amp;|u0026)?(?:key|signature|x-(?:amz|goog)-signature|hmac|sign|sid)="
+    r"|(?P<query>[?&](?:amp;|u0026)?(?:key|signature|x-(?:amz|goog)-signature|hmac|sign|sid|code)="
     r"|,[ ]?signature=|-dsonar\.login=|\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,60}\t)"
     r"|(?P<url>://[^\s:/?#@\[\"'`<>\\]*:)"
     r"|(?P<lone>://)[A-Za-z0-9_\-]{20,}@"
@@ -89,13 +100,13 @@ _PLACE = compile_linear(
 )
 _NAMES = {index: name.decode() for name, index in _PLACE.groupindex.items()}
 _WORD = _PLACE.groupindex[b"word"]
-_LOOSE = frozenset(_PLACE.groupindex[name] for name in (b"said", b"near"))
+_LOOSE = frozenset(_PLACE.groupindex[name] for name in (b"said", b"near", b"kwarg"))
 """Sentences: what follows the name may be the name of something else."""
 
 _NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-$"
 _LEFT_WORDS = frozenset(
     b"""api access secret private auth account signing encryption master admin service recovery
-    license webhook deploy bot client""".split()
+    license webhook deploy bot client unseal root""".split()
 )
 """Words that stand apart from the name they belong to: API key, recovery key."""
 
@@ -130,7 +141,8 @@ _PARENT = re.compile(
 
 _ABOVE_BYTES = 240
 _AHEAD_BYTES = 80
-_NAME = re.compile(rb"(?i)\b\w*(?:passw|secret|token|key|credential|pwd|pass\b)[\w.\-]*")
+_NAME = re.compile(rb"(?i)\b\w*(?:passw|secret|token|key|credential|pwd|pass\b|random_string)[\w.\-]*")
+_VALUED = frozenset(("keyname", "secrets", "random_string"))
 _LISTED = 20
 """Entries of a list that are looked at."""
 
@@ -175,9 +187,11 @@ def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
     if not kind and name.lower() == "key":
         yield from _bare_key(data, start, at, joint)
         return
+    if before == b":" and b"arn:" in data[max(0, start - 90) : start]:
+        return
     if not kind or _is_elsewhere(joint, before, data[at - 2 : at]):
         return
-    if kind == "cookie":
+    if kind == "cookie" and joint != "said":
         yield from cookies(data, at)
         return
     whole_line = joint == "assign" and bool(_ENV_LINE.search(data, max(0, start - 64), at))
@@ -185,14 +199,14 @@ def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
         at = wrapped.end()
     in_talk = joint in ("said", "next", "near")
     value = read_value(data, at, whole_line=whole_line, prose=in_talk)
-    if in_talk and is_elsewhere_said(data, start, value):
+    if in_talk and speaks_elsewhere(data, start, value):
         return
-    loose = joint == "near" or _is_loose(joint, kind, value, data[at - 2 : at])
+    loose = joint == "near" or (in_talk and is_named_place(value.text)) or _is_loose(joint, kind, value, data[at - 2 : at])
     if kind == "password" and (apart := match_four_by_four(data, value.start)):
         yield *apart.span(), told(kind)
     elif not loose and fits(kind, value.text, bare=not (value.quoted or whole_line)):
         yield value.start, value.end, told(kind)
-    elif in_talk or joint == "assign":
+    elif in_talk or (joint == "assign" and not value.quoted and value.text.isalpha()):
         end = start + len(found.group(_WORD))
         yield from told_nearby(data, end, told(kind), since=at if joint == "assign" else end)
 
@@ -227,7 +241,8 @@ def _valued(data: bytes, found: Any, at: int) -> Iterator[Span]:
     for name in _NAME.findall(around):
         text = name.decode("latin-1")
         kind = classify(text)
-        if text.lower() == "keyname" or kind in ("password", "secret", "key", "phrase"):
+        kind = kind or classify(text.partition(".")[0])
+        if text.lower() in _VALUED or kind in ("password", "secret", "key", "phrase"):
             yield value.start, value.end, told(kind or "secret")
             return
 
@@ -250,6 +265,50 @@ def _list(data: bytes, found: Any, at: int) -> Iterator[Span]:
         at = following.end()
 
 
+def _chain(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+    value = read_value(data, at)
+    if not secret_values.is_example_key(value.text):
+        yield value.start, value.end, "wallet"
+
+
+def _array(data: bytes, found: Any, at: int) -> Iterator[Span]:
+    """Judge numbers of one byte each, as some wallets write their keys."""
+    numbers = [int(number) for number in re.findall(rb"\d+", data[at : found.end()])]
+    if len(set(numbers)) >= 32 and max(numbers) < 256:
+        yield at, found.end(), "wallet"
+
+
+def _keyed(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+    """Judge what is given to a call that signs, encrypts or connects."""
+    value = read_value(data, at)
+    if value.quoted and is_plain_secret(value.text) and len(value.text) >= _KEY_CHARS:
+        yield value.start, value.end, "secret"
+
+
+def _asserted(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+    value = read_value(data, at)
+    rest = data[value.end : value.end + _AHEAD_BYTES].split(b"\n", 1)[0]
+    names = [name.decode("latin-1") for name in _NAME.findall(rest)]
+    if value.quoted and is_plain_secret(value.text) and any(map(classify, names)):
+        yield value.start, value.end, "secret"
+
+
+def _insert(data: bytes, found: Any, at: int) -> Iterator[Span]:
+    """Judge the values of a row by the names of its columns."""
+    opening = data.rfind(b"(", max(0, found.start() - _ABOVE_BYTES), found.start())
+    names = data[opening + 1 : found.start()].decode("latin-1").split(",") if opening >= 0 else []
+    for name in names[:_LISTED]:
+        value = read_value(data, at)
+        kind = classify(name.strip(" \t\n`\"'[]"))
+        if kind and value.quoted and is_striking(value.text) and fits(kind, value.text, bare=False):
+            yield value.start, value.end, told(kind)
+        comma = data.find(b",", value.end, value.end + _ABOVE_BYTES)
+        if comma < 0:
+            return
+        at = comma + 1
+        at += len(data[at : at + 8]) - len(data[at : at + 8].lstrip())
+
+
 def _tail(data: bytes, found: Any, at: int) -> Iterator[Span]:
     """Judge a key by the mark that its issuer puts near its end."""
     head = data[max(0, found.start() - _SIGNED_BYTES) : found.start()]
@@ -260,6 +319,8 @@ def _tail(data: bytes, found: Any, at: int) -> Iterator[Span]:
 
 def _is_elsewhere(joint: str, before: bytes, joined: bytes) -> bool:
     """Tell whether the name belongs to something else than what follows."""
+    if before == b"(" and joined.startswith(b"="):
+        return True
     if joint == "tag":
         return before != b"<" and joined[:1] not in _QUOTED and joined != b"g>"
     return joint == "comma" and before not in (*_QUOTED, b"#")
@@ -276,6 +337,10 @@ def _is_loose(joint: str, kind: NameKind, value: Value, before: bytes) -> bool:
         return kind in ("key", "auth") or not is_plain_secret(value.text)
     if joint in ("fallback", "default"):
         return False
+    if joint == "kwarg":
+        return not is_plain_secret(value.text)
+    if joint == "comma" and kind == "key":
+        return not secret_values.is_random(value.text, least=_KEY_CHARS)
     return kind == "key" or not is_striking(value.text)
 
 
@@ -323,7 +388,7 @@ def _pair(data: bytes, _found: Any, at: int) -> Iterator[Span]:
 
 def _account(data: bytes, _found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at, prose=True)
-    if is_plain_secret(value.text):
+    if is_plain_secret(value.text) or secret_values.is_dotted(value.text):
         yield value.start, value.end, "password"
 
 
@@ -356,12 +421,14 @@ def _lone(data: bytes, _found: Any, at: int) -> Iterator[Span]:
 
 
 _JOINTS = (
-    "near", "assign", "fallback", "filled", "comma", "call", "tag", "beside", "default", "part", "said", "markup",
+    "near", "kwarg", "assign", "fallback", "filled", "comma", "call", "tag", "beside", "default", "part", "said", "markup",
     "next", "cell", "literal",
 )  # fmt: skip
 _JUDGES = {
     **dict.fromkeys(_JOINTS, _named), **secret_commands.JUDGES, **secret_talk.JUDGES,
     **secret_codes.JUDGES,
     "header": _header, "bearer": _bearer, "basic": _basic, "pair": _pair, "query": _query,
-    "account": _account, "valued": _valued, "list": _list, "tail": _tail, "url": _address, "lone": _lone, "dsn": _dsn,
+    "account": _account, "valued": _valued, "list": _list,
+    "chain": _chain, "array": _array, "keyed": _keyed, "asserted": _asserted, "insert": _insert,
+     "tail": _tail, "url": _address, "lone": _lone, "dsn": _dsn,
 }  # fmt: skip

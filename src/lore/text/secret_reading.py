@@ -35,6 +35,9 @@ _PREFIXES = b"bfruNL@$#"
 _BARE = re.compile(rb"(?:[^\x00\s\"'`\\<>|,;&]|\\[^nrt\"'`\\u])+")
 _WHOLE_LINE = re.compile(rb"(?:[^\x00\s\"'`\\]|\\[^nrt\"'`\\])+")
 _ADDRESS = re.compile(rb"[^\x00\s\"'`\\<>]+")
+_STOP = re.compile(rb"\xef\xbc[\x8c\x9b\x89]|\xe3\x80|\xe2\x80[\x98-\x9f]")
+"""Commas, stops and quotes that are no ASCII: sentences go on behind them."""
+
 _HOST = re.compile(rb"[A-Za-z0-9\[$%{_.\-]")
 _PORT = re.compile(rb"\d{1,5}(?:[/?#,]|$)")
 
@@ -59,6 +62,9 @@ def read_value(data: bytes, at: int, *, whole_line: bool = False, prose: bool = 
     """Return the value that starts at a place."""
     start = skip_quote(data, at)
     if start > at:
+        inner = skip_quote(data, start)
+        if data[start : start + 1] == b"\\" and inner > start:
+            at, start = start, inner
         end = _closing(data, data[at:start].lstrip(_PREFIXES), start)
         if end >= 0:
             return _value(data, start, end, quoted=True)
@@ -67,6 +73,8 @@ def read_value(data: bytes, at: int, *, whole_line: bool = False, prose: bool = 
     if found is None:
         return Value(at, at, "")
     text = found.group()
+    if prose and (stop := _STOP.search(text)):
+        text = text[: stop.start()]
     kept = text if whole_line else text.rstrip(b")]},:" + (b".!?*" if prose else b""))
     return _value(data, at, at + len(kept), quoted=False)
 

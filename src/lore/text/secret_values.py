@@ -133,10 +133,11 @@ _DOTTED = re.compile(r"^[A-Za-z]{3,12}(?:[._][A-Za-z]{3,12})+[._]\d{2,4}$")
 
 _SYMBOL = re.compile(r"[!@#$%^&*?~+=]")
 _PIECE_CHARS = 4
+_DENSE_CAPITALS = 6
 _MANY_JUMPS = 5
 """Changes between capitals, small letters and digits: one piece with so many is no word."""
 
-_MIXED_LEAST = 3
+_MIXED_LEAST = 2
 _ID_PREFIXES = frozenset(
     """toolu msg call req resp rs fc file thread run step batch asst cs seti pi evt price acct cus
     sub phc pk ws ig ctc item chatcmpl srvtoolu user org sess session event hash etag css chunk
@@ -290,13 +291,21 @@ def _is_mixed(value: str) -> bool:
 
 
 def _is_code(value: str) -> bool:
-    if _PATH.match(value) and _FOLDER.search(value):
+    if _PATH.match(value) and _FOLDER.search(value) and not _is_dense(value):
         return True
     if _CALL.match(value):
         return True
     if len(value) >= _MIXED_CHARS and _is_mixed(value):
         return False
     return bool(_CODE.match(value) or _TYPE.match(value))
+
+
+def _is_dense(value: str) -> bool:
+    """Tell whether a path has so many capitals and digits that it is Base64."""
+    if len(value) < _MIXED_CHARS or not value.replace("/", "").replace("+", "").isalnum():
+        return False
+    capitals, digits = sum(map(str.isupper, value)), sum(map(str.isdigit, value))
+    return capitals >= _DENSE_CAPITALS and digits >= 2
 
 
 def _is_scrambled(word: str) -> bool:
