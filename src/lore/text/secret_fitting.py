@@ -75,6 +75,8 @@ def is_plain_secret(value: str) -> bool:
 
 
 def _is_short(value: str) -> bool:
+    if is_plain_secret(value) or secret_values.is_dotted(value):
+        return True
     if _MAPPING.match(value) or not DIGIT.search(value):
         return False
     return secret_values.is_random(value, least=6) or secret_values.is_named_number(value)

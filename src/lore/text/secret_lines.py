@@ -60,7 +60,8 @@ _ASKED = re.compile(
 
 _SHOWN = re.compile(rb"\b(?:cat|type|less|head|tail|echo|print|puts|p)\b|[\w\])]$", re.IGNORECASE)
 _LISTS = re.compile(
-    rb"(?i)\bpubkey|\.pub\b|sha\d+sum|md5sum|\b(?:ls|grep|rg|find|list|status|wc)\b"
+    rb"(?i)\bpubkey|\.pub\b|sha\d+sum|md5sum|list\b|status\b|\bwc\b"
+    rb"|(?:^|[|;&$%#>][ \t]*)(?:ls|grep|rg|find|git|diff|openssl[ \t]+dgst)\b(?!-)"
 )
 _LABEL = re.compile(
     rb"(?i)\b(?:passw(?:or)?d|passphrase|passcode|pass|pwd|secret|tokens?|credentials?"

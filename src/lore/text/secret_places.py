@@ -73,7 +73,8 @@ _PLACE = compile_linear(
     r"|(?P<insert>\)[ \t\n]*values[ \t\n]*\()"
     rf"|(?P<list>{_PLURALS}{QUOTE}?[ \t]*[:=][ \t]*(?:\[\s*|(?:\r?\n|\\+n)[ \t]*-[ \t]+))"
     rf"|(?P<word>{_WORD_STARTS})(?:"
-    rf"(?P<assign>{_ASSIGN})"
+    r"(?P<markup>:?(?:</\w{1,8}>)+:?(?:\s|\\+n)*(?:<\w[^<>]{0,40}>(?:\s|\\+n)*){0,3})"
+    rf"|(?P<assign>{_ASSIGN})"
     rf"|(?P<fallback>{QUOTE}?[\])]{{0,2}}[ \t]*(?:\?\?|\|\||\bor\b|\?:)[ \t]*){QUOTE}"
     rf"|(?P<filled>[\"'\]>)]{{0,4}}\.(?:fill|type|send_?keys|set_?value|input_text"
     rf"|to_?be|to_?equal|to_?strict_?equal|is_?equal_?to|equals?|eq)\([ \t]*){QUOTE}"
@@ -81,7 +82,6 @@ _PLACE = compile_linear(
     rf"|(?P<kwarg>\([^()\n]{{0,60}}=[ \t]*){QUOTE}"
     rf"|(?P<call>[({{][ \t]*){QUOTE}"
     rf"|(?P<tag>{QUOTE}?>[ \t]*|</key>\s*<string>)"
-    r"|(?P<markup>:?(?:</\w{1,8}>)+:?(?:\s|\\+n)*(?:<\w[^<>]{0,40}>(?:\s|\\+n)*){0,3})"
     rf"|(?P<beside>{QUOTE}?,?(?:\s|\\+[nrt])*{QUOTE}?\bvalue{QUOTE}?[ \t]*[:=][ \t]*)"
     rf"|(?P<default>{QUOTE}[ \t]*\{{[^{{}}]{{0,100}}\bdefault[ \t]*=[ \t]*)"
     rf"|(?P<part>{QUOTE}(?:\r?\n|(?:\\+r)?\\+n){{2}})"
@@ -100,6 +100,7 @@ _PLACE = compile_linear(
 )
 _NAMES = {index: name.decode() for name, index in _PLACE.groupindex.items()}
 _WORD = _PLACE.groupindex[b"word"]
+_SHORTEST_NAME = 2
 _LOOSE = frozenset(_PLACE.groupindex[name] for name in (b"said", b"near", b"kwarg"))
 """Sentences: what follows the name may be the name of something else."""
 
@@ -132,6 +133,7 @@ _DSN_BYTES = 100
 _SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9\-]{1,24}[ \t]+(?:token=)?\\*[\"']?", re.IGNORECASE)
 _KEY_CHARS = 20
 _MINE = re.compile(r"(?:^|\W)(my|this|your|our|the|new|api)[ \t]+$")
+_FOR = re.compile(r" (for) ")
 _PARENT = re.compile(
     rb"(?:encrypt\w*|signing|hmac|cipher|crypto\w*|jwt|webhook|secret|credentials?|auth|sealing)"
     rb"[\"'\]>]{0,2}[ \t]*[:{=\n\]]",
@@ -161,10 +163,11 @@ def find_places(data: bytes) -> Iterator[Span]:
     at = quiet_since = idle = 0
     while (found := _PLACE.search(data, at)) is not None:
         index = found.lastindex
-        _, at = found.span(_WORD if index in _LOOSE else index)
-        place = found.span(index)[1]
+        _, at = place = found.span(index)
+        if index in _LOOSE:
+            at = found.span(_WORD)[0] + _SHORTEST_NAME
         idle += 1
-        for start, judged, kind in _JUDGES[_NAMES[index]](data, found, place):
+        for start, judged, kind in _JUDGES[_NAMES[index]](data, found, place[1]):
             end = whole_end(data, start, judged)
             yield start, end, kind
             at = quiet_since = max(at, end)
@@ -186,6 +189,8 @@ def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
     joint = _NAMES[found.lastindex]
     if not kind and name.lower() == "key":
         yield from _bare_key(data, start, at, joint)
+        return
+    if before == b"(" and b")=" in found.group(found.lastindex):
         return
     if before == b":" and b"arn:" in data[max(0, start - 90) : start]:
         return
@@ -218,6 +223,8 @@ def _bare_key(data: bytes, start: int, at: int, joint: str) -> Iterator[Span]:
         return
     left = data[max(0, start - 16) : start].decode("latin-1").lower()
     mine = _MINE.search(left)
+    if joint == "said" and data[start + 3 : start + 8] == b" for ":
+        mine = mine or _FOR.search(data[start:at].decode("latin-1"))
     plain = value.text.islower() or value.text.isupper()
     if mine and (not plain or mine.group(1) != "the"):
         yield value.start, value.end, "secret"
@@ -319,8 +326,6 @@ def _tail(data: bytes, found: Any, at: int) -> Iterator[Span]:
 
 def _is_elsewhere(joint: str, before: bytes, joined: bytes) -> bool:
     """Tell whether the name belongs to something else than what follows."""
-    if before == b"(" and joined.startswith(b"="):
-        return True
     if joint == "tag":
         return before != b"<" and joined[:1] not in _QUOTED and joined != b"g>"
     return joint == "comma" and before not in (*_QUOTED, b"#")

@@ -34,7 +34,7 @@ SAID = (
 """How an English sentence joins a secret to its name."""
 
 NEAR = (
-    r"(?P<near>(?:[ \t]+|[?:,][ \t]+|[ \t]?\(|[ \t]*\|[ \t]*|[ .]{2,24}:?[ ]?|[ ]?\xc2\xbb[ ]?)(?:[A-Za-z0-9'/,.\-]{1,16}[ \t(:?]{1,3}){0,5}[`\"'*(]{0,3})"
+    r"(?P<near>(?:[ \t]+|[?:,][ \t]+|[ \t]\(|[ \t]*\|[ \t]*|[ .]{2,24}:?[ ]?|[ ]?\xc2\xbb[ ]?)(?:[A-Za-z0-9'/,.\-]{1,16}[ \t(:?]{1,3}){0,5}[`\"'*(]{0,3})"
     r"[A-Za-z!@#$%^&*+_=?.\-]{0,40}(?:\d|[a-z][A-Z]{2}|[A-Z][a-z][A-Z])"
 )
 """A name, some words, and what could be a secret."""
@@ -52,8 +52,8 @@ _JOINED = _utf8("是 了 成 คือ 为 為 は が 는 은 이 가 : \uff1a 
 TALK = (
     rf"(?P<foreign>(?:{_FOREIGN})(?:[^\n:=]{{0,40}}[ \t](?:{_FOREIGN_IS})[ \t:]+"
     rf"|[^\n:=.]{{0,40}}(?:{_JOINED})[ \t:]*|[ \t]+))"
-    r"|(?P<turned>(?:[ \t]+(?:is|as|was)|,[ \t]+(?:that's|that[ ]is|which[ ]is|it's|it[ ]is))?"
-    r"[ \t]+\(?(?:the|my|our|your|their|his|her|its|a)[ \t]+"
+    r"|(?P<turned>(?:[ \t]+(?:is|as|was)[ \t]+|,[ \t]+(?:that's|that[ ]is|which[ ]is|it's)[ \t]+"
+    r"|[ \t]+\()(?:the|my|our|your|their|his|her|its|a)[ \t]+"
     r"(?:[\w\-]+[ \t]+){0,2}(?:passw(?:or)?d|passphrase|token|secret|api[ \-]?key))\b"
 )
 """How other languages join them, and sentences in which the secret stands first."""
