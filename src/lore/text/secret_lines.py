@@ -16,14 +16,14 @@ from lore.text.secret_fitting import Span, fits, is_plain_secret, is_striking, t
 from lore.text.secret_names import NameKind, classify
 from lore.text.secret_talk import speaks_of_other
 
-__all__ = ["find_lines"]
+__all__ = ["LINES", "find_lines"]
 
 _BREAK = r"(?:\r?\n|(?:\\+r)?\\+n)"
 _TOKEN = r"[!#-&*+./0-9:=?@A-Z^_a-z~\-]"
 _FIRST = r"[!#-&*/0-9=?@A-Z^_a-z~]"
 _TELLING = r"[0-9%*!#+_.?]"
 _COLUMNS = r"passw(?:or)?d|passwd|pass|pwd|passphrase|secret|token|api[_ \-]?key|access[_ ]key"
-_LINES = compile_linear(
+LINES = (
     rf"(?i){_BREAK}[ \t]*(?:(?:[\-*>+]|=>|\d{{1,2}}[.)])[ \t]+)?[`\"']{{0,3}}"
     rf"(?P<alone>{_FIRST}{_TOKEN}{{3,64}}{_TELLING}{_TOKEN}{{3,200}}|[0-9]{_TOKEN}{{7,200}}"
     rf"|{_FIRST}{_TOKEN}{{0,2}}{_TELLING}{_TOKEN}{{7,200}}|{_FIRST}{_TOKEN}{{6,64}}[0-9]{_TOKEN}?)[`\"']{{0,3}}[ \t]*"
@@ -32,6 +32,9 @@ _LINES = compile_linear(
     rf"|(?P<head>[,;\t]\"?[\w ]{{0,20}}(?:{_COLUMNS})(?:[ _]\w{{1,8}})?\"?(?:[,;\t]|{_BREAK}))"
     rf"|(?P<column>[ \t]{{2,}}(?:{_COLUMNS})[ \t]*{_BREAK})"
 )
+"""Lines that another line explains; each group has its judge below."""
+
+_LINES = compile_linear(LINES)
 _NAMES = {index: name.decode() for name, index in _LINES.groupindex.items()}
 
 _BACK = 400
@@ -79,11 +82,10 @@ _LINE_CHARS = b" \t-+|:\xe2\x94\x80\x82\x8c\x90\x98\xac\xb4\xbc\xa4\x9c\xa0"
 _HEADING = re.compile(rb"^[A-Za-z][\w \-/()]{0,30}$")
 
 
-def find_lines(data: bytes) -> Iterator[Span]:
-    """Yield the secrets that another line of the text gives away."""
+def find_lines(data: bytes, at: int = 0) -> Iterator[Span]:
+    """Yield the secrets that another line of the text gives away, from some place on."""
     if data.find(b"\n", 0, -1) < 0 and b"\\n" not in data:
         return
-    at = 0
     while (found := _LINES.search(data, at)) is not None:
         index = found.lastindex
         start, at = found.span(index)
@@ -104,7 +106,7 @@ def _alone(data: bytes, start: int, end: int) -> Iterator[Span]:
 
 def _line_before(data: bytes, start: int) -> bytes:
     """Return the last line before a place that says something."""
-    lines = _SPLIT.split(data[max(0, start - _BACK) : start])[:-1]
+    lines = _SPLIT.split(data[max(0, start - _BACK) : start].rpartition(b"\0")[2])[:-1]
     for line in reversed(lines[-4:]):
         if not _FENCE.match(line):
             return line.strip()

@@ -29,12 +29,12 @@ from lore.text.secret_reading import (
 from lore.text.secret_repeats import CROWD, behind_repeats
 from lore.text.secret_talk import NEAR, SAID, TALK, is_named_place, speaks_elsewhere, told_nearby
 
-__all__ = ["Span", "find_places", "is_secret"]
+__all__ = ["PLACES", "Span", "find_places", "is_secret"]
 
 _WORD_STARTS = (
     r"(?:passw(?:or)?d|passwort|kennwort|passphrase|passcode|pass|pwd|pw|psk|pswd|secret|key"
     r"|credentials?|creds|jwt|cookies?|mnemonic|phrase|[jp]h?p?sess(?:ion)?id|bearer|community"
-    r"|totp|mfa_seed|otp_seed|totp_seed|_salt|api_hash|macaroon|pepper|[is]key)[\w.\-]*"
+    r"|totp|mfa_seed|otp_seed|totp_seed|_salt|api_hash|macaroon|pepper|\b[is]key)[\w.\-]*"
     r"|token(?:[_.\-0-9a-rt-z][\w.\-]*)?|pat(?:[_.\-0-9][\w.\-]*)?"
     r"|auth(?:[_.\-0-9a-np-z][\w.\-]*)?"
 )
@@ -52,7 +52,7 @@ _ASSIGN = (
 _ACCOUNT = r"(?:login|sign_?in|auth|credentials?|authenticate)"
 _CONNECT = r"(?:mysqli?(?:_connect)?|pg_connect|getconnection|pdo|oci_connect|connect)"
 _ARGUMENT = rf"{QUOTE}[^\"'`\n]{{0,80}}{QUOTE}[ \t]*,[ \t]*"
-_PLACE = compile_linear(
+PLACES = (
     rf"(?i)(?P<header>authorization{QUOTE}?\]?[ \t]*(?::|=>|=|,|[ \t])[ \t]*)"
     r"|(?P<bearer>\bbearer[ \t]+)"
     r"|(?P<basic>\bbasic[ \t]+)"
@@ -89,7 +89,8 @@ _PLACE = compile_linear(
     r"|(?P<cell>[*_`]{0,3}[ \t]+\|[ \t]+)"
     rf"|(?P<literal>[ \t]+@?){QUOTE}"
     rf"|{NEAR})"
-    rf"|(?P<valued>(?:value|default|result|plaintext)(?:{QUOTE}?[ \t]*[:=>][ \t]*|[ \t]+))"
+    rf"|(?P<valued>(?:value|default|result|plaintext){QUOTE}?[ \t]*[:=>][ \t]*|-value[ \t]+)"
+    rf"{QUOTE}{{0,2}}[A-Za-z!@#$%^&*+_=?./\-]{{0,48}}(?:\d|[a-z][A-Z][A-Z]|[A-Z][a-z][A-Z]|_[A-Z])"
     r"|(?P<tail>(?:\+ASt|\+ABa|\+AMC|\+ARm|APIM|AzSe|AzFu)[A-Za-z0-9+/]{5,8}={1,2})"
     rf"|{TALK}"
     r"|(?P<query>[?&](?:amp;|u0026)?(?:key|signature|x-(?:amz|goog)-signature|hmac|sign|sid|code)="
@@ -98,10 +99,13 @@ _PLACE = compile_linear(
     r"|(?P<lone>://)[A-Za-z0-9_\-]{20,}@"
     r"|(?P<dsn>@)(?:(?:tcp|udp|unix)\(|[\w\-]+(?:\.[\w\-]+)+:\d{2,5}\b)"
 )
+"""Every place; each group has its judge below."""
+
+_PLACE = compile_linear(PLACES)
 _NAMES = {index: name.decode() for name, index in _PLACE.groupindex.items()}
 _WORD = _PLACE.groupindex[b"word"]
 _SHORTEST_NAME = 2
-_LOOSE = frozenset(_PLACE.groupindex[name] for name in (b"said", b"near", b"kwarg"))
+_LOOSE = frozenset(_PLACE.groupindex[name] for name in (b"said", b"near", b"kwarg", b"turned"))
 """Sentences: what follows the name may be the name of something else."""
 
 _NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-$"
@@ -158,14 +162,14 @@ _TERM = re.compile(r"^[a-z]{1,10}(?:-[a-z]+)*-?\d{0,3}$")
 """One of a list of names: utf8, scram-sha-256."""
 
 
-def find_places(data: bytes) -> Iterator[Span]:
-    """Yield the secrets that are known by their place."""
-    at = quiet_since = idle = 0
+def find_places(data: bytes, at: int = 0) -> Iterator[Span]:
+    """Yield the secrets that are known by their place, from some place on."""
+    quiet_since, idle = at, 0
     while (found := _PLACE.search(data, at)) is not None:
         index = found.lastindex
         _, at = place = found.span(index)
         if index in _LOOSE:
-            at = found.span(_WORD)[0] + _SHORTEST_NAME
+            at = max(found.start(), found.span(_WORD)[0]) + _SHORTEST_NAME
         idle += 1
         for start, judged, kind in _JUDGES[_NAMES[index]](data, found, place[1]):
             end = whole_end(data, start, judged)
@@ -235,7 +239,7 @@ def _bare_key(data: bytes, start: int, at: int, joint: str) -> Iterator[Span]:
 def _above(data: bytes, start: int) -> bytes:
     """Return what stands shortly before a name, in the same group of lines or the same braces."""
     above = data[max(0, start - _ABOVE_BYTES) : start]
-    return above[max(above.rfind(b"}"), above.rfind(b"\n\n"), above.rfind(b"</")) + 1 :]
+    return above[max(map(above.rfind, (b"}", b"\n\n", b"</", b"\0"))) + 1 :]
 
 
 def _valued(data: bytes, found: Any, at: int) -> Iterator[Span]:
@@ -335,7 +339,8 @@ def _is_loose(joint: str, kind: NameKind, value: Value, before: bytes) -> bool:
     """Tell whether name and value may just stand side by side: a test result, a list of names."""
     if joint == "assign":
         bare = kind == "pass" and before == b": " and not value.quoted
-        return bare and not is_plain_secret(value.text)
+        told_plainly = is_plain_secret(value.text) or secret_values.is_dotted(value.text)
+        return bare and not told_plainly
     if joint == "comma" and _TERM.match(value.text):
         return True
     if joint == "next":

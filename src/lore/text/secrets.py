@@ -19,9 +19,9 @@ from lore.errors import InvalidInput
 from lore.text import secret_values
 from lore.text.linear import compile_linear
 from lore.text.secret_forms import FORMS
-from lore.text.secret_lines import find_lines
+from lore.text.secret_lines import LINES, find_lines
 from lore.text.secret_pem import find_pem
-from lore.text.secret_places import Span, find_places, is_secret
+from lore.text.secret_places import PLACES, Span, find_places, is_secret
 from lore.text.secret_reading import COLOUR
 
 __all__ = ["Redactor"]
@@ -105,7 +105,9 @@ class Redactor:
         if not self._active:
             return []
         data = _without_marks(data)
-        found = [*_find_forms(data), *find_pem(data), *find_places(data), *find_lines(data)]
+        found = [*_find_forms(data), *find_pem(data), *_find_in_context(data)]
+        if b"\0" in data:
+            found += _find_split(data)
         found += self._own(data)
         if name and is_secret(name, data.decode("utf-8", "replace")):
             found.append((0, len(data), "secret"))
@@ -153,6 +155,34 @@ def _find_forms(data: bytes) -> Iterator[Span]:
         if is_example(value) or (form.weak and not secret_values.is_drawn(value)):
             continue
         yield start, end, form.kind
+
+
+@cache
+def _context() -> Any:
+    """Return all places and lines as one pattern: few texts have any, and one pass tells."""
+    return compile_linear(f"(?:{PLACES})|(?:{LINES})", groups=False)
+
+
+def _find_in_context(data: bytes) -> Iterator[Span]:
+    first = _context().search(data)
+    if first is not None:
+        yield from find_places(data, first.start())
+        yield from find_lines(data, first.start())
+
+
+def _find_split(data: bytes) -> Iterator[Span]:
+    """Yield the keys that a zero byte splits: the text is read once more without it."""
+    kept = [at for at, byte in enumerate(data) if byte or _is_edge(data, at)]
+    if len(kept) == len(data):
+        return
+    whole = bytes(data[at] for at in kept)
+    for start, end, kind in _find_forms(whole):
+        yield kept[start], kept[end - 1] + 1, kind
+
+
+def _is_edge(data: bytes, at: int) -> bool:
+    """Tell whether a zero byte stands between words and not within one."""
+    return not (data[at - 1 : at].isalnum() and data[at + 1 : at + 2].isalnum())
 
 
 def _compiled(pattern: str) -> Any:
