@@ -92,7 +92,9 @@ _SHORT_COMMANDS = {
     b"-A": re.compile(rb"\bsnmp\w+\b[^\n]*$"),
     b"-X": re.compile(rb"\bsnmp\w+\b[^\n]*$"),
     b"-w": re.compile(rb"\bldap\w+\b[^\n]*$"),
-    b"-P": re.compile(rb"\b(?:zip|unzip|security|pkcs12|sqlcmd|bcp|ipmitool|mosquitto_\w+|osql|tsql)\b[^\n]*$"),
+    b"-P": re.compile(
+        rb"\b(?:zip|unzip|security|pkcs12|sqlcmd|bcp|ipmitool|mosquitto_\w+|osql|tsql)\b[^\n]*$"
+    ),
     b"-pw": re.compile(rb"\b(?:plink|pscp|putty|psftp)\b[^\n]*$"),
 }
 _ECHO = re.compile(

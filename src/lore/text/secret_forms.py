@@ -36,7 +36,9 @@ FORMS = (
     Form("google-oauth", rf"GOCSPX-{_URL}{{20,}}"),
     Form("google-api", rf"AQ\.Ab[0-9A-Za-z]{_URL}{{30,}}"),
     Form("google-refresh", rf"1//0{_URL}{{25,}}"),
-    Form("aws-key-pair", r"(?:AKIA|ASIA)[A-Z2-7]{16}[\s,:;\"'|/]{1,4}(?:[A-Za-z_ ]{1,24}[\s,:;\"'|/=]{1,4})?"
+    Form(
+        "aws-key-pair",
+        r"(?:AKIA|ASIA)[A-Z2-7]{16}[\s,:;\"'|/]{1,4}(?:[A-Za-z_ ]{1,24}[\s,:;\"'|/=]{1,4})?"
         r"[A-Za-z0-9+/]{40}\b",
     ),
     Form("aws-access-key", r"(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA)[A-Z2-7]{16}\b"),

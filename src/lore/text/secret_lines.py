@@ -141,6 +141,8 @@ def _rule(data: bytes, start: int, end: int) -> Iterator[Span]:
     """Judge a table of bars: the head stands above the rule, or between two of them."""
     breaks = list(_SPLIT.finditer(data, max(0, start - _HEAD_BYTES), start))
     first = breaks[-2].end() if len(breaks) > 1 else max(0, start - _HEAD_BYTES)
+    if not _LABEL_WORD.search(data, first, end + _HEAD_BYTES):
+        return
     columns: dict[int, NameKind] = {}
     for low, high in _lines(data, first, first + _TABLE_BYTES):
         cells = list(_cells(data, low, high, _BARS))

@@ -90,7 +90,7 @@ PLACES = (
     rf"|(?P<literal>[ \t]+@?){QUOTE}"
     rf"|{NEAR})"
     rf"|(?P<valued>(?:value|default|result|plaintext){QUOTE}?[ \t]*[:=>][ \t]*|-value[ \t]+)"
-    rf"{QUOTE}{{0,2}}[A-Za-z!@#$%^&*+_=?./\-]{{0,48}}(?:\d|[a-z][A-Z][A-Z]|[A-Z][a-z][A-Z]|_[A-Z])"
+    rf"{QUOTE}{{0,2}}[A-Za-z!@#$%^&*+_=?./\-]{{0,48}}(?:\d|(?-i:[a-z][A-Z][A-Z]|[A-Z][a-z][A-Z]))"
     r"|(?P<tail>(?:\+ASt|\+ABa|\+AMC|\+ARm|APIM|AzSe|AzFu)[A-Za-z0-9+/]{5,8}={1,2})"
     rf"|{TALK}"
     r"|(?P<query>[?&](?:amp;|u0026)?(?:key|signature|x-(?:amz|goog)-signature|hmac|sign|sid|code)="
@@ -147,7 +147,9 @@ _PARENT = re.compile(
 
 _ABOVE_BYTES = 240
 _AHEAD_BYTES = 80
-_NAME = re.compile(rb"(?i)\b\w*(?:passw|secret|token|key|credential|pwd|pass\b|random_string)[\w.\-]*")
+_NAME = re.compile(
+    rb"(?i)\b\w*(?:passw|secret|token|key|credential|pwd|pass\b|random_string)[\w.\-]*"
+)
 _VALUED = frozenset(("keyname", "secrets", "random_string"))
 _LISTED = 20
 """Entries of a list that are looked at."""
@@ -210,7 +212,11 @@ def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at, whole_line=whole_line, prose=in_talk)
     if in_talk and speaks_elsewhere(data, start, value):
         return
-    loose = joint == "near" or (in_talk and is_named_place(value.text)) or _is_loose(joint, kind, value, data[at - 2 : at])
+    loose = (
+        joint == "near"
+        or (in_talk and is_named_place(value.text))
+        or _is_loose(joint, kind, value, data[at - 2 : at])
+    )
     if kind == "password" and (apart := match_four_by_four(data, value.start)):
         yield *apart.span(), told(kind)
     elif not loose and fits(kind, value.text, bare=not (value.quoted or whole_line)):

@@ -10,7 +10,16 @@ from lore.text.secret_fitting import Span, fits, is_plain_secret, is_striking
 from lore.text.secret_reading import Value, read_value
 from lore.text.secret_values import is_dotted
 
-__all__ = ["JUDGES", "NEAR", "SAID", "TALK", "is_named_place", "speaks_elsewhere", "speaks_of_other", "told_nearby"]
+__all__ = [
+    "JUDGES",
+    "NEAR",
+    "SAID",
+    "TALK",
+    "is_named_place",
+    "speaks_elsewhere",
+    "speaks_of_other",
+    "told_nearby",
+]
 
 
 def _utf8(words: str) -> str:
@@ -35,7 +44,8 @@ SAID = (
 
 NEAR = (
     r"(?P<near>(?:[ \t]+|[?:,][ \t]+|[ \t]\(|[ \t]*\|[ \t]*|[ .]{2,24}:?[ ]?|[ ]?\xc2\xbb[ ]?)(?:[A-Za-z0-9'/,.\-]{1,16}[ \t(:?]{1,3}){0,5}[`\"'*(]{0,3})"
-    r"[A-Za-z!@#$%^&*+_=?.\-]{0,40}(?:\d|[a-z][A-Z]{2}|[A-Z][a-z][A-Z])"
+    r"(?:[A-Za-z!@#$%^&*+_=?.\-]{5,40}\d|[A-Za-z!@#$%^&*+_=?.\-]{0,4}\d[!#-&*-:=?-Z^-z~]{6}"
+    r"|[A-Za-z!@#$%^&*+_=?.\-]{0,40}(?-i:[a-z][A-Z]{2}|[A-Z][a-z][A-Z])[!#-&*-:=?-Z^-z~]{3})"
 )
 """A name, some words, and what could be a secret."""
 
@@ -66,7 +76,9 @@ _LINE_END = re.compile(rb"\r?\n|\\+[nr]|\. (?=[A-Z])")
 _WORD = re.compile(rb"[^\s\x00<>|]+")
 _WRAPPING = b"\"'`*,;:()[]{}!?"
 _POINTS = b":=>?"
-_QUOTES = re.compile(rb"^(?:\xe2\x80[\x98-\x9f]|\xc2\xab)+|(?:\xe2\x80[\x98-\x9f]|\xc2\xbb|\xef\xbc|\xe3\x80).*$")
+_QUOTES = re.compile(
+    rb"^(?:\xe2\x80[\x98-\x9f]|\xc2\xab)+|(?:\xe2\x80[\x98-\x9f]|\xc2\xbb|\xef\xbc|\xe3\x80).*$"
+)
 """Quotes and stops that are no ASCII."""
 
 _JOINING = frozenset(
