@@ -39,26 +39,18 @@ def _draw(chance: Chance, letters: str, count: int) -> str:
 def _password(chance: Chance) -> str:
     """Return a password in one of the shapes that people and generators give it."""
     animal, thing = chance.choice(ANIMALS), chance.choice(THINGS)
-    shape = chance.randrange(9)
-    if shape == 0:
-        return f"{animal}{chance.choice('!?#%')}{thing}{chance.randrange(10, 999)}"
-    if shape == 1:
-        return f"{thing}.{animal.lower()}.{chance.randrange(100, 999)}"
-    if shape == 2:
-        return f"{animal}-{thing}-{chance.choice(THINGS)}-{chance.randrange(10, 99)}"
-    if shape == 3:
-        return f"{animal}{chance.randrange(1000, 9999)}{thing.title()}"
-    if shape == 4:
-        return _draw(chance, LOWER + DIGITS, 18) + "4"
-    if shape == 5:
-        return _draw(chance, LOWER + UPPER, 8) + "_" + _draw(chance, LOWER + UPPER, 8)
-    if shape == 6:
-        return (
-            _draw(chance, ALNUM, 5) + "%" + _draw(chance, ALNUM, 5) + "*" + _draw(chance, ALNUM, 5)
-        )
-    if shape == 7:
-        return f"{animal}{chance.randrange(10, 99)}!{thing}"
-    return _draw(chance, ALNUM, 20) + "7"
+    shapes = (
+        f"{animal}{chance.choice('!?#%')}{thing}{chance.randrange(10, 999)}",
+        f"{thing}.{animal.lower()}.{chance.randrange(100, 999)}",
+        f"{animal}-{thing}-{chance.choice(THINGS)}-{chance.randrange(10, 99)}",
+        f"{animal}{chance.randrange(1000, 9999)}{thing.title()}",
+        _draw(chance, LOWER + DIGITS, 18) + "4",
+        _draw(chance, LOWER + UPPER, 8) + "_" + _draw(chance, LOWER + UPPER, 8),
+        "{}%{}*{}".format(*(_draw(chance, ALNUM, 5) for _ in range(3))),
+        f"{animal}{chance.randrange(10, 99)}!{thing}",
+        _draw(chance, ALNUM, 20) + "7",
+    )
+    return chance.choice(shapes)
 
 
 def _drawn(letters: str, count: int) -> Callable[[Chance], str]:

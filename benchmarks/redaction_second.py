@@ -1,4 +1,4 @@
-"""A second corpus for redaction that was held out at first and is open now: secrets, and what is none.
+"""A second corpus for redaction, held out at first and open now: secrets, and what is none.
 
 Run as a script it checks the corpus itself and prints its kinds.
 """

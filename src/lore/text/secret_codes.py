@@ -13,7 +13,8 @@ __all__ = ["CODES", "JUDGES"]
 
 CODES = (
     r"(?P<phrase>mnemonic|seed[ _\-]?(?:phrase|words)|seedphrase|bip-?39|wallet[ \t]derive"
-    r"|(?:recovery|backup|wallet|secret)[ _\-]?(?:recovery[ _\-]?)?(?:phrase|words|seed)|your[ ]seed"
+    r"|(?:recovery|backup|wallet|secret)[ _\-]?(?:recovery[ _\-]?)?(?:phrase|words|seed)"
+    r"|your[ ]seed"
     r"|\bphrase\\*[\"']?[ \t]*[:=(])"
     r"|(?P<codes>(?:recovery|backup|scratch|emergency|rescue|2fa|mfa)[ _\-]?codes?)"
     r"|(?P<seed>\b(?:totp|hotp|otpauth|oathtool|otp|2fa|mfa)\b|authenticator\.|setup[ ]key"
@@ -26,7 +27,8 @@ _PHRASE_BYTES = 420
 """Bytes behind a name in which its phrase ends: 24 words of 8 letters, numbered."""
 
 _WORDS = re.compile(
-    rb"(?:(?<![A-Za-z])(?:\d{1,2}[.):]?[ \t]*)?[a-z]{3,8}(?:[ \t]*(?:,|\r?\n|\\n)[ \t]*|[ \t]+|(?![A-Za-z]))){11,24}"
+    rb"(?:(?<![A-Za-z])(?:\d{1,2}[.):]?[ \t]*)?[a-z]{3,8}"
+    rb"(?:[ \t]*(?:,|\r?\n|\\n)[ \t]*|[ \t]+|(?![A-Za-z]))){11,24}"
 )
 _ONE_WORD = re.compile(rb"[a-z]{3,8}")
 _COMMON = frozenset(
@@ -38,7 +40,8 @@ _COMMON = frozenset(
 
 _CODES_BYTES = 700
 _CODE = re.compile(
-    rb"(?<![\w\-./#])(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,5}|\d{4}[ ]\d{4}|[a-z0-9]{8,10}|[A-Z0-9]{8,10}"
+    rb"(?<![\w\-./#])(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,5}|\d{4}[ ]\d{4}|[a-z0-9]{8,10}"
+    rb"|[A-Z0-9]{8,10}"
     rb"|\d{8})(?![\w\-./#@])"
 )
 _CODES_JOINT = re.compile(
@@ -58,10 +61,12 @@ _LOWER32 = re.compile(
 )
 
 _ENTRY = re.compile(
-    rb"(?:\n|\\n|[{,])[ \t]*\\*[\"']?([\w.\-]{1,60})\\*[\"']?:[ \t]*\\*[\"']?([A-Za-z0-9+/=_\-.]{12,})"
+    rb"(?:\n|\\n|[{,])[ \t]*\\*[\"']?([\w.\-]{1,60})\\*[\"']?:[ \t]*\\*[\"']?"
+    rb"([A-Za-z0-9+/=_\-.]{12,})"
 )
 _DATA = re.compile(rb"\b(?:stringData|data)\\*[\"']?:")
-_MANIFEST_BYTES = 3_000
+_MANIFEST_BYTES = 1_500
+_ENTRIES = 30
 _PLAIN_KEYS = frozenset(
     b"name namespace kind apiVersion type uid creationTimestamp username".split()
 )
@@ -107,17 +112,20 @@ def _seed(data: bytes, _found: Any, end: int) -> Iterator[Span]:
 
 def _manifest(data: bytes, found: Any, end: int) -> Iterator[Span]:
     """Judge the entries of a Kubernetes secret, whatever they are called."""
-    start = found.start()
-    low = max(0, start - _MANIFEST_BYTES, data.rfind(b"\n---", 0, start))
-    cut = data.find(b"\n---", end)
-    high = min(len(data), end + _MANIFEST_BYTES, cut if cut >= 0 else len(data))
-    for block in _DATA.finditer(data, low, high):
-        for entry in _ENTRY.finditer(data, block.end() - 1, high):
-            value = entry.group(2)[:256].decode("latin-1")
-            if entry.group(1) in _PLAIN_KEYS:
-                break
-            if is_random(value, least=12):
-                yield *entry.span(2), "secret"
+    cut = data.find(b"\n---", end, end + _MANIFEST_BYTES)
+    high = cut if cut >= 0 else min(len(data), end + _MANIFEST_BYTES)
+    block = _DATA.search(data, end, high)
+    if block is None:
+        low = max(0, found.start() - _MANIFEST_BYTES)
+        low = max(low, data.rfind(b"\n---", low, found.start()))
+        block, high = _DATA.search(data, low, found.start()), found.start()
+    if block is None:
+        return
+    for count, entry in enumerate(_ENTRY.finditer(data, block.end() - 1, high)):
+        if entry.group(1) in _PLAIN_KEYS or count >= _ENTRIES:
+            return
+        if is_random(entry.group(2)[:256].decode("latin-1"), least=12):
+            yield *entry.span(2), "secret"
 
 
 JUDGES: dict[str, Callable[[bytes, Any, int], Iterator[Span]]] = {

@@ -21,7 +21,8 @@ _WORDS = (
     r"|auth|pat"
 )
 _PIPED_INTO = (
-    r"--(?:password|token|secret|key)-stdin|--with-token|--stdin|chpasswd|\|[ \t]*(?:sudo[ \t]+)?passwd\b|sudo[ \t]+-S"
+    r"--(?:password|token|secret|key)-stdin|--with-token|--stdin|chpasswd"
+    r"|\|[ \t]*(?:sudo[ \t]+)?passwd\b|sudo[ \t]+-S"
     r"|cryptsetup|secrets?[ \t]+(?:set|create|add|put)|env[ \t]+add|smbpasswd|kinit|gpg[ \t]"
     r"|docker[ \t]+secret[ \t]|\|[ \t]*base64\b"
 )
@@ -40,7 +41,8 @@ _POSITIONAL = (
     r"|runas[ \t][^\n]{0,60}/user:\S{1,40}|net[ \t]+use[ \t]+\S{1,3}[ \t]+\\+\S{1,60}"
     r"|rclone[ \t][^\n]{0,60}[ \t]pass|mysqladmin[ \t][^\n]{0,60}[ \t]password"
     r"|adb[ \t]+shell[ \t]+input[ \t]+text|set-initial-password|auth[ \t]+default"
-    r"|(?:isakmp|tacacs-server|radius-server[^\n]{0,60}|server[ \t]\S{1,40})[ \t]+key(?:[ \t]+[0-9])?"
+    r"|(?:isakmp|tacacs-server|radius-server[^\n]{0,60}"
+    r"|server[ \t]\S{1,40})[ \t]+key(?:[ \t]+[0-9])?"
     r"|message-digest-key[ \t]+\d+[ \t]+md5(?:[ \t]+[0-9])?|key-string(?:[ \t]+[0-9])?"
     r"|option[ \t]+key|-setcookie|key[ \t]+content[ \t]*:|snmp\w{3,8}[ \t][^\n]{0,80}[ \t]-c"
     r"|signtool[ \t][^\n]{0,80}/p|:[ \t]+(?:plain|eap|xauth)"
@@ -50,7 +52,8 @@ _POSITIONAL = (
 _GLUED_TO = (
     r"(?:smbclient|rpcclient|crackmapexec|net)[ \t][^\n]{0,120}-U[ \t]*['\"]?[\w.\\\-]{1,40}%"
     r"|lftp[ \t][^\n]{0,80}-u[ \t]*['\"]?[\w.\-@]{1,40},|xfreerdp[ \t][^\n]{0,120}/p:"
-    r"|sqlplus[ \t][^\n/]{0,60}/|winrs[ \t][^\n]{0,80}-p:|/pass:|setuser[ \t]+\S{1,40}[ \t]+on[ \t]+>"
+    r"|sqlplus[ \t][^\n/]{0,60}/|winrs[ \t][^\n]{0,80}-p:|/pass:"
+    r"|setuser[ \t]+\S{1,40}[ \t]+on[ \t]+>"
     r"|user[ \t]+\S{1,40}[ \t]+on[ \t]+>|\*:\*:[^:\s]{1,20}:[^:\s]{1,20}:|static:[\w.@\-]{1,40}:"
     r"|\]:\d{2,5}[ \t]+[\w.@\-]{1,40}:"
     r"|(?:impacket-\w+|\w+exec\.py|secretsdump(?:\.py)?)[ \t][^\n:]{0,60}:"
@@ -82,8 +85,10 @@ _CURL = re.compile(rb"\b(?:curl|wget|https?|xh|ab|hey|lftp|etcdctl|aria2c|skopeo
 _GLUED = re.compile(rb"\b(?:mysql\w*|mariadb\w*|mycli|7z|7za|rar|unrar)\b[^\n]*$")
 _SHORT_COMMANDS = {
     b"-p": re.compile(
-        rb"\b(?:(?:sshpass|mongo\w*|cqlsh|sqlcmd|psexec|clickhouse-client|nmap|xmpp|rdesktop|evil-winrm"
-        rb"|crackmapexec|nxc|netexec|smbmap|cypher-shell|altool|notarytool|security|certutil|usermod"
+        rb"\b(?:(?:sshpass|mongo\w*|cqlsh|sqlcmd|psexec|clickhouse-client|nmap|xmpp|rdesktop"
+        rb"|evil-winrm"
+        rb"|crackmapexec|nxc|netexec|smbmap|cypher-shell|altool|notarytool|security|certutil"
+        rb"|usermod"
         rb"|ldapmodify|impacket-\w+|vncdo|kafkacat|proxychains|sshuttle|rpcclient)\b"
         rb"|(?:docker|podman|helm|az|oc|skopeo|buildah|crane|registry|nerdctl)\b[^\n]*\blogin\b"
         rb"|twine[ \t]+upload\b)[^\n]*$"

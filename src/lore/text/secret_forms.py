@@ -256,18 +256,24 @@ FORMS = (
     Form(
         "webhook",
         r"[A-Za-z0-9_\-]{20,}",
-        r"(?:maker\.ifttt\.com/trigger/\w{1,40}/(?:json/)?with/key|api\.pushcut\.io|hook\.[a-z0-9.]{2,8}make\.com|events\.pagerduty\.com/(?:integration|generic/[0-9\-]+/\w+)|open\.(?:feishu|larksuite)\.c\w+/open-apis/bot/v2/hook|outlook\.office\.com/webhook|workflows\.n8n\.\w+/webhook)/",
+        r"(?:maker\.ifttt\.com/trigger/\w{1,40}/(?:json/)?with/key|api\.pushcut\.io"
+        r"|hook\.[a-z0-9.]{2,8}make\.com|events\.pagerduty\.com/(?:integration"
+        r"|generic/[0-9\-]+/\w+)|open\.(?:feishu|larksuite)\.c\w+/open-apis/bot/v2/hook"
+        r"|outlook\.office\.com/webhook|workflows\.n8n\.\w+/webhook)/",
     ),
     Form(
         "rpc-key",
         r"[A-Za-z0-9_\-]{24,}",
-        r"(?:\.infura\.io/(?:ws/)?v3|\.g\.alchemy\.com/v2|\.alchemyapi\.io/v2|\.quiknode\.pro|rpc\.ankr\.com/\w{2,20}|\.blastapi\.io|\.getblock\.io|\.chainstack\.com)/",
+        r"(?:\.infura\.io/(?:ws/)?v3|\.g\.alchemy\.com/v2|\.alchemyapi\.io/v2|\.quiknode\.pro"
+        r"|rpc\.ankr\.com/\w{2,20}|\.blastapi\.io|\.getblock\.io|\.chainstack\.com)/",
     ),
     Form("webhook", _UUID, r"/webhook/send\?key="),
     Form(
         "link",
         r"[A-Za-z0-9_\-.]{24,}",
-        r"https?://[^\s\"'<>?#]{3,120}/(?:reset(?:-password)?|password[_\-/]reset|magic(?:-link)?|verify(?:-email)?|confirm(?:-email)?|activate|invites?|invitations?(?:/accept)?|unsubscribe|recover(?:y)?|one-time|otp|secret|private)/",
+        r"https?://[^\s\"'<>?#]{3,120}/(?:reset(?:-password)?|password[_\-/]reset"
+        r"|magic(?:-link)?|verify(?:-email)?|confirm(?:-email)?|activate|invites?"
+        r"|invitations?(?:/accept)?|unsubscribe|recover(?:y)?|one-time|otp|secret|private)/",
         weak=True,
     ),
     Form(

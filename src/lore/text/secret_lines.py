@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from lore.text import secret_values
 from lore.text.linear import compile_linear
@@ -19,16 +18,18 @@ from lore.text.secret_talk import speaks_of_other
 __all__ = ["LINES", "find_lines"]
 
 _BREAK = r"(?:\r?\n|(?:\\+r)?\\+n)"
-_TOKEN = r"[!#-&*+./0-9:=?@A-Z^_a-z~\-]"
+_SIGN = r"[!#-&*+./0-9:=?@A-Z^_a-z~\-]"
 _FIRST = r"[!#-&*/0-9=?@A-Z^_a-z~]"
 _TELLING = r"[0-9%*!#+_.?]"
 _COLUMNS = r"passw(?:or)?d|passwd|pass|pwd|passphrase|secret|token|api[_ \-]?key|access[_ ]key"
 LINES = (
     rf"(?i){_BREAK}[ \t]*(?:(?:[\-*>+]|=>|\d{{1,2}}[.)])[ \t]+)?[`\"']{{0,3}}"
-    rf"(?P<alone>{_FIRST}{_TOKEN}{{3,64}}{_TELLING}{_TOKEN}{{3,200}}|[0-9]{_TOKEN}{{7,200}}"
-    rf"|{_FIRST}{_TOKEN}{{0,2}}{_TELLING}{_TOKEN}{{7,200}}|{_FIRST}{_TOKEN}{{6,64}}[0-9]{_TOKEN}?)[`\"']{{0,3}}[ \t]*"
+    rf"(?P<alone>{_FIRST}{_SIGN}{{3,64}}{_TELLING}{_SIGN}{{3,200}}|[0-9]{_SIGN}{{7,200}}"
+    rf"|{_FIRST}{_SIGN}{{0,2}}{_TELLING}{_SIGN}{{7,200}}"
+    rf"|{_FIRST}{_SIGN}{{6,64}}[0-9]{_SIGN}?)[`\"']{{0,3}}[ \t]*"
     rf"(?:\r?\n|\\+[nr]|[\"']|\z)"
-    rf"|(?P<rule>\|[ \t]*:?-+:?[ \t]*\||-{{3,}}[+|]-{{3,}}|\+-{{3,}}\+|\xe2\x94\x80\xe2\x94[\xac\xbc])"
+    rf"|(?P<rule>\|[ \t]*:?-+:?[ \t]*\||-{{3,}}[+|]-{{3,}}|\+-{{3,}}\+"
+    rf"|\xe2\x94\x80\xe2\x94[\xac\xbc])"
     rf"|(?P<head>[,;\t]\"?[\w ]{{0,20}}(?:{_COLUMNS})(?:[ _]\w{{1,8}})?\"?(?:[,;\t]|{_BREAK}))"
     rf"|(?P<column>[ \t]{{2,}}(?:{_COLUMNS})[ \t]*{_BREAK})"
 )
@@ -47,8 +48,10 @@ _PROMPT = re.compile(
     rb"(?:^|[ \t])(?:[$%#>]|\xe2\x9d\xaf|>>>|\(Pdb\)|irb[^>]*>|In \[\d+\]:)[ \t]+(.+)$"
 )
 _ASKED = re.compile(
-    rb"\b(?:vault[ \t]+(?:kv[ \t]+get|read|print)|op[ \t]+(?:read|item|get)|pass[ \t]+(?:show[ \t]+)?\w"
-    rb"|gopass|lpass[ \t]+show|bw[ \t]+get|chamber[ \t]+read|doppler[ \t]+secrets|keyctl|secret-tool"
+    rb"\b(?:vault[ \t]+(?:kv[ \t]+get|read|print)|op[ \t]+(?:read|item|get)"
+    rb"|pass[ \t]+(?:show[ \t]+)?\w"
+    rb"|gopass|lpass[ \t]+show|bw[ \t]+get|chamber[ \t]+read|doppler[ \t]+secrets|keyctl"
+    rb"|secret-tool"
     rb"|kubectl[ \t][^\n]*\b(?:secrets?|create[ \t]+token)\b|oc[ \t]+whoami[ \t]+-t"
     rb"|secretsmanager|get-secret-value|get-parameter|find-(?:generic|internet)-password"
     rb"|keyvault[ \t]+secret|get-access-token|get-login-password|print-(?:access|identity)-token"
@@ -64,7 +67,7 @@ _ASKED = re.compile(
 _SHOWN = re.compile(rb"\b(?:cat|type|less|head|tail|echo|print|puts|p)\b|[\w\])]$", re.IGNORECASE)
 _LISTS = re.compile(
     rb"(?i)\bpubkey|\.pub\b|sha\d+sum|md5sum|list\b|status\b|\bwc\b"
-    rb"|(?:^|[|;&$%#>][ \t]*)(?:ls|grep|rg|find|git|diff|openssl[ \t]+dgst)\b(?!-)"
+    rb"|--grep|(?:^|[|;&$%#>][ \t]*)(?:ls|grep|rg|find|git|diff|openssl[ \t]+dgst)\b(?!-)"
 )
 _LABEL = re.compile(
     rb"(?i)\b(?:passw(?:or)?d|passphrase|passcode|pass|pwd|secret|tokens?|credentials?"

@@ -101,6 +101,15 @@ _KEY_MEANS_SECRET = frozenset(
 )
 
 
+_BY_COMPANY: dict[str, tuple[frozenset[str], NameKind]] = {
+    **dict.fromkeys(("phrase", "words"), (_PHRASES, "phrase")),
+    **dict.fromkeys(("key", "keys", "pass", "cookie"), (frozenset(), "")),
+    "material": (frozenset(("key",)), "secret"),
+    "seed": (_ONE_TIME, "secret"),
+}
+"""Words that mean a secret behind certain others."""
+
+
 @lru_cache(maxsize=4096)
 def classify(name: str) -> NameKind:
     """Tell what a name promises of its value."""
@@ -112,25 +121,26 @@ def classify(name: str) -> NameKind:
     last, before = words[-1], words[:-1]
     if last in ("salt", "hash"):
         return _salt(before)
-    if last == "token" and not _COUNTED.isdisjoint(before) and "auth" not in before:
-        return ""
-    if not _NEVER.isdisjoint(words):
+    counted = last == "token" and not _COUNTED.isdisjoint(before) and "auth" not in before
+    if counted or not _NEVER.isdisjoint(words):
         return ""
     if not _FLEETING.isdisjoint(words):
         return "auth" if last == "token" else ""
-    if last == "pass":
-        return "password" if before else "pass"
-    if last in ("phrase", "words"):
-        return "phrase" if not _PHRASES.isdisjoint(before) else ""
+    if last in _BY_COMPANY:
+        return _by_company(name, last, before)
+    return _KINDS.get(last) or _by_ending(last) or _by_beginning(words)
+
+
+def _by_company(name: str, last: str, before: list[str]) -> NameKind:
+    """Tell what a word promises that means a secret in some company only."""
     if last in ("key", "keys"):
         return _key(name, before)
-    if last == "material":
-        return "secret" if words[-2:-1] == ["key"] else ""
-    if last == "seed":
-        return "secret" if not _ONE_TIME.isdisjoint(before) else ""
-    if last == "cookie" and before and not _PROGRAMS.isdisjoint(before):
-        return "secret"
-    return _KINDS.get(last) or _by_ending(last) or _by_beginning(words)
+    if last == "pass":
+        return "password" if before else "pass"
+    if last == "cookie":
+        return "cookie" if _PROGRAMS.isdisjoint(before) else "secret"
+    company, kind = _BY_COMPANY[last]
+    return "" if company.isdisjoint(before) else kind
 
 
 def _salt(before: list[str]) -> NameKind:

@@ -58,15 +58,18 @@ PLACES = (
     r"|(?P<basic>\bbasic[ \t]+)"
     rf"|(?P<pair>{_ACCOUNT}{QUOTE}?[ \t]*[=:]?[ \t]*[(\[][ \t]*{_ARGUMENT}"
     rf"|\b{_CONNECT}[ \t]*\([^,()\n]{{0,80}},[ \t]*{_ARGUMENT}){QUOTE}"
-    r"|(?P<account>\b(?:(?:creds|credentials|logins?|accounts?|zugangsdaten|identifiants|credenciales)"
+    r"|(?P<account>\b(?:(?:creds|credentials|logins?|accounts?|zugangsdaten|identifiants"
+    r"|credenciales)"
     r"[^\n:=/]{0,30}(?:[ \t]*[:=][ \t]*|[ \t]+(?:are|is)[ \t]+)|(?:use|try|with|as)[ \t]+)"
     r"[\w.@\-]{1,40}(?:[ \t]+/[ \t]+|:|/))[A-Za-z0-9]"
     rf"|{CODES}"
     rf"|{COMMANDS}"
-    rf"|(?P<chain>(?:wallet|keypair|signer|privatekeyto\w+|from_key|accounts){QUOTE}?\]?[ \t]*[:=(]+"
+    rf"|(?P<chain>(?:wallet|keypair|signer|privatekeyto\w+|from_key"
+    rf"|accounts){QUOTE}?\]?[ \t]*[:=(]+"
     rf"[ \t]*\[?[ \t]*{QUOTE}|\(\d{{1,2}}\)[ \t]+)(?:0x)?[0-9a-f]{{64}}\b"
     r"|(?P<array>\[)[ \t\n]*(?:\d{1,3},[ \n]?){63}\d{1,3}\b"
-    rf"|(?P<keyed>\b(?:sign|verify|encode|decode|createhmac|hmac\.new|hmac|fernet|create\w?cipher\w*"
+    rf"|(?P<keyed>\b(?:sign|verify|encode|decode|createhmac|hmac\.new|hmac|fernet"
+    rf"|create\w?cipher\w*"
     rf"|encrypt|decrypt|keypair\w*|createclient|secretkey\w*|totp|hotp)\([^\n\"'`]{{0,80}}"
     rf"(?:{QUOTE}[\w\-]{{1,16}}{QUOTE},[ \t]*)?)[bfr]?{QUOTE}"
     rf"|(?P<asserted>assert\w*\([ \t]*){QUOTE}"
@@ -121,7 +124,8 @@ _LEFT_BYTES = 64
 _ENV_LINE = re.compile(rb"(?:^|\n|\\n)[ \t]*(?:export[ \t]+|set[ \t]+)?[A-Z0-9_]+=$")
 _WRAPPED = re.compile(
     rb"(?:" + COLOUR.encode() + rb"){1,4}"
-    rb"|\s+string\(\d{1,4}\)[ \t]+|[|>][+\-]?\d?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*|!![a-z]+[ \t]+|<!\[CDATA\["
+    rb"|\s+string\(\d{1,4}\)[ \t]+|[|>][+\-]?\d?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*"
+    rb"|!![a-z]+[ \t]+|<!\[CDATA\["
     rb"|(?:new[ \t]+)?(?:[A-Za-z_]\w{0,30}(?:\.|::))*"
     rb"(?:secretstr|secretstring|secret|sensitive|string|str|bytes|\[\]byte|byte|from|of|some|just"
     rb"|raw|text|literal|value|encode|decode|b64decode|atob|btoa|fromstring|credential|password"
@@ -135,6 +139,7 @@ _DSN_BYTES = 100
 """So far back the user of an address without a scheme is looked for."""
 
 _SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9\-]{1,24}[ \t]+(?:token=)?\\*[\"']?", re.IGNORECASE)
+_ARN_BYTES = 90
 _KEY_CHARS = 20
 _MINE = re.compile(r"(?:^|\W)(my|this|your|our|the|new|api)[ \t]+$")
 _FOR = re.compile(r" (for) ")
@@ -196,15 +201,26 @@ def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
     if not kind and name.lower() == "key":
         yield from _bare_key(data, start, at, joint)
         return
-    if before == b"(" and b")=" in found.group(found.lastindex):
-        return
-    if before == b":" and b"arn:" in data[max(0, start - 90) : start]:
-        return
-    if not kind or _is_elsewhere(joint, before, data[at - 2 : at]):
+    if not kind or _is_elsewhere(joint, before, data[at - 2 : at]) or _is_part(data, found, before):
         return
     if kind == "cookie" and joint != "said":
         yield from cookies(data, at)
         return
+    yield from _judged(data, found, at, kind)
+
+
+def _is_part(data: bytes, found: Any, before: bytes) -> bool:
+    """Tell whether a name is part of a resource's, or stands in the line of a checksum."""
+    start, _ = found.span(_WORD)
+    if before == b"(":
+        return b")=" in found.group(found.lastindex)
+    return before == b":" and b"arn:" in data[max(0, start - _ARN_BYTES) : start]
+
+
+def _judged(data: bytes, found: Any, at: int, kind: NameKind) -> Iterator[Span]:
+    """Judge a value by the kind of its name and how it is joined to it."""
+    start, _ = found.span(_WORD)
+    joint = _NAMES[found.lastindex]
     whole_line = joint == "assign" and bool(_ENV_LINE.search(data, max(0, start - 64), at))
     if wrapped := _WRAPPED.match(data, at, at + 120):
         at = wrapped.end()
@@ -236,9 +252,9 @@ def _bare_key(data: bytes, start: int, at: int, joint: str) -> Iterator[Span]:
     if joint == "said" and data[start + 3 : start + 8] == b" for ":
         mine = mine or _FOR.search(data[start:at].decode("latin-1"))
     plain = value.text.islower() or value.text.isupper()
-    if mine and (not plain or mine.group(1) != "the"):
-        yield value.start, value.end, "secret"
-    elif joint == "assign" and _PARENT.search(_above(data, start)):
+    if (mine and (not plain or mine.group(1) != "the")) or (
+        joint == "assign" and _PARENT.search(_above(data, start))
+    ):
         yield value.start, value.end, "secret"
 
 
@@ -347,15 +363,12 @@ def _is_loose(joint: str, kind: NameKind, value: Value, before: bytes) -> bool:
         bare = kind == "pass" and before == b": " and not value.quoted
         told_plainly = is_plain_secret(value.text) or secret_values.is_dotted(value.text)
         return bare and not told_plainly
-    if joint == "comma" and _TERM.match(value.text):
-        return True
-    if joint == "next":
-        return kind in ("key", "auth") or not is_plain_secret(value.text)
     if joint in ("fallback", "default"):
         return False
-    if joint == "kwarg":
-        return not is_plain_secret(value.text)
-    if joint == "comma" and kind == "key":
+    if joint in ("next", "kwarg"):
+        named = joint == "kwarg" or kind not in ("key", "auth")
+        return not (named and is_plain_secret(value.text))
+    if joint == "comma" and (kind == "key" or _TERM.match(value.text)):
         return not secret_values.is_random(value.text, least=_KEY_CHARS)
     return kind == "key" or not is_striking(value.text)
 
@@ -437,7 +450,8 @@ def _lone(data: bytes, _found: Any, at: int) -> Iterator[Span]:
 
 
 _JOINTS = (
-    "near", "kwarg", "assign", "fallback", "filled", "comma", "call", "tag", "beside", "default", "part", "said", "markup",
+    "near", "kwarg", "assign", "fallback", "filled", "comma", "call", "tag", "beside", "default",
+    "part", "said", "markup",
     "next", "cell", "literal",
 )  # fmt: skip
 _JUDGES = {

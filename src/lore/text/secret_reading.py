@@ -32,8 +32,8 @@ _OPENING = re.compile(
     rb"[bfruNL@$]{0,2}\\*(?:\"\"\"|''\'|[\"'`])|r#{1,3}\"|&quot;|&#3[49];|%2[27]|\\+u002[27]"
 )
 _PREFIXES = b"bfruNL@$#"
-_BARE = re.compile(rb"(?:[^\x00\s\"'`\\<>|,;&]|\\[^nrt\"'`\\u])+")
-_WHOLE_LINE = re.compile(rb"(?:[^\x00\s\"'`\\]|\\[^nrt\"'`\\])+")
+_BARE = re.compile(rb"(?:[^\x00\x1b\s\"'`\\<>|,;&]|\\[^nrt\"'`\\u])+")
+_WHOLE_LINE = re.compile(rb"(?:[^\x00\x1b\s\"'`\\]|\\[^nrt\"'`\\])+")
 _ADDRESS = re.compile(rb"[^\x00\s\"'`\\<>]+")
 _STOP = re.compile(rb"\xef\xbc[\x8c\x9b\x89]|\xe3\x80|\xe2\x80[\x98-\x9f]")
 """Commas, stops and quotes that are no ASCII: sentences go on behind them."""

@@ -43,7 +43,8 @@ SAID = (
 """How an English sentence joins a secret to its name."""
 
 NEAR = (
-    r"(?P<near>(?:[ \t]+|[?:,][ \t]+|[ \t]\(|[ \t]*\|[ \t]*|[ .]{2,24}:?[ ]?|[ ]?\xc2\xbb[ ]?)(?:[A-Za-z0-9'/,.\-]{1,16}[ \t(:?]{1,3}){0,5}[`\"'*(]{0,3})"
+    r"(?P<near>(?:[ \t]+|[?:,][ \t]+|[ \t]\(|[ \t]*\|[ \t]*|[ .]{2,24}:?[ ]?"
+    r"|[ ]?\xc2\xbb[ ]?)(?:[A-Za-z0-9'/,.\-]{1,16}[ \t(:?]{1,3}){0,5}[`\"'*(]{0,3})"
     r"(?:[A-Za-z!@#$%^&*+_=?.\-]{5,40}\d|[A-Za-z!@#$%^&*+_=?.\-]{0,4}\d[!#-&*-:=?-Z^-z~]{6}"
     r"|[A-Za-z!@#$%^&*+_=?.\-]{0,40}(?-i:[a-z][A-Z]{2}|[A-Z][a-z][A-Z])[!#-&*-:=?-Z^-z~]{3})"
 )
@@ -86,7 +87,8 @@ _JOINING = frozenset(
 )
 _OTHER_THING = re.compile(
     rb"(?i)\b(?:hash\w*|digest|fingerprint|thumbprint|checksum|sha-?\d*|md5|commit|address|contract"
-    rb"|id|ids|uuid|holders?|version|expires?|length|encrypted|mint\w*|pub(?:lic|key)?|arn|path|file"
+    rb"|id|ids|uuid|holders?|version|expires?|length|encrypted|mint\w*|pub(?:lic|key)?|arn|path"
+    rb"|file"
     rb"|header|field|column|name|type|limit|error|line|see|modulus|erc\d*|etag|trace|seconds)\b"
 )
 """Words that say that what follows is no secret but something of it."""

@@ -28,7 +28,8 @@ __all__ = [
 _EXAMPLE = (
     r"(?i:your|y0ur|example|change[_\-]?(?:me|this|it)|replace[_\-]?(?:me|this|with)|placeholder"
     r"|redacted|dummy|sample|insert[_\-]|goes[_\-]?here|[_\-]here\b|\btodo\b|fill[_\-]?in"
-    r"|(?:^|[^a-z])fake(?:$|[^a-z])|foobar|not[_\-]?(?:a[_\-]?)?real|censored|removed|omitted|masked"
+    r"|(?:^|[^a-z])fake(?:$|[^a-z])|foobar|not[_\-]?(?:a[_\-]?)?real|censored|removed|omitted"
+    r"|masked"
     r"|hidden|invalid|undefined|lorem|notreal|my[_\-](?:api|secret|token|key|pass|super)"
     r"|some[_\-](?:api|secret|token|key)|deadbeef"
     r"|\*\*\*|\.\.\.|…|----|____)"
