@@ -73,6 +73,7 @@ _LABEL = re.compile(
     rb"(?i)\b(?:passw(?:or)?d|passphrase|passcode|pass|pwd|secret|tokens?|credentials?"
     rb"|(?:api|access|private|secret|master|root|license|unseal|recovery|encryption)[ _\-]?key)\b"
 )
+_HEX = re.compile(r"^[0-9a-fA-F]+$")
 _FEW_WORDS = 5
 _ROWS = 40
 _TABLE_BYTES = 6_000
@@ -134,7 +135,8 @@ def _is_answer(label: bytes, text: str) -> bool:
         return False
     if label.endswith((b":", b"\xef\xbc\x9a", b":**", b"</b>")):
         return is_plain_secret(text) or (is_striking(text) and fits("password", text, bare=True))
-    return len(label.split()) <= _FEW_WORDS and is_plain_secret(text)
+    few = len(label.split()) <= _FEW_WORDS and not _LISTS.search(label)
+    return few and not _HEX.match(text) and is_plain_secret(text)
 
 
 _LABEL_WORD = re.compile(rb"(?i)passw|secret|token|key|credential|pwd|pass\b")
