@@ -191,8 +191,6 @@ Username: «user»  Password: ⟦«pw»⟧
 <!-- admin password: ⟦«pw»⟧ -->
 # password for «svc» is ⟦«pw»⟧
 // TODO remove: prod token ⟦«b64u:40»⟧
-/* default login «user»/⟦«pw»⟧ */
-Default credentials: `«user»:⟦«pw»⟧`
 1. Open https://«site»↵2. Sign in with «email» and the password ⟦«pw»⟧
 Secret: ⟦«b64u:32»⟧↵Never commit this.
 == chat-agent-speaks

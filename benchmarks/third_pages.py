@@ -75,7 +75,6 @@ secret_backend: vault
 PWD=/code/«svc»/«noun»
 OLDPWD=/home/«user»/«noun»
 SSH_AUTH_SOCK=/run/user/1000/keyring/ssh
-GPG_KEY=«HEX:40»
 == page-object-dumps
 «Class»(id=«n», «noun»='«adj»', «noun»s=[«n», «n»])
 { «noun»: '«adj»', count: «n», token: undefined }

@@ -183,7 +183,6 @@ https://«svc».blob.core.windows.net/«noun»s/«noun».json?sv=2023-11-03&st=�
 ?sv=2022-11-02&ss=bfqt&srt=sco&sp=rwdlacup&se=2027-05-01T00:00:00Z&spr=https&sig=⟦«an:41»%3D⟧
 https://storage.googleapis.com/«svc»/«noun».csv?GoogleAccessId=«svc»@«svc».iam.gserviceaccount.com&Expires=17«num:8»&Signature=⟦«an:160»%2B«an:60»%3D%3D⟧
 https://«site»/reset-password?token=⟦«b64u:43»⟧
-https://«site»/auth/callback?code=⟦4/0A«b64u:70»⟧&state=«an:16»
 https://«site»/api/v1/«noun»s?api_key=⟦«hex:32»⟧&limit=20
 https://maps.googleapis.com/maps/api/geocode/json?address=Berlin&key=⟦AIzaSy«b64u:33»⟧
 https://«site»/magic-link?email=«email»&token=⟦«hex:64»⟧

@@ -46,7 +46,6 @@ default: &default↵  adapter: postgresql↵  username: «user»↵  password: �
 <property name="hibernate.connection.password">⟦«pws»⟧</property>
 connection: { host: '«host»', user: '«user»', password: '⟦«pw»⟧', database: '«db»' },
 masterauth ⟦«b64u:32»⟧
-user «user» on >⟦«an:20»⟧ ~* +@all
 flyway.password=⟦«pws»⟧
 ALTER SYSTEM SET primary_conninfo = 'host=«host» user=replicator password=⟦«an:18»⟧';
 xpack.notification.email.account.«svc».smtp.password: ⟦«pws»⟧
@@ -60,7 +59,6 @@ withEnv(['«ENV»_PASSWORD=⟦«pws»⟧']) {
 environment { «ENV»_TOKEN = '⟦«b64u:40»⟧' }
     env:↵      «ENV»_SECRET: ⟦«an:40»⟧
         run: curl -fsS -H "Authorization: token ⟦«hex:40»⟧" https://«site»/hooks/deploy
-sonar.login=⟦«hex:40»⟧
 before_script:↵  - echo "⟦«pws»⟧" | docker login -u «user» --password-stdin $CI_REGISTRY
       - run: npx vercel deploy --token=⟦«an:24»⟧
 - task: Npm@1↵  env:↵    NPM_AUTH: ⟦«b64u:52»⟧
