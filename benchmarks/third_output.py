@@ -122,7 +122,7 @@ jsonwebtoken 9.0.2  (latest 9.0.3)
   checksum: 10c0/«hex:128»
 checksum = "«hex:64»"
     {file = "«noun»-«ver»-py3-none-any.whl", hash = "sha256:«hex:64»"},
-{ url = "https://files.pythonhosted.org/packages/«hex:2»/«hex:2»/«hex:60»/«noun»-«ver».tar.gz", hash = "sha256:«hex:64»", size = «n» },
+{ url = "https://files.«svc».org/packages/«hex:2»/«hex:2»/«hex:60»/«noun»-«ver».tar.gz", hash = "sha256:«hex:64»", size = «n» },
 github.com/«svc»/«noun» v«ver» h1:«b64:43»=
 github.com/«svc»/«noun» v«ver»/go.mod h1:«b64:43»=
 source = "registry+https://github.com/rust-lang/crates.io-index"

@@ -43,7 +43,7 @@ amqp://«user»:⟦«pwu»⟧@«host»:5672/%2f
 CELERY_BROKER_URL: amqps://«user»:⟦«pwu»⟧@«host»/«db»
 smtp://«mail»%40«svc».com:⟦«pwu»⟧@smtp.«svc».com:587
 ftp://«user»:⟦«pwu»⟧@ftp.«svc».com/«noun»s/
-https://«user»:⟦«pwu»⟧@«site»/artifactory/api/pypi/simple
+https://«user»:⟦«pwu»⟧@«site»/packages/pypi/simple
 sqlalchemy.url = mysql+pymysql://«user»:⟦«pwu»⟧@«host»/«db»
 HTTPS_PROXY=http://«user»:⟦«pwu»⟧@proxy.«svc».com:3128
 could not connect to postgres://«user»:⟦«pwu»⟧@«host»:5432/«db»: connection refused
