@@ -163,24 +163,25 @@ def _insert(
         "INSERT INTO messages (n, session_n, ordinal, channel, digest, key, role, speaker, parts,"
         " origin, model, usage, traits) VALUES (:n, :session_n, :ordinal, :channel, :digest,"
         " :key, :role, :speaker, :parts, :origin, :model, :usage, :traits)",
-        (
-            {
-                "n": n,
-                "session_n": place.session_n,
-                "ordinal": ordinal,
-                "channel": channel,
-                "digest": message.digest,
-                "key": pack_key(message.key),
-                "role": pack_role(message.new.role),
-                "speaker": message.new.speaker,
-                "parts": pack_parts(message.new.parts),
-                "origin": message.new.origin,
-                "model": message.new.model,
-                "usage": orjson.dumps(message.new.usage).decode() if message.new.usage else "",
-                "traits": message.traits,
-            }
+        [
+            (
+                n,
+                place.session_n,
+                ordinal,
+                channel,
+                message.digest,
+                pack_key(message.key),
+                pack_role(new.role),
+                new.speaker,
+                pack_parts(new.parts),
+                new.origin,
+                new.model,
+                orjson.dumps(new.usage).decode() if new.usage else "",
+                message.traits,
+            )
             for ordinal, (n, message) in enumerate(zip(ns, added, strict=True), place.ordinal)
-        ),
+            for new in (message.new,)
+        ],
     )
     return ns
 
