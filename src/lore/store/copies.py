@@ -180,7 +180,7 @@ def take_back(db: Connection, session_n: int, ns: Sequence[int], *, now: datetim
 
 def forgotten(db: Connection, session_n: int, fresh: Iterable[PreparedMessage]) -> set[str]:
     """Return the keys of messages whose originals someone had forgotten."""
-    if not db.find("SELECT 1 FROM tombstones WHERE source <> '' LIMIT 1"):
+    if not changes.are_any_buried(db):
         return set()
     agent = str(db.value("SELECT agent FROM sessions WHERE n = :n", n=session_n))
     sources = {_source(agent, _mark_of(message)): message.key for message in fresh}

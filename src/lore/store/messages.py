@@ -112,6 +112,8 @@ def _recognised(
     fresh: Sequence[PreparedMessage],
 ) -> dict[str, str]:
     """Return the ids of new keys' messages that are here, or were until they were forgotten."""
+    if not changes.are_any_buried(db):
+        return claims.claim(db, session_n, channel, [(m.key, m.digest) for m in fresh])
     known = _forgotten(db, place, {message.key: message.key for message in fresh})
     fresh = _fresh(fresh, known)
     known |= claims.claim(db, session_n, channel, [(m.key, m.digest) for m in fresh])
@@ -123,6 +125,8 @@ def not_forgotten(
     db: Connection, place: tuple[str, str], channel: Channel, prepared: Sequence[PreparedMessage]
 ) -> list[PreparedMessage]:
     """Return the messages that nobody had forgotten, of an agent's session by its own name."""
+    if not changes.are_any_buried(db):
+        return list(prepared)
     gone = _forgotten(db, place, {message.key: message.key for message in prepared})
     contents = {m.key: claims.content_key(channel, m.digest) for m in _fresh(prepared, gone)}
     gone |= _forgotten(db, place, contents)
@@ -131,7 +135,7 @@ def not_forgotten(
 
 def _forgotten(db: Connection, place: tuple[str, str], wanted: dict[str, str]) -> dict[str, str]:
     """Return by key the former ids of what was forgotten, known by the values of `wanted`."""
-    if not wanted or not db.find("SELECT 1 FROM tombstones WHERE source <> '' LIMIT 1"):
+    if not wanted:
         return {}
     sources = {key: changes.source_of(*place, name) for key, name in wanted.items()}
     buried = changes.buried_sources(db, list(sources.values()))
