@@ -122,9 +122,7 @@ def adopt_forks(db: Connection, session_n: int, fresh: Sequence[PreparedMessage]
         last=max(moments),
     )
     begun = {row[-1] for row in rows}
-    marks = {
-        _mark_of(message) for message, at in zip(fresh, moments, strict=True) if at in begun
-    }
+    marks = {_mark_of(message) for message, at in zip(fresh, moments, strict=True) if at in begun}
     forks = [n for n, began, *same in rows if _began_before(began, _Mark(*same), marks)]
     kin = set(_kin(db, session_n)) if forks else set()
     for fork in forks:

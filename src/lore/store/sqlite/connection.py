@@ -129,7 +129,7 @@ def open_connection(
         raw = _open_read_only(path, wait) if read_only else _open_writable(path, vfs)
         raw.set_busy_handler(wait)
         # Else a statement on a table with a partial index is compiled anew for every value bound
-        # to it, which took 53 µs of 60; no statement here needs its values to choose its index.
+        # to it, which took most of its time; none here needs its values to choose its index.
         raw.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         for pragma in (*(("locking_mode = EXCLUSIVE",) if vfs else ()), *_PRAGMAS):
             raw.execute(f"PRAGMA {pragma}").fetchall()
