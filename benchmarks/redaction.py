@@ -1,6 +1,6 @@
 """How many secrets are caught, how many benign lines are touched, and how quick is it?
 
-Three corpora: the project's own, one that was held out and then opened to mend what it showed,
+The corpora: the project's own, two that were held out and then opened to mend what they showed,
 and one that the rules' author has not seen; each is used when it is there. A secret counts as
 caught when less than half of it can still be read. Speed is measured over real transcripts when
 they are there, and over text that is made to be slow.
@@ -26,7 +26,8 @@ from redaction_heldout import leaks
 ROOT = Path(__file__).resolve().parents[1]
 TRANSCRIPTS = ROOT.parent / "shared" / "bench" / "transcripts"
 CORPORA = {
-    "own": "redaction_corpus", "opened": "redaction_heldout", "unseen": "redaction_unseen",
+    "own": "redaction_corpus", "opened": "redaction_heldout", "second": "redaction_second",
+    "unseen": "redaction_third",
 }  # fmt: skip
 HOSTILE_BYTES = 1_000_000
 HOSTILE = (

@@ -13,6 +13,8 @@ import random
 import uuid
 from collections.abc import Callable, Iterator
 
+from redaction_families import BENIGN_FAMILIES, FAMILIES, filled
+
 __all__ = ["benign", "secrets"]
 
 PER_KIND = 20
@@ -265,6 +267,11 @@ def secrets(seed: int) -> Iterator[tuple[str, str, str]]:
     for kind, placed in PLACES.items():
         for _ in range(PER_KIND):
             yield (kind, *placed(chance))
+    for kind, (made, lines) in FAMILIES.items():
+        for line in lines:
+            secret = made(chance)
+            text = line.replace("{{", "{").replace("}}", "}").replace("{s}", secret)
+            yield f"family {kind}", text, secret
 
 
 def _fill(*templates: str) -> Made:
@@ -334,3 +341,6 @@ def benign(seed: int) -> Iterator[tuple[str, str]]:
     for kind, made in BENIGN.items():
         for _ in range(PER_KIND):
             yield kind, made(chance)
+    for kind, lines in BENIGN_FAMILIES.items():
+        for line in lines:
+            yield f"family {kind}", filled(line, chance)

@@ -47,11 +47,9 @@ def new_id(moment: datetime) -> str:
     with _counter_lock:
         _counter = (_counter + 1) % (1 << _COUNTER_BITS)
         count = _counter
-    ms = max(0, to_us(moment) // 1000) & 0xFFFF_FFFF_FFFF
+    ms = f"{max(0, to_us(moment) // 1000) & 0xFFFF_FFFF_FFFF:012x}"
     high, low = divmod(count, 1 << 14)
-    value = (ms << 80) | (0x7 << 76) | (high << 64) | (0b10 << 62) | (low << 48)
-    value |= int.from_bytes(os.urandom(6))
-    return _spelled(value)
+    return f"{ms[:8]}-{ms[8:]}-7{high:03x}-{0b10 << 14 | low:04x}-{os.urandom(6).hex()}"
 
 
 def id_bounds(start_us: int, end_us: int) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore.text import marks
-from lore.text.marks import cut, fences, inside, split, wrap
+from lore.text.marks import cut, fences, inside, may_have_memory, split, wrap
 
 pieces = st.lists(
     st.sampled_from([
@@ -137,6 +137,12 @@ def test_a_star_in_a_name_stands_for_anything():
 )
 def test_memory_is_an_aside_however_its_mark_is_written(text: str):
     assert all(is_aside for is_aside, _ in split(text))
+
+
+@given(pieces | st.text("lore-MEMORYmy<> K"))
+def test_memory_is_suspected_wherever_a_tag_of_it_may_be(text: str):
+    assert may_have_memory(text) == ("<" in text and "lore-memory" in text.lower())
+    assert may_have_memory(text) or not any(is_aside for is_aside, _ in split(text))
 
 
 def test_what_is_inside_a_piece_is_told_without_its_tags():

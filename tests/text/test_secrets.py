@@ -51,6 +51,20 @@ SECRETS = [
     ("password", "Gr4nite!Owl92", "Пароль от сервера: {}"),
     ("password", "Gr4nite!Owl92", "数据库密码是{}"),
     ("url-password", "Gr4nite92", "bob:{}@tcp(10.0.0.1:3306)/shop"),
+    ("password", "heron.lantern.374", 'db_password = "{}"'),
+    ("secret", "Heron5158Lantern", "$ vault kv get -field=password secret/app\n{}"),
+    ("secret", "Heron5158Lantern", "Generated admin password:\n\n  {}\n"),
+    ("password", "Heron5158Lantern", "| user | password |\n|---|---|\n| bob | {} |"),
+    ("password", "Heron5158Lantern", "user,password\nbob,{}"),
+    ("password", "Heron5158Lantern", "I set the root password to {} on db-4.example.com"),
+    ("password", "Heron5158Lantern", "INSERT INTO u (name, password) VALUES ('bob', '{}')"),
+    ("password", "Heron5158Lantern", "\x1b[1mpassword\x1b[0m: \x1b[33m{}\x1b[0m"),
+    ("password", "wqhz-tqzn-fydz-jsvo", "the app password is {}"),
+    ("secret", TOKEN, "encryption:\n  key: {}"),
+    ("secret", TOKEN, "jwt.sign(payload, '{}')"),
+    ("secret", TOKEN, "expect(session.accessToken).toBe('{}')"),
+    ("otp-seed", "W3RZQIMYVKCYF5GF", "oathtool --totp -b {}"),
+    ("recovery-code", "f035e-fe112", "backup code: {}"),
     ("authorization", TOKEN, "Authorization: Bearer {}"),
     ("cookie", "a8f5f167f44f4964e6c998dee827110c", "Cookie: session={}; theme=dark"),
 ]
@@ -63,6 +77,11 @@ BENIGN = [
     "the token is missing", "max_tokens=4096", "--- PASS: TestGetOrCreateSessionID (0.03s)",
     "mysql -u bob -p orders", "db_password: !vault_ref orders", "token: session.accessToken",
     '["tests pass.", "2026-01-21T06:49:06.938Z"]', "~/projects/-Users-bob-cli/agent-aa996db.jsonl",
+    "password: ENC[AES256_GCM,data:kT7yN2pQ,iv:aB3dE5fG7hJ9,tag:qW2eR4tY6u,type:str]",
+    "ERC20 token 0xa8c49a85d5f303a05aebbfb03fa9cca918dc9f0f has 43 holders",
+    "    password: SecretStr = Field(min_length=71)",
+    "git log --grep token\n3f2a9c81b7d64e05a1c2f3b4d5e6f7a8b9c0d1e2",
+    "| token | count |\n|---|---|\n| the | 1204 |", "the token limit is 200k, not 128k",
     "docker run -p 8080:80 nginx", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ2k3m4n5 me@host",
 ]  # fmt: skip
 PIECES = st.sampled_from([
@@ -95,6 +114,18 @@ def test_a_private_key_goes_as_a_whole(joint: str, end: str):
     redacted = REDACTOR.redact(f"see\n{text}")
     assert TOKEN[:20] not in redacted
     assert redacted.startswith("see\n[secret:private-key:")
+
+
+def test_a_key_that_a_zero_byte_splits_is_found_in_both_pieces():
+    redacted = REDACTOR.redact(f"use ghp_{TOKEN[:18]}\0{TOKEN[18:]} now")
+    assert TOKEN[:12] not in redacted
+    assert TOKEN[24:] not in redacted
+
+
+def test_a_seed_phrase_goes_as_a_whole():
+    words = "abandon bamboo canyon dolphin eagle fabric galaxy island jungle kitten ladder marble"
+    assert REDACTOR.redact(f"Your seed phrase:\n{words}\n").count("[secret:seed-phrase:") == 1
+    assert "dolphin" not in REDACTOR.redact(f"Your seed phrase:\n{words}\n")
 
 
 def test_the_same_secret_has_the_same_mark_with_the_same_key_only():

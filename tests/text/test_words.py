@@ -197,6 +197,16 @@ def test_cleaning_text_of_escapes_twice_is_once(text):
     assert words.clean(words.clean(text)) == words.clean(text)
 
 
+@given(st.text() | st.text("\x1b\x9b\x9c\x07[]0;m=\0K a\n\ud800é"))
+def test_text_is_clean_if_cleaning_leaves_it(text):
+    assert words.is_clean(text) == (words.clean(text) == text)
+
+
+@given(st.lists(st.text("\x1b\x9b\t\0a\ud800é"), max_size=3))
+def test_texts_are_clean_together_if_each_is(texts):
+    assert words.is_clean("\n".join(texts)) == all(map(words.is_clean, texts))
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

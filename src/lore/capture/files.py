@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -79,7 +79,8 @@ class FileReading:
 
 def read_file(reading: FileReading, path: Path) -> Counts:
     """Read what is new in a file and store it; what is wrong with it is told in the counts."""
-    mark = find_mark(reading.database, path, reading.redactor)
+    source = kept_source(path, reading.redactor)
+    mark = _find_mark(reading.database, source)
     if mark is not None and is_unchanged(path, mark) and not _is_due(reading, mark):
         return Counts(problem=mark.problem)
     counts = Counts()
@@ -87,7 +88,7 @@ def read_file(reading: FileReading, path: Path) -> Counts:
         with open_file(path) as opened:
             adapter = _get_adapter(reading, opened)
             counts.agent = adapter.agent
-            reader = _Reader(reading, opened, adapter.agent, counts, mark)
+            reader = _Reader(reading, opened, source, counts, mark)
             if isinstance(adapter, LineAdapter):
                 _read_lines(reader, adapter)
             else:
@@ -119,10 +120,14 @@ def _get_adapter(reading: FileReading, opened: OpenFile) -> Adapter:
 
 def find_mark(database: Database | None, path: Path, redactor: Redactor) -> Watermark | None:
     """Return how far a file was read."""
+    return _find_mark(database, kept_source(path, redactor)) if database else None
+
+
+def _find_mark(database: Database | None, source: str) -> Watermark | None:
     if database is None:
         return None
     with database.read() as db:
-        return watermarks.find(db, kept_source(path, redactor))
+        return watermarks.find(db, source)
 
 
 def _put_problem(reading: FileReading, path: Path, counts: Counts) -> None:
@@ -149,13 +154,14 @@ class _Reader:
         self,
         reading: FileReading,
         opened: OpenFile,
-        agent: str,
+        source: str,
         counts: Counts,
         mark: Watermark | None,
     ) -> None:
         self.reading = reading
         self.opened = opened
-        self.agent = agent
+        self.source = source
+        self.agent = counts.agent
         self.counts = counts
         self.batch = self._new_batch()
         self.bad: set[str] = set()
@@ -193,7 +199,7 @@ class _Reader:
         told = self._stored.problem if self._stored else ""
         self.counts.problem, self.counts.news = problem, problem not in ("", told)
         mark = Watermark(
-            source=kept_source(self.opened.path, self.reading.redactor),
+            source=self.source,
             session_id=None,
             position=position,
             fingerprint=fingerprint,
@@ -235,8 +241,10 @@ class _Reader:
         if self._renamed is not None and self._is_past(self._renamed.source):
             watermarks.remove(db, self._renamed.source)
         if (told := _unpacked(mark.context)) is not None:
-            told = staging.without_forgotten(db, self.agent, _named(told, self.opened.path))
-            mark = replace(mark, context=_packed(told))
+            named = _named(told, self.opened.path)
+            kept = staging.without_forgotten(db, self.agent, named)
+            if kept is not told:
+                mark = replace(mark, context=_packed(kept))
         watermarks.put_file(db, mark, session_n=session_n)
         return added
 
@@ -384,7 +392,7 @@ def _named(context: Context, path: Path) -> Context:
 
 
 def _packed(context: Context) -> str:
-    return json.dumps(asdict(context))
+    return json.dumps({each.name: getattr(context, each.name) for each in fields(context)})
 
 
 def _unpacked(packed: str) -> Context | None:

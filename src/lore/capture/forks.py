@@ -24,6 +24,8 @@ def add(
     copies.adopt_forks(db, session_n, fresh)
     held = copies.find(db, session_n, fresh)
     gone = copies.forgotten(db, session_n, (one for one in fresh if one.key not in held))
+    if not held and not gone:
+        return _add_own(db, session_n, prepared, now=now)
     forks = copies.below(db, session_n) if held else set()
     origins = [one.session_n for key in keys if (one := held.get(key))]
     origins = [origin for origin in origins if origin not in forks]
@@ -39,9 +41,15 @@ def add(
     for where, group in groupby(prepared, key=place):
         run = list(group)
         if where == "own":
-            ids = messages.add(db, session_n, run, now=now, channel="file")
-            added += sum(id_ == message.id for id_, message in zip(ids, run, strict=True))
+            added += _add_own(db, session_n, run, now=now)
         elif where == "fork":
             brought = dict.fromkeys(held[message.key].n for message in run)
             copies.take_back(db, session_n, list(brought), now=now)
     return added
+
+
+def _add_own(
+    db: Connection, session_n: int, prepared: Sequence[PreparedMessage], *, now: datetime
+) -> int:
+    ids = messages.add(db, session_n, prepared, now=now, channel="file")
+    return sum(id_ == message.id for id_, message in zip(ids, prepared, strict=True))

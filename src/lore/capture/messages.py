@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -163,7 +163,7 @@ def _keyed(new: Sequence[NewMessage]) -> list[NewMessage]:
 def prepare(message: NewMessage, *, id: str = "", redactor: Redactor = UNKEPT) -> PreparedMessage:
     """Redact a message and derive all that the store keeps beside it."""
     check(message)
-    return _derive(_redacted(_changed(message, words.clean), redactor), id=id)
+    return _derive(_redacted(_changed(_with_origin(message), words.clean), redactor), id=id)
 
 
 def prepare_all(new: Sequence[NewMessage], *, redactor: Redactor) -> list[PreparedMessage]:
@@ -173,23 +173,31 @@ def prepare_all(new: Sequence[NewMessage], *, redactor: Redactor) -> list[Prepar
 
 def _all_cleaned(new: Sequence[NewMessage], redactor: Redactor) -> list[NewMessage]:
     """Return messages as they may be stored: texts that can be held, and no secrets in them."""
-    cleaned = [_changed(message, words.clean) for message in new]
-    for start in range(0, len(cleaned), _LOOKED_AT):
-        some = slice(start, start + _LOOKED_AT)
-        if redactor.holds_secret(text for message in cleaned[some] for text in _texts(message)):
-            cleaned[some] = [_redacted(message, redactor) for message in cleaned[some]]
+    cleaned: list[NewMessage] = []
+    for start in range(0, len(new), _LOOKED_AT):
+        some = [_with_origin(message) for message in new[start : start + _LOOKED_AT]]
+        texts = _texts(some)
+        if not words.is_clean("\n".join(texts)):
+            some = [_changed(message, words.clean) for message in some]
+            texts = _texts(some)
+        if redactor.holds_secret(texts):
+            some = [_redacted(message, redactor) for message in some]
+        cleaned += some
     return cleaned
 
 
 def _redacted(message: NewMessage, redactor: Redactor) -> NewMessage:
-    return _changed(message, redactor.redact) if redactor.holds_secret(_texts(message)) else message
+    secret = redactor.holds_secret(_texts((message,)))
+    return _changed(message, redactor.redact) if secret else message
 
 
-def _texts(message: NewMessage) -> list[str]:
-    """Return every text of a message that somebody else wrote."""
-    texts = [message.key, message.speaker, message.model]
-    for part in message.parts:
-        texts += (part.text, part.name, part.call_id)
+def _texts(messages: Iterable[NewMessage]) -> list[str]:
+    """Return every text of messages that somebody else wrote."""
+    texts: list[str] = []
+    for message in messages:
+        texts += (message.key, message.speaker, message.model)
+        for part in message.parts:
+            texts += (part.text, part.name, part.call_id)
     return [text for text in texts if text]
 
 
@@ -209,15 +217,31 @@ def _derive(message: NewMessage, *, id: str = "") -> PreparedMessage:
     )
 
 
+def _with_origin(message: NewMessage) -> NewMessage:
+    """Return a message of which it is known who said it."""
+    if message.origin:
+        return message
+    return NewMessage(
+        message.role,
+        message.parts,
+        message.created_at,
+        message.key,
+        message.speaker,
+        _ORIGINS[message.role],
+        message.model,
+        message.usage,
+    )
+
+
 def _changed(message: NewMessage, change: Callable[[str], str]) -> NewMessage:
-    """Return a message with each of its texts changed, and with its origin."""
+    """Return a message with each of its texts changed."""
     return NewMessage(
         role=message.role,
         parts=tuple([_changed_part(part, change) for part in message.parts]),
         created_at=message.created_at,
         key=change(message.key),
         speaker=change(message.speaker),
-        origin=message.origin or _ORIGINS[message.role],
+        origin=message.origin,
         model=change(message.model),
         usage=message.usage,
     )
@@ -239,10 +263,14 @@ def check(message: NewMessage) -> None:
         if part.kind not in PART_KINDS:
             msg = f"'{part.kind}' is no kind of part."
             raise InvalidInput(msg, hint=f"Kinds: {', '.join(PART_KINDS)}.")
-    for origin in (message.origin, *(part.origin for part in message.parts)):
-        if origin is not None and origin not in ORIGINS:
-            msg = f"'{origin}' is no origin."
-            raise InvalidInput(msg, hint=f"Origins: {', '.join(ORIGINS)}.")
+        _check_origin(part.origin)
+    _check_origin(message.origin)
+
+
+def _check_origin(origin: Origin | None) -> None:
+    if origin is not None and origin not in ORIGINS:
+        msg = f"'{origin}' is no origin."
+        raise InvalidInput(msg, hint=f"Origins: {', '.join(ORIGINS)}.")
 
 
 def message_of(role: Role, text: str, created_at: datetime) -> NewMessage:

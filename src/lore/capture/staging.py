@@ -127,6 +127,8 @@ class Batch:
 
     def _note_secrets(self, message: NewMessage, prepared: PreparedMessage) -> None:
         """Count what was taken out, by its mark."""
+        if message.parts is prepared.new.parts:
+            return
         for before, after in zip(message.parts, prepared.new.parts, strict=True):
             if before.text == after.text or "[secret:" not in after.text:
                 continue
@@ -159,8 +161,8 @@ def write(
             continue
         session_n = _ensure_session(db, agent, run, seen, now=now)
         added += _add(db, session_n, run, now=now)
-        if not run.context.title:
-            _name_after_goal(db, session_n, run.prepared)
+        goal = "" if run.context.title else _find_goal(db, session_n, own)
+        _describe(db, session_n, run.context, goal)
     return session_n, added
 
 
@@ -182,16 +184,15 @@ def _add(db: Connection, session_n: int, run: Run, *, now: datetime) -> int:
     return sum(id_ == message.id for id_, message in zip(ids, run.prepared, strict=True))
 
 
-def _name_after_goal(db: Connection, session_n: int, prepared: Sequence[PreparedMessage]) -> None:
-    """Call a session that its agent gave no title by what the person first asked for."""
+def _find_goal(db: Connection, session_n: int, prepared: Sequence[PreparedMessage]) -> str:
+    """Return what the person first asked for, to call a session by that has no title."""
     if sessions.has_title(db, session_n):
-        return
+        return ""
+    said = [(message.key, text) for message in prepared if (text := person_said(message.new))]
     # not what a fork only copied: its original may have been forgotten
-    own = claims.known(db, session_n, "file", [message.key for message in prepared])
-    said = [person_said(message.new) for message in prepared if message.key in own]
-    goal, _ = goals.find_goal(text for text in said if text)
-    if goal:
-        sessions.describe(db, session_n, title=lines.one_line(goal, TITLE_CHARS))
+    own = claims.known(db, session_n, "file", [key for key, _ in said])
+    goal, _ = goals.find_goal(text for key, text in said if key in own)
+    return lines.one_line(goal, TITLE_CHARS)
 
 
 def count_new(db: Connection, batch: Batch, agent: str) -> int:
@@ -206,7 +207,7 @@ def count_new(db: Connection, batch: Batch, agent: str) -> int:
 
 
 def _ensure_session(db: Connection, agent: str, run: Run, seen: Projects, *, now: datetime) -> int:
-    """Return the number of the session that a run belongs to, with all that is told of it."""
+    """Return the number of the session that a run belongs to, made if it is new."""
     context = run.context
     started_at = run.prepared[0].new.created_at
     name, parent = _name(run), words.clean(context.parent)
@@ -230,7 +231,6 @@ def _ensure_session(db: Connection, agent: str, run: Run, seen: Projects, *, now
         parent_n=parent_n,
     )
     sessions.complete(db, n, project_n=project_n, branch=branch, parent_n=parent_n)
-    _describe(db, n, context)
     return n
 
 
@@ -269,7 +269,7 @@ def _name(run: Run) -> str:
     return words.clean(run.context.session)
 
 
-def _describe(db: Connection, n: int | None, context: Context) -> None:
-    if n is not None and (context.title or context.files):
-        title = words.clean(context.title)
+def _describe(db: Connection, n: int | None, context: Context, goal: str = "") -> None:
+    title = words.clean(context.title) or goal
+    if n is not None and (title or context.files):
         sessions.describe(db, n, title=title, files=tuple(map(words.clean, context.files)))

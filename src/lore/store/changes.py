@@ -73,6 +73,11 @@ def source_of(agent: str, external_id: str, key: str) -> str:
     return hashlib.sha256(f"{agent}\0{external_id}\0{kept}".encode()).hexdigest()[:32]
 
 
+def are_any_buried(db: Connection) -> bool:
+    """Tell whether anything that was forgotten would be known again by its source."""
+    return db.find("SELECT 1 FROM tombstones WHERE source <> '' LIMIT 1") is not None
+
+
 def buried_sources(db: Connection, sources: Sequence[str]) -> dict[str, str]:
     """Return those of the sources that forgotten messages came from, with their ids."""
     rows = db.rows(

@@ -23,6 +23,8 @@ def number_of(channel: Channel) -> int:
 
 def known(db: Connection, session_n: int, channel: Channel, keys: Sequence[str]) -> dict[str, str]:
     """Return the ids of the messages that a channel has brought before, by key."""
+    if not keys or not _has_any(db, session_n):
+        return {}
     packed = {pack_key(key): key for key in keys}
     rows = db.rows(
         f"SELECT m.key, {id_text('i.id')} FROM messages m JOIN items i ON i.n = m.n"
@@ -35,6 +37,17 @@ def known(db: Connection, session_n: int, channel: Channel, keys: Sequence[str])
         keys=numbers(list(packed)),
     )
     return {packed[key]: id_ for key, id_ in rows}
+
+
+def _has_any(db: Connection, session_n: int) -> bool:
+    """Tell whether a session has messages, or meant those of another one."""
+    return bool(
+        db.value(
+            "SELECT EXISTS (SELECT 1 FROM messages WHERE session_n = :n)"
+            " OR EXISTS (SELECT 1 FROM claims WHERE session_n = :n)",
+            n=session_n,
+        )
+    )
 
 
 def claim(

@@ -106,9 +106,9 @@ def _others(db: Connection, session_n: int, head: Sequence[PreparedMessage]) -> 
 
 def adopt_forks(db: Connection, session_n: int, fresh: Sequence[PreparedMessage]) -> None:
     """Link sessions that began with a copy of one of these messages, and were read before it."""
-    marks = {_mark_of(message) for message in fresh}
-    if not marks:
+    if not fresh:
         return
+    moments = [clock.to_us(message.new.created_at) for message in fresh]
     rows = db.rows(
         f"SELECT s.n, own.started_at, {_SAME} FROM sessions own JOIN sessions s"
         " ON s.agent = own.agent AND s.project_n IS NOT DISTINCT FROM own.project_n"
@@ -118,9 +118,11 @@ def adopt_forks(db: Connection, session_n: int, fresh: Sequence[PreparedMessage]
         " AND s.started_at BETWEEN :first AND :last",
         n=session_n,
         channel=_CHANNEL,
-        first=min(mark.at for mark in marks),
-        last=max(mark.at for mark in marks),
+        first=min(moments),
+        last=max(moments),
     )
+    begun = {row[-1] for row in rows}
+    marks = {_mark_of(message) for message, at in zip(fresh, moments, strict=True) if at in begun}
     forks = [n for n, began, *same in rows if _began_before(began, _Mark(*same), marks)]
     kin = set(_kin(db, session_n)) if forks else set()
     for fork in forks:
@@ -176,7 +178,7 @@ def take_back(db: Connection, session_n: int, ns: Sequence[int], *, now: datetim
 
 def forgotten(db: Connection, session_n: int, fresh: Iterable[PreparedMessage]) -> set[str]:
     """Return the keys of messages whose originals someone had forgotten."""
-    if not db.find("SELECT 1 FROM tombstones WHERE source <> '' LIMIT 1"):
+    if not changes.are_any_buried(db):
         return set()
     agent = str(db.value("SELECT agent FROM sessions WHERE n = :n", n=session_n))
     sources = {_source(agent, _mark_of(message)): message.key for message in fresh}

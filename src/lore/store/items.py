@@ -87,19 +87,21 @@ def add_all(db: Connection, new: Sequence[NewItem]) -> list[int]:
         "INSERT INTO items (n, id, type, project_n, session_n, created_at, tokens, embedder_n)"
         f" VALUES (:n, {id_of(':id')}, :type, :project_n, :session_n, :created_at, :tokens,"
         " :embedder_n)",
-        (
-            {
-                "n": n,
-                "id": item.id,
-                "type": type_number(item.type),
-                "project_n": item.project_n,
-                "session_n": item.session_n,
-                "created_at": item.created_at,
-                "tokens": item.tokens,
-                "embedder_n": None if item.embeds else NEVER_EMBEDDED,
-            }
-            for n, item in zip(ns, new, strict=True)
-        ),
+        [
+            (
+                n,
+                id_,
+                _TYPE_NUMBERS[type_],
+                project_n,
+                session_n,
+                at,
+                tokens,
+                None if embeds else NEVER_EMBEDDED,
+            )
+            for n, (id_, type_, project_n, session_n, at, tokens, embeds) in zip(
+                ns, new, strict=True
+            )
+        ],
     )
     return ns
 

@@ -80,13 +80,13 @@ class NewMessageText(NamedTuple):
 def add_messages(db: Connection, new: Sequence[NewMessageText]) -> None:
     """Index messages that are not in the index yet."""
     short, long = [], []
-    for message in new:
-        text = words.searchable_form(message.text)
-        meta = _meta(message.created_at, message.speaker)
-        if message.role not in _UNSPOKEN:
-            short.append({"n": message.n, "text": text[:HEAD_CHARS], "meta": meta})
-        if message.role in _UNSPOKEN or len(text) > HEAD_CHARS:
-            long.append({"n": message.n, "text": text, "meta": meta})
+    for n, role, speaker, said, created_at in new:
+        text = words.searchable_form(said)
+        meta = _meta(created_at, speaker)
+        if role not in _UNSPOKEN:
+            short.append((n, text[:HEAD_CHARS], meta))
+        if role in _UNSPOKEN or len(text) > HEAD_CHARS:
+            long.append((n, text, meta))
     word_tables.add(db, "message_words", _TABLES["message_words"], short)
     word_tables.add(db, "long_words", _TABLES["long_words"], long)
 
@@ -111,18 +111,13 @@ _DAY_US = 86_400_000_000
 def add_distillation(db: Connection, n: int, text: str) -> None:
     """Index a distillation."""
     word_tables.remove(db, "log_words", [n])
-    row = {"n": n, "text": words.searchable_form(text)}
-    word_tables.add(db, "log_words", _TABLES["log_words"], [row])
+    word_tables.add(db, "log_words", _TABLES["log_words"], [(n, words.searchable_form(text))])
 
 
 def add_fragment(db: Connection, n: int, summary: str, content: str, kind: str) -> None:
     """Index a fragment, in place of what was indexed for it before."""
-    row = {
-        "n": n,
-        "summary": words.searchable_form(summary),
-        "content": words.searchable_form(content),
-        "kind": kind.replace("_", " "),
-    }
+    texts = words.searchable_form(summary), words.searchable_form(content)
+    row = (n, *texts, kind.replace("_", " "))
     word_tables.remove(db, "fragment_words", [n])
     word_tables.add(db, "fragment_words", _TABLES["fragment_words"], [row])
 
@@ -137,8 +132,7 @@ def add_session(db: Connection, n: int) -> None:
     """Index the title and the files of a session that is not in the index yet."""
     row = db.find("SELECT title, files FROM sessions WHERE n = :n", n=n)
     if row and any(row):
-        title, files = (words.searchable_form(text) for text in row)
-        new = {"n": n, "title": title, "files": files}
+        new = (n, *map(words.searchable_form, row))
         word_tables.add(db, "session_words", _TABLES["session_words"], [new])
 
 

@@ -112,6 +112,8 @@ def _recognised(
     fresh: Sequence[PreparedMessage],
 ) -> dict[str, str]:
     """Return the ids of new keys' messages that are here, or were until they were forgotten."""
+    if not changes.are_any_buried(db):
+        return claims.claim(db, session_n, channel, [(m.key, m.digest) for m in fresh])
     known = _forgotten(db, place, {message.key: message.key for message in fresh})
     fresh = _fresh(fresh, known)
     known |= claims.claim(db, session_n, channel, [(m.key, m.digest) for m in fresh])
@@ -123,6 +125,8 @@ def not_forgotten(
     db: Connection, place: tuple[str, str], channel: Channel, prepared: Sequence[PreparedMessage]
 ) -> list[PreparedMessage]:
     """Return the messages that nobody had forgotten, of an agent's session by its own name."""
+    if not changes.are_any_buried(db):
+        return list(prepared)
     gone = _forgotten(db, place, {message.key: message.key for message in prepared})
     contents = {m.key: claims.content_key(channel, m.digest) for m in _fresh(prepared, gone)}
     gone |= _forgotten(db, place, contents)
@@ -131,7 +135,7 @@ def not_forgotten(
 
 def _forgotten(db: Connection, place: tuple[str, str], wanted: dict[str, str]) -> dict[str, str]:
     """Return by key the former ids of what was forgotten, known by the values of `wanted`."""
-    if not wanted or not db.find("SELECT 1 FROM tombstones WHERE source <> '' LIMIT 1"):
+    if not wanted:
         return {}
     sources = {key: changes.source_of(*place, name) for key, name in wanted.items()}
     buried = changes.buried_sources(db, list(sources.values()))
@@ -163,24 +167,25 @@ def _insert(
         "INSERT INTO messages (n, session_n, ordinal, channel, digest, key, role, speaker, parts,"
         " origin, model, usage, traits) VALUES (:n, :session_n, :ordinal, :channel, :digest,"
         " :key, :role, :speaker, :parts, :origin, :model, :usage, :traits)",
-        (
-            {
-                "n": n,
-                "session_n": place.session_n,
-                "ordinal": ordinal,
-                "channel": channel,
-                "digest": message.digest,
-                "key": pack_key(message.key),
-                "role": pack_role(message.new.role),
-                "speaker": message.new.speaker,
-                "parts": pack_parts(message.new.parts),
-                "origin": message.new.origin,
-                "model": message.new.model,
-                "usage": orjson.dumps(message.new.usage).decode() if message.new.usage else "",
-                "traits": message.traits,
-            }
+        [
+            (
+                n,
+                place.session_n,
+                ordinal,
+                channel,
+                message.digest,
+                pack_key(message.key),
+                pack_role(new.role),
+                new.speaker,
+                pack_parts(new.parts),
+                new.origin,
+                new.model,
+                orjson.dumps(new.usage).decode() if new.usage else "",
+                message.traits,
+            )
             for ordinal, (n, message) in enumerate(zip(ns, added, strict=True), place.ordinal)
-        ),
+            for new in (message.new,)
+        ],
     )
     return ns
 

@@ -19,6 +19,7 @@ from lore.text.parts import searchable
 _JSON = "["
 """How packed parts begin that are not one plain text; a text that begins so is packed too."""
 
+_PACKED_CHARS = 16
 _PACKED_KEY = re.compile(r"[0-9a-f]{16}")
 _RECENT_KEYS = 4_096
 """A batch's keys are looked up first and written then."""
@@ -97,7 +98,7 @@ def pack_key(key: str) -> int:
 
     A key that `unpack_key` gave is taken for that number, so that an export keeps its keys.
     """
-    if _PACKED_KEY.fullmatch(key):
+    if len(key) == _PACKED_CHARS and _PACKED_KEY.fullmatch(key):
         digest = bytes.fromhex(key)
     else:
         digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:8]

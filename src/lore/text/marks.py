@@ -22,6 +22,9 @@ _ANY = r"[\w.:-]{1,60}"
 _SMUGGLED = re.compile(rf"<(?={_LEAD}(?:{MEMORY}|system-reminder))", re.IGNORECASE)
 """Our own mark, and the one that agents put around what hooks give them."""
 
+_NAMED = re.compile("-(?i:memory)")
+"""The end of our mark's name: a search for its first letter is quicker than lower case for all."""
+
 Pieces = list[tuple[str, str]]
 """A text in pieces, each with the name of the mark it stands in, or ''."""
 
@@ -29,6 +32,11 @@ Pieces = list[tuple[str, str]]
 def wrap(text: str) -> str:
     """Return recalled memory between marks; a mark inside it becomes harmless."""
     return f"<{MEMORY}>\n{_SMUGGLED.sub('&lt;', text)}\n</{MEMORY}>"
+
+
+def may_have_memory(text: str) -> bool:
+    """Tell whether a text names the mark around recalled memory; cheap for those that do not."""
+    return "<" in text and _NAMED.search(text) is not None and MEMORY in text.lower()
 
 
 def split(text: str) -> list[tuple[bool, str]]:

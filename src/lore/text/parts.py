@@ -51,18 +51,17 @@ def says_something(parts: Iterable[Part]) -> bool:
 
 def searchable(parts: Iterable[Part]) -> str:
     """Return what a keyword search should find: words, calls and results, no asides."""
-    lines = []
-    for part in parts:
-        if part.kind in _UNSEARCHED or not part.text:
-            continue
-        text = part.text[:_SEARCHED_CHARS]
-        lines.append(f"{part.name} {text}" if part.name else text)
+    lines = [
+        f"{part.name} {part.text[:_SEARCHED_CHARS]}" if part.name else part.text[:_SEARCHED_CHARS]
+        for part in parts
+        if part.text and part.kind not in _UNSEARCHED
+    ]
     return "\n".join(lines)
 
 
 def whole(parts: Iterable[Part]) -> str:
     """Return a message as it stands, with what nobody said: what its size is counted of."""
-    return "\n".join(_marked(part, part.text) for part in parts if part.text)
+    return "\n".join([_marked(part, part.text) for part in parts if part.text])
 
 
 def readable(parts: Iterable[Part], *, brief: bool = False) -> str:

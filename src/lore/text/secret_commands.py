@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lore.text import secret_values
-from lore.text.secret_fitting import DIGIT, Span, chosen, fits, is_plain_secret, told
+from lore.text.secret_fitting import DIGIT, Span, chosen, fits, is_plain_secret, is_striking, told
 from lore.text.secret_names import NameKind, classify
-from lore.text.secret_reading import QUOTE, read_value
+from lore.text.secret_reading import QUOTE, match_four_by_four, read_value
 
 __all__ = ["COMMANDS", "JUDGES", "LINE_CHARS", "cookies"]
 
@@ -21,8 +21,10 @@ _WORDS = (
     r"|auth|pat"
 )
 _PIPED_INTO = (
-    r"--(?:password|token|secret|key)-stdin|--with-token|--stdin|chpasswd|\bpasswd\b|sudo[ \t]+-S"
+    r"--(?:password|token|secret|key)-stdin|--with-token|--stdin|chpasswd"
+    r"|\|[ \t]*(?:sudo[ \t]+)?passwd\b|sudo[ \t]+-S"
     r"|cryptsetup|secrets?[ \t]+(?:set|create|add|put)|env[ \t]+add|smbpasswd|kinit|gpg[ \t]"
+    r"|docker[ \t]+secret[ \t]|\|[ \t]*base64\b"
 )
 _POSITIONAL = (
     r"cargo[ \t]+login|snyk[ \t]+auth|vault[ \t]+login|(?:ngrok|localtunnel)[ \t]+(?:config[ \t]+)?"
@@ -36,13 +38,26 @@ _POSITIONAL = (
     r"|pulumi[ \t]+config[ \t]+set[ \t]+--secret[ \t]+\S{1,60}"
     r"|bw[ \t]+(?:login[ \t]+\S{1,60}|unlock)"
     r"|mc[ \t]+alias[ \t]+set[ \t]+\S{1,40}[ \t]+\S{1,80}[ \t]+\S{1,60}"
+    r"|runas[ \t][^\n]{0,60}/user:\S{1,40}|net[ \t]+use[ \t]+\S{1,3}[ \t]+\\+\S{1,60}"
+    r"|rclone[ \t][^\n]{0,60}[ \t]pass|mysqladmin[ \t][^\n]{0,60}[ \t]password"
+    r"|adb[ \t]+shell[ \t]+input[ \t]+text|set-initial-password|auth[ \t]+default"
+    r"|(?:isakmp|tacacs-server|radius-server[^\n]{0,60}"
+    r"|server[ \t]\S{1,40})[ \t]+key(?:[ \t]+[0-9])?"
+    r"|message-digest-key[ \t]+\d+[ \t]+md5(?:[ \t]+[0-9])?|key-string(?:[ \t]+[0-9])?"
+    r"|option[ \t]+key|-setcookie|key[ \t]+content[ \t]*:|snmp\w{3,8}[ \t][^\n]{0,80}[ \t]-c"
+    r"|signtool[ \t][^\n]{0,80}/p|:[ \t]+(?:plain|eap|xauth)"
     r"|requirepass|masterauth|/rp|wpa_passphrase[ \t]+\S{1,40}"
     r"|(?:openssl|nuget[ \t]+push)[ \t][^\n]{0,80}[ \t]-k|ssh-keygen[ \t][^\n]{0,80}[ \t]-N"
 )
 _GLUED_TO = (
     r"(?:smbclient|rpcclient|crackmapexec|net)[ \t][^\n]{0,120}-U[ \t]*['\"]?[\w.\\\-]{1,40}%"
     r"|lftp[ \t][^\n]{0,80}-u[ \t]*['\"]?[\w.\-@]{1,40},|xfreerdp[ \t][^\n]{0,120}/p:"
-    r"|sqlplus[ \t][^\n/]{0,60}/"
+    r"|sqlplus[ \t][^\n/]{0,60}/|winrs[ \t][^\n]{0,80}-p:|/pass:"
+    r"|setuser[ \t]+\S{1,40}[ \t]+on[ \t]+>"
+    r"|user[ \t]+\S{1,40}[ \t]+on[ \t]+>|\*:\*:[^:\s]{1,20}:[^:\s]{1,20}:|static:[\w.@\-]{1,40}:"
+    r"|\]:\d{2,5}[ \t]+[\w.@\-]{1,40}:"
+    r"|(?:impacket-\w+|\w+exec\.py|secretsdump(?:\.py)?)[ \t][^\n:]{0,60}:"
+    r"|(?:password|pass|secret|token)[\w\-]{0,12}(?:=|[ \t]+)[\"']?(?:<\()?echo[ \t]+"
 )
 _STORED = (
     r"(?:secrets?|keyvault|parameter|variable|env)[ \t]+(?:set|create|add|put)\b[^\n|]{0,120}"
@@ -51,12 +66,12 @@ _STORED = (
 )
 COMMANDS = (
     r"(?P<user>[ \t](?:-[ua][ \t]*|--(?:user|auth|proxy-user|creds|login)(?:[ \t]+|=))"
-    rf"{QUOTE}?[^\s:\"'`\\]*:)"
+    rf"{QUOTE}?[^\s:\"'`]*:)[^/\s]"
     rf"|(?P<flag>(?:(?:^|[\s\"'`,\[])--?[A-Za-z][\w\-]*(?:{_WORDS})[\w\-]*"
     rf"|(?:^|[\s\"'`,\[])(?:--(?:pw|{_WORDS})|-(?:{_WORDS}))[\w\-]*"
     rf"|\b(?:env|setx|setenv|set[ \t]+-\w+|configure[ \t]+set)[ \t]+[\w.]*(?:{_WORDS})[\w.]*"
     rf"|login[ \t]+\S+\s+password|secure-?string(?:[ \t]+-string)?){QUOTE}?,?[ \t]+)"
-    r"|(?P<short>[ \t]-(?:p|a|w|pw)[ \t]*|\bpass(?:in|out)?[ \t]+pass:"
+    r"|(?P<short>[ \t]-(?:p|a|w|x|pw)[ \t]*|\bpass(?:in|out)?[ \t]+pass:"
     r"|:(?:5432|5433|6432):[^:\s]+:[^:\s]+:|identified[ \t]+by[ \t]+['\"])"
     rf"|(?P<positional>(?:^|[^\w\-])(?:(?:{_POSITIONAL})[ \t]+|{_GLUED_TO})"
     r"|\d>[ \t]*auth(?:[ \t]+default)?[ \t]+)"
@@ -70,13 +85,21 @@ _CURL = re.compile(rb"\b(?:curl|wget|https?|xh|ab|hey|lftp|etcdctl|aria2c|skopeo
 _GLUED = re.compile(rb"\b(?:mysql\w*|mariadb\w*|mycli|7z|7za|rar|unrar)\b[^\n]*$")
 _SHORT_COMMANDS = {
     b"-p": re.compile(
-        rb"\b(?:(?:sshpass|mongo\w*|cqlsh|sqlcmd|psexec|clickhouse-client|nmap|xmpp)\b"
+        rb"\b(?:(?:sshpass|mongo\w*|cqlsh|sqlcmd|psexec|clickhouse-client|nmap|xmpp|rdesktop"
+        rb"|evil-winrm"
+        rb"|crackmapexec|nxc|netexec|smbmap|cypher-shell|altool|notarytool|security|certutil"
+        rb"|usermod"
+        rb"|ldapmodify|impacket-\w+|vncdo|kafkacat|proxychains|sshuttle|rpcclient)\b"
         rb"|(?:docker|podman|helm|az|oc|skopeo|buildah|crane|registry|nerdctl)\b[^\n]*\blogin\b"
         rb"|twine[ \t]+upload\b)[^\n]*$"
     ),
     b"-a": re.compile(rb"\b(?:redis|valkey|keydb)-cli\b[^\n]*$"),
+    b"-A": re.compile(rb"\bsnmp\w+\b[^\n]*$"),
+    b"-X": re.compile(rb"\bsnmp\w+\b[^\n]*$"),
     b"-w": re.compile(rb"\bldap\w+\b[^\n]*$"),
-    b"-P": re.compile(rb"\b(?:zip|unzip|sqlcmd|bcp|ipmitool|mosquitto_\w+|osql|tsql)\b[^\n]*$"),
+    b"-P": re.compile(
+        rb"\b(?:zip|unzip|security|pkcs12|sqlcmd|bcp|ipmitool|mosquitto_\w+|osql|tsql)\b[^\n]*$"
+    ),
     b"-pw": re.compile(rb"\b(?:plink|pscp|putty|psftp)\b[^\n]*$"),
 }
 _ECHO = re.compile(
@@ -110,7 +133,12 @@ def _flag(data: bytes, found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at)
     if not kind or value.text.startswith("-"):
         return
-    convincing = DIGIT.search(value.text) or secret_values.is_jumbled(value.text)
+    if value.text.startswith("pass:"):
+        value = read_value(data, value.start + len("pass:"))
+    if kind == "password" and (apart := match_four_by_four(data, value.start)):
+        yield *apart.span(), told(kind)
+        return
+    convincing = DIGIT.search(value.text) or is_striking(value.text)
     if not value.quoted and not convincing:
         return
     if fits(kind, value.text, bare=not value.quoted):
@@ -143,15 +171,17 @@ def _positional(data: bytes, _found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at, whole_line=True)
     cut = value.text.find("@") if data[at - 1 : at] == b"/" else -1
     text = value.text[:cut] if cut > 0 else value.text
-    convincing = DIGIT.search(text) or secret_values.is_jumbled(text)
+    convincing = DIGIT.search(text) or is_striking(text)
     if convincing and not text.startswith("-") and fits("password", text, bare=False):
         end = value.start + len(text.encode()) if cut > 0 else value.end
         yield value.start, end, "password"
 
 
-def _given(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+def _given(data: bytes, found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at, whole_line=True)
     text = value.text.rpartition(":")[2]
+    if found.group().lower().endswith(b"base64") and not is_plain_secret(text):
+        return
     if fits("password", text, bare=False) or is_plain_secret(text):
         yield value.end - len(text.encode()), value.end, "password"
 

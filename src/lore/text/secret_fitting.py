@@ -23,6 +23,7 @@ _TERM = re.compile(
 )
 """One of a list of names: utf8, scram-sha-256, SHA-512, 30min."""
 
+_NUMBER_INSIDE = re.compile(r"^[A-Z][a-z]{2,}\d{2,}[A-Z][a-z]{2,}[!?#*$%]*$")
 _SHORTEST_STRIKING = 8
 
 
@@ -48,6 +49,8 @@ def chosen(value: Value, kind: str) -> Iterator[Span]:
 
 def is_striking(value: str) -> bool:
     """Tell whether a value looks like a secret even where only talk surrounds it."""
+    if secret_values.is_dotted(value):
+        return True
     if _TERM.match(value) or _MAPPING.match(value):
         return False
     if DIGIT.search(value) or secret_values.is_jumbled(value):
@@ -60,7 +63,11 @@ def is_plain_secret(value: str) -> bool:
     """Tell whether a value beside a mere word can be nothing but a secret."""
     if len(value) < _SHORTEST_STRIKING or not is_striking(value) or _UUID.match(value):
         return False
+    if secret_values.is_example(value):
+        return False
     if secret_values.is_named_number(value) or secret_values.is_jumbled(value):
+        return True
+    if _is_made_up(value) or _is_numbered(value):
         return True
     mixed = any(map(str.isupper, value)) and any(map(str.islower, value))
     symbol = bool(_SYMBOL.search(value)) and any(map(str.isalpha, value))
@@ -68,6 +75,8 @@ def is_plain_secret(value: str) -> bool:
 
 
 def _is_short(value: str) -> bool:
+    if is_plain_secret(value) or secret_values.is_dotted(value):
+        return True
     if _MAPPING.match(value) or not DIGIT.search(value):
         return False
     return secret_values.is_random(value, least=6) or secret_values.is_named_number(value)
@@ -79,12 +88,19 @@ def _is_secret(value: str) -> bool:
         or secret_values.is_named_number(value)
         or _is_encoded(value)
         or _is_made_up(value)
+        or secret_values.is_dotted(value)
+        or (secret_values.is_jumbled(value) and secret_values.is_password(value, bare=True))
     )
 
 
 def _is_made_up(value: str) -> bool:
     symbol = _SYMBOL.search(value) and DIGIT.search(value)
     return bool(symbol and len(value) >= 8 and secret_values.is_password(value, bare=True))
+
+
+def _is_numbered(value: str) -> bool:
+    """Tell whether a number stands between capitalised words: Otter5158Harbor."""
+    return bool(_NUMBER_INSIDE.match(value)) and secret_values.is_password(value, bare=True)
 
 
 def _is_key(value: str) -> bool:

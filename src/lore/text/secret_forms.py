@@ -22,6 +22,7 @@ class Form(NamedTuple):
 
 
 _URL = r"[A-Za-z0-9_\-]"
+_UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
 FORMS = (
     Form("anthropic", rf"sk-ant-{_URL}{{16,}}", weak=True),
@@ -35,7 +36,11 @@ FORMS = (
     Form("google-oauth", rf"GOCSPX-{_URL}{{20,}}"),
     Form("google-api", rf"AQ\.Ab[0-9A-Za-z]{_URL}{{30,}}"),
     Form("google-refresh", rf"1//0{_URL}{{25,}}"),
-    Form("aws-key-pair", r"(?:AKIA|ASIA)[A-Z2-7]{16}[\s,:;\"'|/]{1,4}[A-Za-z0-9+/]{40}\b"),
+    Form(
+        "aws-key-pair",
+        r"(?:AKIA|ASIA)[A-Z2-7]{16}[\s,:;\"'|/]{1,4}(?:[A-Za-z_ ]{1,24}[\s,:;\"'|/=]{1,4})?"
+        r"[A-Za-z0-9+/]{40}\b",
+    ),
     Form("aws-access-key", r"(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA)[A-Z2-7]{16}\b"),
     Form("aws-bedrock", r"ABSK[A-Za-z0-9+/]{60,}={0,2}"),
     Form("github", r"gh[pousr]_[A-Za-z0-9]{20,}"),
@@ -195,16 +200,88 @@ FORMS = (
     Form("azure-devops", r"[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}\b"),
     Form("azure-storage", r"[A-Za-z0-9+/]{60,}={0,2}", r"AccountKey\s*=\s*"),
     Form("azure-key", r"[A-Za-z0-9+/]{40,}={0,2}", r"SharedAccessKey\s*=\s*"),
-    Form("azure-sas", r"[A-Za-z0-9%+/=]{30,}", r"[?&;](?:amp;|u0026)?sig="),
+    Form("azure-sas", r"[A-Za-z0-9%+/=_\-]{30,}", r"[?&;](?:amp;|u0026)?sig="),
     Form("azure-sas", r"[A-Za-z0-9%+/=]{30,}", r"SharedAccessSignature\s+sr=[^\s\"'&]*&sig="),
     Form("aws-signature", r"[a-f0-9]{64}", r"X-Amz-Signature="),
     Form("firebase", rf"(?:AAAA{_URL}{{7}}:)?APA91b{_URL}{{100,}}"),
+    Form("adobe", r"p8e-[A-Za-z0-9_\-]{32}\b"),
+    Form("clickhouse", r"4b1d[A-Za-z0-9]{38}\b", weak=True),
+    Form("defined", rf"dnkey-{_URL}{{26}}-{_URL}{{52}}"),
+    Form("frameio", rf"fio-u-{_URL}{{60,}}"),
+    Form("harness", rf"[ps]at\.{_URL}{{22}}\.[a-f0-9]{{24}}\.[A-Za-z0-9]{{20}}\b"),
+    Form("octopus", r"API-[A-Z0-9]{25,}\b", weak=True),
+    Form("openshift", rf"sha256~{_URL}{{43}}"),
+    Form("docker-swarm", r"SWMTKN-1-[a-z0-9]{40,}-[a-z0-9]{20,}"),
+    Form("k3s", r"K10[a-f0-9]{64}::(?:server|node|agent):[a-zA-Z0-9.]{16,}"),
+    Form("rancher", r"(?:token|kubeconfig)-[a-z0-9\-]{5,20}:[a-z0-9]{50,}"),
+    Form("woocommerce", r"c[sk]_[a-f0-9]{40}\b"),
+    Form("deno", r"dd[pow]_[A-Za-z0-9]{36}\b"),
+    Form("honeycomb", r"hc[axbl][ilm]k_[a-z0-9]{50,}"),
+    Form("maxmind", r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"),
+    Form("yandex", r"(?:AQVN|t1\.9eu|y[0-9]_A)[A-Za-z0-9_\-.]{35,}", weak=True),
+    Form("yandex", r"YC[A-Z][A-Za-z0-9_\-]{37}\b", weak=True),
+    Form("mandrill", rf"md-{_URL}{{22}}\b", weak=True),
+    Form("braintree", r"access_token\$(?:production|sandbox)\$[a-z0-9]{16}\$[a-f0-9]{32}"),
+    Form("amazon-login", r"amzn1\.oa2-cs\.v1\.[a-f0-9]{60,}"),
+    Form("amazon-login", r"Atz[ar]\|[A-Za-z0-9_\-+/=]{60,}"),
+    Form("stytch", rf"secret-(?:live|test)-{_URL}{{36}}=?"),
+    Form("ghost", r"[a-f0-9]{24}:[a-f0-9]{64}\b"),
+    Form("twitter", r"AAAAAAAAAAAAAAAA[A-Za-z0-9%]{60,}", weak=True),
+    Form("scalingo", rf"tk-us-{_URL}{{40,}}"),
+    Form("intra42", r"s-s4t2(?:ud|af)-[a-f0-9]{64}"),
+    Form("settlemint", r"sm_(?:pat|aat|sat)_[A-Za-z0-9]{16,}"),
+    Form("okta", rf"00[A-Za-z0-9]{_URL}{{39}}\b", weak=True, mixed=True),
+    Form("bitwarden", rf"0\.{_UUID}\.[A-Za-z0-9]{{30}}:[A-Za-z0-9+/=]{{20,}}"),
+    Form("convex", r"(?:prod|dev|preview):[a-z]+-[a-z]+-\d+\|[A-Za-z0-9+/=]{40,}"),
+    Form("infisical", r"st\.[a-f0-9\-]{24,36}\.[a-f0-9]{32}\.[a-f0-9]{32}"),
+    Form("unleash", r"(?:default|\*|\[\]):[a-z]{3,16}\.[a-f0-9]{40,}"),
+    Form("key", rf"(?:waka_|xa[ap]t-|RGAPI-|amzn\.mws\.|tskey-|sbx_|lin_wh_|dp\.ct\.){_UUID}"),
+    Form("lightning", r"0201036c6e64[a-f0-9]{100,}"),
+    Form("klaviyo", r"pk_[a-f0-9]{34}\b"),
+    Form("clickup", r"pk_\d{6,9}_[A-Z0-9]{30,}"),
+    Form("cloudflare-tunnel", r"eyJhIjoi[A-Za-z0-9+/=]{80,}"),
+    Form("grafana", r"eyJrIjoi[A-Za-z0-9+/=]{60,}"),
+    Form("z-ai", r"[a-f0-9]{32}\.[A-Za-z0-9]{16}\b", weak=True, mixed=True),
+    Form("azure-key", r"[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{10,}AC[A-Za-z0-9]{10,}"),
+    Form("twitch", r"[a-z0-9]{30}\b", r"oauth:"),
+    Form("proxmox", _UUID, r"PVEAPIToken=[^\s=]{3,60}="),
+    Form(
+        "bitcoin",
+        r"(?:[KL][1-9A-HJ-NP-Za-km-z]{51}|5[HJK][1-9A-HJ-NP-Za-km-z]{49})\b",
+        weak=True,
+        mixed=True,
+    ),
+    Form("otp-seed", r"[A-Z2-7]{16,}=*", r"otpauth://[^\s\"'<>]{1,200}[?&]secret="),
+    Form("webhook", r"[A-Za-z0-9_\-]{6,}", r"hooks\.zapier\.com/hooks/(?:catch|standard)/\d+/"),
+    Form(
+        "webhook",
+        r"[A-Za-z0-9_\-]{20,}",
+        r"(?:maker\.ifttt\.com/trigger/\w{1,40}/(?:json/)?with/key|api\.pushcut\.io"
+        r"|hook\.[a-z0-9.]{2,8}make\.com|events\.pagerduty\.com/(?:integration"
+        r"|generic/[0-9\-]+/\w+)|open\.(?:feishu|larksuite)\.c\w+/open-apis/bot/v2/hook"
+        r"|outlook\.office\.com/webhook|workflows\.n8n\.\w+/webhook)/",
+    ),
+    Form(
+        "rpc-key",
+        r"[A-Za-z0-9_\-]{24,}",
+        r"(?:\.infura\.io/(?:ws/)?v3|\.g\.alchemy\.com/v2|\.alchemyapi\.io/v2|\.quiknode\.pro"
+        r"|rpc\.ankr\.com/\w{2,20}|\.blastapi\.io|\.getblock\.io|\.chainstack\.com)/",
+    ),
+    Form("webhook", _UUID, r"/webhook/send\?key="),
+    Form(
+        "link",
+        r"[A-Za-z0-9_\-.]{24,}",
+        r"https?://[^\s\"'<>?#]{3,120}/(?:reset(?:-password)?|password[_\-/]reset"
+        r"|magic(?:-link)?|verify(?:-email)?|confirm(?:-email)?|activate|invites?"
+        r"|invitations?(?:/accept)?|unsubscribe|recover(?:y)?|one-time|otp|secret|private)/",
+        weak=True,
+    ),
     Form(
         "private-key",
         r"LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUFJJVkFUR|BFQyBQUklWQVRF"
         r"|BPUEVOU1NIIFBSSVZBVEUg)[A-Za-z0-9+/=]{40,}",
     ),
-    Form("jwk", rf"{_URL}{{40,}}", r"d\\*[\"']\s*:\s*\\*[\"']", weak=True),
+    Form("jwk", rf"{_URL}{{40,}}", r"[dk]\\*[\"']\s*:\s*\\*[\"']", weak=True),
     Form(
         "private-key", r"MII[A-J][A-Za-z0-9+/]{2}IBADANBgkqhkiG9w0BAQEFAASC[A-Za-z0-9+/=\n\\]{40,}"
     ),
@@ -224,7 +301,7 @@ FORMS = (
     ),
     Form(
         "key",
-        r"[a-z][a-z0-9]{1,9}_(?:v\d_)?[A-Za-z0-9]{32,}\b",
+        r"[A-Za-z][a-z0-9]{1,9}(?:[_\-][a-z0-9]{1,8}){0,2}[_\-][A-Za-z0-9]{32,}=?",
         weak=True,
         mixed=True,
     ),

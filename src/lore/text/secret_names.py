@@ -15,37 +15,51 @@ _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 _KINDS: dict[str, NameKind] = {
     **dict.fromkeys(
-        ("passwort", "kennwort", "passcode", "pwd", "pword", "passw", "pw"), "password"
+        """passwort kennwort passcode pwd pword passw pw pswd psw contrasena senha wachtwoord
+        motdepasse mdp parola heslo haslo community""".split(),
+        "password",
     ),
     **dict.fromkeys(("passphrase", "mnemonic"), "phrase"),
     **dict.fromkeys(
-        ("credential", "credentials", "creds", "jwt", "bearer", "psk", "pat"), "secret"
+        """credential credentials creds jwt bearer psk pat totp macaroon pepper ikey skey
+        hmac""".split(),
+        "secret",
     ),
-    **dict.fromkeys(("auth", "authorization", "pat", "sessid", "jsessionid", "phpsessid"), "auth"),
+    **dict.fromkeys(("auth", "authorization", "sessid", "jsessionid", "phpsessid"), "auth"),
     **dict.fromkeys(("cookie", "cookies"), "cookie"),
 }
-_PASSWORD_ENDINGS = ("password", "passwd", "pass", "passphrase", "pwd")
+_PASSWORD_ENDINGS = ("password", "passwd", "pass", "passphrase", "pwd", "pw", "passwort")
 _NO_PASSWORDS = frozenset(("bypass", "compass", "pass", "cwd"))
 _SECRET_ENDINGS = (
     "secret", "token", "apikey", "secretkey", "accesskey", "privatekey", "authkey", "signingkey",
-    "encryptionkey", "masterkey", "accountkey", "sharedkey", "appkey", "passkey",
+    "encryptionkey", "masterkey", "accountkey", "sharedkey", "appkey", "passkey", "seckey",
+    "privkey", "hmackey", "aeskey", "rootkey", "localkey",
 )  # fmt: skip
 _TRAILING = frozenset(
     """prod production dev development staging stage test testing live default value val base64
     b64 old new current env var plain plaintext raw text primary secondary backup main v1 v2 v3
     encoded header local global shared literal str string base basic equals set bytes data field
-    property""".split()
+    property plainvalue hardcoded content initial""".split()
 )
 _NEVER = frozenset(
-    """public publishable page next continuation cursor sync max min num number hash hashed digest
-    eos bos pad sep cls mask unk special idempotency cache primary foreign partition sort row
-    lookup dedupe react translation i18n count usage prompt completion csrf xsrf lexer parser
-    syntax design semantic""".split()
+    """public publishable page continuation cursor sync max min num number hash hashed digest
+    idempotency cache primary foreign partition sort row
+    lookup dedupe react translation i18n count usage csrf xsrf lexer parser
+    syntax design semantic encrypted ciphertext sealed wrapped utm fingerprint thumbprint address
+    contract arn erc20 nft""".split()
 )
 _FLEETING = frozenset("confirm confirmation forgot reset change invite verification".split())
 """Names of forms and columns too, so only what is plainly drawn by lot is taken for a secret."""
 
 _PHRASES = frozenset("seed recovery backup wallet secret mnemonic".split())
+_KEPT_SALTS = frozenset("hash auth nonce logged secure cookie session app".split())
+_COUNTED = frozenset("next eos bos pad sep cls mask unk special prompt completion".split())
+"""Tokens of pages and of models."""
+
+_ONE_TIME = frozenset("otp totp hotp mfa 2fa fa authenticator string base32".split())
+_PROGRAMS = frozenset("erlang erl release rabbitmq xauth rpc".split())
+"""Programs that call a secret between them a cookie."""
+
 _LEADING = frozenset("password passwd pwd passphrase secret token apikey credentials".split())
 _PROPERTIES = frozenset(
     """id ids name names file path dir folder url uri link endpoint host type kind class length len
@@ -69,6 +83,9 @@ _KEY_MEANS_SECRET = frozenset(
     flask django rails nextauth laravel elastic huggingface hf tavily serp maps wandb mapbox
     cosmos cosmosdb consumer partner merchant functions function insert rapidapi write ingestion
     query unseal root recovery enroll join wallet seed totp otp mfa vapid nats smtp db database
+    wg local gossip material unlock activation product signature presharedkey nonce logged secure
+    keystore truststore cookie session token upload release publish push agent host device tenant
+    workspace team environment sdk snmp radius tacacs isakmp ike ipsec vpn wifi wpa wep hub
     telegram discord slack github gitlab bitbucket npm pypi nuget brevo resend postmark mailchimp
     mailjet plaid paypal braintree adyen square shopify hubspot salesforce zendesk intercom
     twitch spotify weather openweather openweathermap tmdb alchemy infura etherscan binance
@@ -84,24 +101,51 @@ _KEY_MEANS_SECRET = frozenset(
 )
 
 
+_BY_COMPANY: dict[str, tuple[frozenset[str], NameKind]] = {
+    **dict.fromkeys(("phrase", "words"), (_PHRASES, "phrase")),
+    **dict.fromkeys(("key", "keys", "pass", "cookie"), (frozenset(), "")),
+    "material": (frozenset(("key",)), "secret"),
+    "seed": (_ONE_TIME, "secret"),
+}
+"""Words that mean a secret behind certain others."""
+
+
 @lru_cache(maxsize=4096)
 def classify(name: str) -> NameKind:
     """Tell what a name promises of its value."""
     words = [word.lower() for word in _HUMP.findall(name)]
     while len(words) > 1 and (words[-1] in _TRAILING or words[-1].isdigit()):
         words.pop()
-    if not words or not _NEVER.isdisjoint(words):
+    if not words:
         return ""
     last, before = words[-1], words[:-1]
+    if last in ("salt", "hash"):
+        return _salt(before)
+    counted = last == "token" and not _COUNTED.isdisjoint(before) and "auth" not in before
+    if counted or not _NEVER.isdisjoint(words):
+        return ""
     if not _FLEETING.isdisjoint(words):
         return "auth" if last == "token" else ""
-    if last == "pass":
-        return "password" if before else "pass"
-    if last in ("phrase", "words"):
-        return "phrase" if not _PHRASES.isdisjoint(before) else ""
+    if last in _BY_COMPANY:
+        return _by_company(name, last, before)
+    return _KINDS.get(last) or _by_ending(last) or _by_beginning(words)
+
+
+def _by_company(name: str, last: str, before: list[str]) -> NameKind:
+    """Tell what a word promises that means a secret in some company only."""
     if last in ("key", "keys"):
         return _key(name, before)
-    return _KINDS.get(last) or _by_ending(last) or _by_beginning(words)
+    if last == "pass":
+        return "password" if before else "pass"
+    if last == "cookie":
+        return "cookie" if _PROGRAMS.isdisjoint(before) else "secret"
+    company, kind = _BY_COMPANY[last]
+    return "" if company.isdisjoint(before) else kind
+
+
+def _salt(before: list[str]) -> NameKind:
+    """Tell whether a salt or hash is one that an application keeps secret, as some do."""
+    return "secret" if before[-1:] == ["api"] or not _KEPT_SALTS.isdisjoint(before) else ""
 
 
 def _by_ending(word: str) -> NameKind:

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from lore.text import secret_commands, secret_talk, secret_values
+from lore.text import secret_codes, secret_commands, secret_talk, secret_values
 from lore.text.linear import compile_linear
+from lore.text.secret_codes import CODES
 from lore.text.secret_commands import COMMANDS, cookies
 from lore.text.secret_fitting import Span, chosen, fits, is_plain_secret, is_striking, told
 from lore.text.secret_names import NameKind, classify
@@ -19,65 +20,101 @@ from lore.text.secret_reading import (
     COLOUR,
     QUOTE,
     Value,
+    match_four_by_four,
     read_address,
     read_value,
     skip_quote,
     whole_end,
 )
 from lore.text.secret_repeats import CROWD, behind_repeats
-from lore.text.secret_talk import SAID, TALK
+from lore.text.secret_talk import NEAR, SAID, TALK, is_named_place, speaks_elsewhere, told_nearby
 
-__all__ = ["Span", "find_places", "is_secret"]
+__all__ = ["PLACES", "Span", "find_places", "is_secret"]
 
-_WORDS = (
-    r"passw(?:or)?d|passwort|kennwort|passphrase|passcode|pass|pwd|pw|secret|token|key"
-    r"|credentials?|creds|jwt|psk|auth|cookies?|pat|mnemonic|phrase|[jp]h?p?sess(?:ion)?id|bearer"
+_WORD_STARTS = (
+    r"(?:passw(?:or)?d|passwort|kennwort|passphrase|passcode|pass|pwd|pw|psk|pswd|secret|key"
+    r"|credentials?|creds|jwt|cookies?|mnemonic|phrase|[jp]h?p?sess(?:ion)?id|bearer|community"
+    r"|totp|mfa_seed|otp_seed|totp_seed|_salt|api_hash|macaroon|pepper|\b[is]key)[\w.\-]*"
+    r"|token(?:[_.\-0-9a-rt-z][\w.\-]*)?|pat(?:[_.\-0-9][\w.\-]*)?"
+    r"|auth(?:[_.\-0-9a-np-z][\w.\-]*)?"
 )
-_TYPE = r":[ \t]*(?:&'?\w*[ \t]*)?[A-Za-z][\w.\[\]|<>?]*[ \t]+="
+"""How names of secrets begin; tokens are counted and authors are named far more often."""
+
+_PLURALS = r"(?:tokens|keys|secrets|passwords|passphrases|credentials)"
+_TYPE = r":[ \t]*(?:&'?\w*[ \t]*)?[A-Za-z\[][\w.\[\]|<>? ]{0,40}[ \t]+="
+_AFTER_NAME = rf"{QUOTE}?(?:{COLOUR}){{0,2}}"
 _ASSIGN = (
-    rf"{QUOTE}?(?:\[\d*\]|[\])]{{0,2}})[*_]{{0,2}}(?:[ \t]*\([^()\n]{{1,24}}\))?[ \t]*"
+    rf"{_AFTER_NAME}(?:\[\d*\]|[\])]{{0,2}})[*_]{{0,2}}"
+    r"(?:[ \t]*\([^()\n]{1,24}\)|[ \t]+\[[^\[\]\n]{1,24}\]|[ \t]+string|[ \t]+\d{1,2})?[ \t.]*"
     rf"(?:=>|:=|:-|<-|\?\?=|\?=|\+=|!==?|={{1,3}}|{_TYPE}|:|\xef\xbc[\x9a\x9d]|%3[AaDd])"
     r"[*_]{0,2}[ \t]*"
 )
 _ACCOUNT = r"(?:login|sign_?in|auth|credentials?|authenticate)"
 _CONNECT = r"(?:mysqli?(?:_connect)?|pg_connect|getconnection|pdo|oci_connect|connect)"
 _ARGUMENT = rf"{QUOTE}[^\"'`\n]{{0,80}}{QUOTE}[ \t]*,[ \t]*"
-_PLACE = compile_linear(
-    rf"(?i)(?P<header>authorization{QUOTE}?\]?[ \t]*(?::|=>|=|,)[ \t]*)"
+PLACES = (
+    rf"(?i)(?P<header>authorization{QUOTE}?\]?[ \t]*(?::|=>|=|,|[ \t])[ \t]*)"
     r"|(?P<bearer>\bbearer[ \t]+)"
     r"|(?P<basic>\bbasic[ \t]+)"
     rf"|(?P<pair>{_ACCOUNT}{QUOTE}?[ \t]*[=:]?[ \t]*[(\[][ \t]*{_ARGUMENT}"
     rf"|\b{_CONNECT}[ \t]*\([^,()\n]{{0,80}},[ \t]*{_ARGUMENT}){QUOTE}"
-    r"|(?P<account>\b(?:creds|credentials|login|account)[ \t]*[:=][ \t]*[\w.@\-]{1,40}"
-    r"(?:[ \t]+/[ \t]+|:))[^\s/\d]{0,40}\d"
-    rf"|(?P<word>(?:{_WORDS})[\w.\-]*)(?:"
-    rf"(?P<assign>{_ASSIGN})"
+    r"|(?P<account>\b(?:(?:creds|credentials|logins?|accounts?|zugangsdaten|identifiants"
+    r"|credenciales)"
+    r"[^\n:=/]{0,30}(?:[ \t]*[:=][ \t]*|[ \t]+(?:are|is)[ \t]+)|(?:use|try|with|as)[ \t]+)"
+    r"[\w.@\-]{1,40}(?:[ \t]+/[ \t]+|:|/))[A-Za-z0-9]"
+    rf"|{CODES}"
+    rf"|{COMMANDS}"
+    rf"|(?P<chain>(?:wallet|keypair|signer|privatekeyto\w+|from_key"
+    rf"|accounts){QUOTE}?\]?[ \t]*[:=(]+"
+    rf"[ \t]*\[?[ \t]*{QUOTE}|\(\d{{1,2}}\)[ \t]+)(?:0x)?[0-9a-f]{{64}}\b"
+    r"|(?P<array>\[)[ \t\n]*(?:\d{1,3},[ \n]?){63}\d{1,3}\b"
+    rf"|(?P<keyed>\b(?:sign|verify|encode|decode|createhmac|hmac\.new|hmac|fernet"
+    rf"|create\w?cipher\w*"
+    rf"|encrypt|decrypt|keypair\w*|createclient|secretkey\w*|totp|hotp)\([^\n\"'`]{{0,80}}"
+    rf"(?:{QUOTE}[\w\-]{{1,16}}{QUOTE},[ \t]*)?)[bfr]?{QUOTE}"
+    rf"|(?P<asserted>assert\w*\([ \t]*){QUOTE}"
+    r"|(?P<insert>\)[ \t\n]*values[ \t\n]*\()"
+    rf"|(?P<list>{_PLURALS}{QUOTE}?[ \t]*[:=][ \t]*(?:\[\s*|(?:\r?\n|\\+n)[ \t]*-[ \t]+))"
+    rf"|(?P<word>{_WORD_STARTS})(?:"
+    r"(?P<markup>:?(?:</\w{1,8}>)+:?(?:\s|\\+n)*(?:<\w[^<>]{0,40}>(?:\s|\\+n)*){0,3})"
+    rf"|(?P<assign>{_ASSIGN})"
     rf"|(?P<fallback>{QUOTE}?[\])]{{0,2}}[ \t]*(?:\?\?|\|\||\bor\b|\?:)[ \t]*){QUOTE}"
-    rf"|(?P<filled>[\"'\]>)]{{0,4}}\.(?:fill|type|send_?keys|set_?value|input_text)\([ \t]*){QUOTE}"
+    rf"|(?P<filled>[\"'\]>)]{{0,4}}\.(?:fill|type|send_?keys|set_?value|input_text"
+    rf"|to_?be|to_?equal|to_?strict_?equal|is_?equal_?to|equals?|eq)\([ \t]*){QUOTE}"
     rf"|(?P<comma>{QUOTE}[ \t]*,[ \t]*){QUOTE}"
-    rf"|(?P<call>\([ \t]*){QUOTE}"
+    rf"|(?P<kwarg>\([^()\n]{{0,60}}=[ \t]*){QUOTE}"
+    rf"|(?P<call>[({{][ \t]*){QUOTE}"
     rf"|(?P<tag>{QUOTE}?>[ \t]*|</key>\s*<string>)"
     rf"|(?P<beside>{QUOTE}?,?(?:\s|\\+[nrt])*{QUOTE}?\bvalue{QUOTE}?[ \t]*[:=][ \t]*)"
     rf"|(?P<default>{QUOTE}[ \t]*\{{[^{{}}]{{0,100}}\bdefault[ \t]*=[ \t]*)"
     rf"|(?P<part>{QUOTE}(?:\r?\n|(?:\\+r)?\\+n){{2}})"
     rf"|{SAID}"
     r"|(?P<cell>[*_`]{0,3}[ \t]+\|[ \t]+)"
-    rf"|(?P<literal>[ \t]+){QUOTE})"
+    rf"|(?P<literal>[ \t]+@?){QUOTE}"
+    rf"|{NEAR})"
+    rf"|(?P<valued>(?:value|default|result|plaintext){QUOTE}?[ \t]*[:=>][ \t]*|-value[ \t]+)"
+    rf"{QUOTE}{{0,2}}[A-Za-z!@#$%^&*+_=?./\-]{{0,48}}(?:\d|(?-i:[a-z][A-Z][A-Z]|[A-Z][a-z][A-Z]))"
+    r"|(?P<tail>(?:\+ASt|\+ABa|\+AMC|\+ARm|APIM|AzSe|AzFu)[A-Za-z0-9+/]{5,8}={1,2})"
     rf"|{TALK}"
-    rf"|{COMMANDS}"
-    r"|(?P<query>[?&](?:amp;|u0026)?(?:key|signature|x-(?:amz|goog)-signature|hmac|sign|sid)="
+    r"|(?P<query>[?&](?:amp;|u0026)?(?:key|signature|x-(?:amz|goog)-signature|hmac|sign|sid|code)="
     r"|,[ ]?signature=|-dsonar\.login=|\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,60}\t)"
     r"|(?P<url>://[^\s:/?#@\[\"'`<>\\]*:)"
     r"|(?P<lone>://)[A-Za-z0-9_\-]{20,}@"
     r"|(?P<dsn>@)(?:(?:tcp|udp|unix)\(|[\w\-]+(?:\.[\w\-]+)+:\d{2,5}\b)"
 )
+"""Every place; each group has its judge below."""
+
+_PLACE = compile_linear(PLACES)
 _NAMES = {index: name.decode() for name, index in _PLACE.groupindex.items()}
 _WORD = _PLACE.groupindex[b"word"]
+_SHORTEST_NAME = 2
+_LOOSE = frozenset(_PLACE.groupindex[name] for name in (b"said", b"near", b"kwarg", b"turned"))
+"""Sentences: what follows the name may be the name of something else."""
 
 _NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-$"
 _LEFT_WORDS = frozenset(
     b"""api access secret private auth account signing encryption master admin service recovery
-    license webhook deploy bot client""".split()
+    license webhook deploy bot client unseal root""".split()
 )
 """Words that stand apart from the name they belong to: API key, recovery key."""
 
@@ -87,7 +124,8 @@ _LEFT_BYTES = 64
 _ENV_LINE = re.compile(rb"(?:^|\n|\\n)[ \t]*(?:export[ \t]+|set[ \t]+)?[A-Z0-9_]+=$")
 _WRAPPED = re.compile(
     rb"(?:" + COLOUR.encode() + rb"){1,4}"
-    rb"|[|>][+\-]?\d?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*|!![a-z]+[ \t]+|<!\[CDATA\["
+    rb"|\s+string\(\d{1,4}\)[ \t]+|[|>][+\-]?\d?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*"
+    rb"|!![a-z]+[ \t]+|<!\[CDATA\["
     rb"|(?:new[ \t]+)?(?:[A-Za-z_]\w{0,30}(?:\.|::))*"
     rb"(?:secretstr|secretstring|secret|sensitive|string|str|bytes|\[\]byte|byte|from|of|some|just"
     rb"|raw|text|literal|value|encode|decode|b64decode|atob|btoa|fromstring|credential|password"
@@ -101,19 +139,46 @@ _DSN_BYTES = 100
 """So far back the user of an address without a scheme is looked for."""
 
 _SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9\-]{1,24}[ \t]+(?:token=)?\\*[\"']?", re.IGNORECASE)
+_ARN_BYTES = 90
+_KEY_CHARS = 20
+_MINE = re.compile(r"(?:^|\W)(my|this|your|our|the|new|api)[ \t]+$")
+_FOR = re.compile(r" (for) ")
+_PARENT = re.compile(
+    rb"(?:encrypt\w*|signing|hmac|cipher|crypto\w*|jwt|webhook|secret|credentials?|auth|sealing)"
+    rb"[\"'\]>]{0,2}[ \t]*[:{=\n\]]",
+    re.IGNORECASE,
+)
+"""What needs a key: the key below it is a secret one."""
+
+_ABOVE_BYTES = 240
+_AHEAD_BYTES = 80
+_NAME = re.compile(
+    rb"(?i)\b\w*(?:passw|secret|token|key|credential|pwd|pass\b|random_string)[\w.\-]*"
+)
+_VALUED = frozenset(("keyname", "secrets", "random_string"))
+_LISTED = 20
+"""Entries of a list that are looked at."""
+
+_NEXT_ENTRY = re.compile(rb"\\*[\"'`]?[ \t]*(?:,?(?:\s|\\+[nrt])*(?:-[ \t]+)?|,)(?=[\"'`\\\w])")
+_BASE64_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_SIGNED_BYTES, _SIGNED_LEAST = 76, 36
+"""Characters that stand before the mark of an issuer in its keys."""
+
 _QUOTED = (b'"', b"'", b"`")
 _TERM = re.compile(r"^[a-z]{1,10}(?:-[a-z]+)*-?\d{0,3}$")
 """One of a list of names: utf8, scram-sha-256."""
 
 
-def find_places(data: bytes) -> Iterator[Span]:
-    """Yield the secrets that are known by their place."""
-    at = quiet_since = idle = 0
+def find_places(data: bytes, at: int = 0) -> Iterator[Span]:
+    """Yield the secrets that are known by their place, from some place on."""
+    quiet_since, idle = at, 0
     while (found := _PLACE.search(data, at)) is not None:
         index = found.lastindex
-        _, at = found.span(index)
+        _, at = place = found.span(index)
+        if index in _LOOSE:
+            at = max(found.start(), found.span(_WORD)[0]) + _SHORTEST_NAME
         idle += 1
-        for start, judged, kind in _JUDGES[_NAMES[index]](data, found, at):
+        for start, judged, kind in _JUDGES[_NAMES[index]](data, found, place[1]):
             end = whole_end(data, start, judged)
             yield start, end, kind
             at = quiet_since = max(at, end)
@@ -133,19 +198,156 @@ def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
     name, before = _whole_name(data, start, found.group(_WORD))
     kind = classify(name)
     joint = _NAMES[found.lastindex]
-    if not kind or _is_elsewhere(joint, before, data[at - 2 : at]):
+    if not kind and name.lower() == "key":
+        yield from _bare_key(data, start, at, joint)
         return
-    if kind == "cookie":
+    if not kind or _is_elsewhere(joint, before, data[at - 2 : at]) or _is_part(data, found, before):
+        return
+    if kind == "cookie" and joint != "said":
         yield from cookies(data, at)
         return
+    yield from _judged(data, found, at, kind)
+
+
+def _is_part(data: bytes, found: Any, before: bytes) -> bool:
+    """Tell whether a name is part of a resource's, or stands in the line of a checksum."""
+    start, _ = found.span(_WORD)
+    if before == b"(":
+        return b")=" in found.group(found.lastindex)
+    return before == b":" and b"arn:" in data[max(0, start - _ARN_BYTES) : start]
+
+
+def _judged(data: bytes, found: Any, at: int, kind: NameKind) -> Iterator[Span]:
+    """Judge a value by the kind of its name and how it is joined to it."""
+    start, _ = found.span(_WORD)
+    joint = _NAMES[found.lastindex]
     whole_line = joint == "assign" and bool(_ENV_LINE.search(data, max(0, start - 64), at))
     if wrapped := _WRAPPED.match(data, at, at + 120):
         at = wrapped.end()
-    value = read_value(data, at, whole_line=whole_line, prose=joint in ("said", "next"))
-    if _is_loose(joint, kind, value, data[at - 2 : at]):
+    in_talk = joint in ("said", "next", "near")
+    value = read_value(data, at, whole_line=whole_line, prose=in_talk)
+    if in_talk and speaks_elsewhere(data, start, value):
         return
-    if fits(kind, value.text, bare=not (value.quoted or whole_line)):
+    loose = (
+        joint == "near"
+        or (in_talk and is_named_place(value.text))
+        or _is_loose(joint, kind, value, data[at - 2 : at])
+    )
+    if kind == "password" and (apart := match_four_by_four(data, value.start)):
+        yield *apart.span(), told(kind)
+    elif not loose and fits(kind, value.text, bare=not (value.quoted or whole_line)):
         yield value.start, value.end, told(kind)
+    elif in_talk or (joint == "assign" and not value.quoted and value.text.isalpha()):
+        end = start + len(found.group(_WORD))
+        yield from told_nearby(data, end, told(kind), since=at if joint == "assign" else end)
+
+
+def _bare_key(data: bytes, start: int, at: int, joint: str) -> Iterator[Span]:
+    """Judge what follows the word key alone: in talk of somebody's, or below what needs one."""
+    value = read_value(data, at, prose=True)
+    if not secret_values.is_random(value.text, least=_KEY_CHARS) or value.text.startswith("0x"):
+        return
+    left = data[max(0, start - 16) : start].decode("latin-1").lower()
+    mine = _MINE.search(left)
+    if joint == "said" and data[start + 3 : start + 8] == b" for ":
+        mine = mine or _FOR.search(data[start:at].decode("latin-1"))
+    plain = value.text.islower() or value.text.isupper()
+    if (mine and (not plain or mine.group(1) != "the")) or (
+        joint == "assign" and _PARENT.search(_above(data, start))
+    ):
+        yield value.start, value.end, "secret"
+
+
+def _above(data: bytes, start: int) -> bytes:
+    """Return what stands shortly before a name, in the same group of lines or the same braces."""
+    above = data[max(0, start - _ABOVE_BYTES) : start]
+    return above[max(map(above.rfind, (b"}", b"\n\n", b"</", b"\0"))) + 1 :]
+
+
+def _valued(data: bytes, found: Any, at: int) -> Iterator[Span]:
+    """Judge what is only called a value, by the names that stand around it."""
+    value = read_value(data, at)
+    if not is_plain_secret(value.text) and not secret_values.is_dotted(value.text):
+        return
+    ahead = data[value.end : value.end + _AHEAD_BYTES].split(b"\n", 1)[0].split(b"}", 1)[0]
+    around = _above(data, found.start()) + b" " + ahead
+    for name in _NAME.findall(around):
+        text = name.decode("latin-1")
+        kind = classify(text)
+        kind = kind or classify(text.partition(".")[0])
+        if text.lower() in _VALUED or kind in ("password", "secret", "key", "phrase"):
+            yield value.start, value.end, told(kind or "secret")
+            return
+
+
+def _list(data: bytes, found: Any, at: int) -> Iterator[Span]:
+    """Judge the entries of a list of secrets."""
+    name = _whole_name(data, found.start(), found.group()[:0])[0] + "key"
+    if not classify(name) and b"key" in found.group().lower()[:4]:
+        return
+    for _ in range(_LISTED):
+        value = read_value(data, at)
+        text = value.text
+        if is_plain_secret(text) or (
+            value.quoted and fits("password", text, bare=True) and is_striking(text)
+        ):
+            yield value.start, value.end, "secret"
+        following = _NEXT_ENTRY.match(data, value.end, value.end + 80)
+        if following is None:
+            return
+        at = following.end()
+
+
+def _chain(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+    value = read_value(data, at)
+    if not secret_values.is_example_key(value.text):
+        yield value.start, value.end, "wallet"
+
+
+def _array(data: bytes, found: Any, at: int) -> Iterator[Span]:
+    """Judge numbers of one byte each, as some wallets write their keys."""
+    numbers = [int(number) for number in re.findall(rb"\d+", data[at : found.end()])]
+    if len(set(numbers)) >= 32 and max(numbers) < 256:
+        yield at, found.end(), "wallet"
+
+
+def _keyed(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+    """Judge what is given to a call that signs, encrypts or connects."""
+    value = read_value(data, at)
+    if value.quoted and is_plain_secret(value.text) and len(value.text) >= _KEY_CHARS:
+        yield value.start, value.end, "secret"
+
+
+def _asserted(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+    value = read_value(data, at)
+    rest = data[value.end : value.end + _AHEAD_BYTES].split(b"\n", 1)[0]
+    names = [name.decode("latin-1") for name in _NAME.findall(rest)]
+    if value.quoted and is_plain_secret(value.text) and any(map(classify, names)):
+        yield value.start, value.end, "secret"
+
+
+def _insert(data: bytes, found: Any, at: int) -> Iterator[Span]:
+    """Judge the values of a row by the names of its columns."""
+    opening = data.rfind(b"(", max(0, found.start() - _ABOVE_BYTES), found.start())
+    names = data[opening + 1 : found.start()].decode("latin-1").split(",") if opening >= 0 else []
+    for name in names[:_LISTED]:
+        value = read_value(data, at)
+        kind = classify(name.strip(" \t\n`\"'[]"))
+        if kind and value.quoted and is_striking(value.text) and fits(kind, value.text, bare=False):
+            yield value.start, value.end, told(kind)
+        comma = data.find(b",", value.end, value.end + _ABOVE_BYTES)
+        if comma < 0:
+            return
+        at = comma + 1
+        at += len(data[at : at + 8]) - len(data[at : at + 8].lstrip())
+
+
+def _tail(data: bytes, found: Any, at: int) -> Iterator[Span]:
+    """Judge a key by the mark that its issuer puts near its end."""
+    head = data[max(0, found.start() - _SIGNED_BYTES) : found.start()]
+    drawn = head[len(head.rstrip(_BASE64_BYTES)) :]
+    if len(drawn) >= _SIGNED_LEAST:
+        yield found.start() - len(drawn), at, "azure-key"
 
 
 def _is_elsewhere(joint: str, before: bytes, joined: bytes) -> bool:
@@ -158,13 +360,16 @@ def _is_elsewhere(joint: str, before: bytes, joined: bytes) -> bool:
 def _is_loose(joint: str, kind: NameKind, value: Value, before: bytes) -> bool:
     """Tell whether name and value may just stand side by side: a test result, a list of names."""
     if joint == "assign":
-        return kind == "pass" and before == b": " and not value.quoted
-    if joint == "comma" and _TERM.match(value.text):
-        return True
-    if joint == "next":
-        return kind in ("key", "pass", "auth") or not is_plain_secret(value.text)
+        bare = kind == "pass" and before == b": " and not value.quoted
+        told_plainly = is_plain_secret(value.text) or secret_values.is_dotted(value.text)
+        return bare and not told_plainly
     if joint in ("fallback", "default"):
         return False
+    if joint in ("next", "kwarg"):
+        named = joint == "kwarg" or kind not in ("key", "auth")
+        return not (named and is_plain_secret(value.text))
+    if joint == "comma" and (kind == "key" or _TERM.match(value.text)):
+        return not secret_values.is_random(value.text, least=_KEY_CHARS)
     return kind == "key" or not is_striking(value.text)
 
 
@@ -212,7 +417,7 @@ def _pair(data: bytes, _found: Any, at: int) -> Iterator[Span]:
 
 def _account(data: bytes, _found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at, prose=True)
-    if is_plain_secret(value.text):
+    if is_plain_secret(value.text) or secret_values.is_dotted(value.text):
         yield value.start, value.end, "password"
 
 
@@ -245,11 +450,15 @@ def _lone(data: bytes, _found: Any, at: int) -> Iterator[Span]:
 
 
 _JOINTS = (
-    "assign", "fallback", "filled", "comma", "call", "tag", "beside", "default", "part", "said",
+    "near", "kwarg", "assign", "fallback", "filled", "comma", "call", "tag", "beside", "default",
+    "part", "said", "markup",
     "next", "cell", "literal",
 )  # fmt: skip
 _JUDGES = {
     **dict.fromkeys(_JOINTS, _named), **secret_commands.JUDGES, **secret_talk.JUDGES,
+    **secret_codes.JUDGES,
     "header": _header, "bearer": _bearer, "basic": _basic, "pair": _pair, "query": _query,
-    "account": _account, "url": _address, "lone": _lone, "dsn": _dsn,
+    "account": _account, "valued": _valued, "list": _list,
+    "chain": _chain, "array": _array, "keyed": _keyed, "asserted": _asserted, "insert": _insert,
+     "tail": _tail, "url": _address, "lone": _lone, "dsn": _dsn,
 }  # fmt: skip

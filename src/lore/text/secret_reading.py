@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["COLOUR", "QUOTE", "Value", "read_address", "read_value", "skip_quote", "whole_end"]
+__all__ = [
+    "COLOUR",
+    "QUOTE",
+    "Value",
+    "match_four_by_four",
+    "read_address",
+    "read_value",
+    "skip_quote",
+    "whole_end",
+]
 
 LONGEST = 2_048
 """So far the end of a value is looked for, so that nested ones cost no more than linear time."""
@@ -23,11 +32,21 @@ _OPENING = re.compile(
     rb"[bfruNL@$]{0,2}\\*(?:\"\"\"|''\'|[\"'`])|r#{1,3}\"|&quot;|&#3[49];|%2[27]|\\+u002[27]"
 )
 _PREFIXES = b"bfruNL@$#"
-_BARE = re.compile(rb"(?:[^\x00\s\"'`\\<>|,;&]|\\[^nrt\"'`\\u])+")
-_WHOLE_LINE = re.compile(rb"(?:[^\x00\s\"'`\\]|\\[^nrt\"'`\\])+")
+_BARE = re.compile(rb"(?:[^\x00\x1b\s\"'`\\<>|,;&]|\\[^nrt\"'`\\u])+")
+_WHOLE_LINE = re.compile(rb"(?:[^\x00\x1b\s\"'`\\]|\\[^nrt\"'`\\])+")
 _ADDRESS = re.compile(rb"[^\x00\s\"'`\\<>]+")
+_STOP = re.compile(rb"\xef\xbc[\x8c\x9b\x89]|\xe3\x80|\xe2\x80[\x98-\x9f]")
+"""Commas, stops and quotes that are no ASCII: sentences go on behind them."""
+
 _HOST = re.compile(rb"[A-Za-z0-9\[$%{_.\-]")
 _PORT = re.compile(rb"\d{1,5}(?:[/?#,]|$)")
+
+
+_FOUR_BY_FOUR = re.compile(
+    rb"[a-z]{4}(?:-[a-z]{4}){3}(?![\w\-])|[a-z]{4}(?:[ ][a-z]{4}){3}(?![\w\-]|[ ][a-z])"
+    rb"|[A-Za-z0-9]{4}(?:[ ][A-Za-z0-9]{4}){5}(?![\w\-])"
+)
+_SPOKEN = re.compile(rb"^.(?:[aeiouy]|.[aeiouy])")
 
 
 class Value(NamedTuple):
@@ -43,6 +62,9 @@ def read_value(data: bytes, at: int, *, whole_line: bool = False, prose: bool = 
     """Return the value that starts at a place."""
     start = skip_quote(data, at)
     if start > at:
+        inner = skip_quote(data, start)
+        if data[start : start + 1] == b"\\" and inner > start:
+            at, start = start, inner
         end = _closing(data, data[at:start].lstrip(_PREFIXES), start)
         if end >= 0:
             return _value(data, start, end, quoted=True)
@@ -51,6 +73,8 @@ def read_value(data: bytes, at: int, *, whole_line: bool = False, prose: bool = 
     if found is None:
         return Value(at, at, "")
     text = found.group()
+    if prose and (stop := _STOP.search(text)):
+        text = text[: stop.start()]
     kept = text if whole_line else text.rstrip(b")]},:" + (b".!?*" if prose else b""))
     return _value(data, at, at + len(kept), quoted=False)
 
@@ -65,6 +89,14 @@ def _value(data: bytes, start: int, end: int, *, quoted: bool) -> Value:
     return Value(
         start, end, data[start : min(end, start + JUDGED)].decode("utf-8", "replace"), quoted
     )
+
+
+def match_four_by_four(data: bytes, at: int) -> re.Match[bytes] | None:
+    """Return the letters in groups of four that start at a place, as mail providers give them."""
+    found = _FOUR_BY_FOUR.match(data, at, at + 30)
+    if found is None or all(map(_SPOKEN.match, re.split(rb"[ \-]", found.group()))):
+        return None
+    return found
 
 
 def whole_end(data: bytes, start: int, end: int) -> int:

@@ -11,7 +11,9 @@ from lore.text.linear import compile_linear_text
 
 __all__ = [
     "is_basic_auth",
+    "is_broken_up",
     "is_chosen",
+    "is_dotted",
     "is_drawn",
     "is_example",
     "is_example_key",
@@ -26,7 +28,8 @@ __all__ = [
 _EXAMPLE = (
     r"(?i:your|y0ur|example|change[_\-]?(?:me|this|it)|replace[_\-]?(?:me|this|with)|placeholder"
     r"|redacted|dummy|sample|insert[_\-]|goes[_\-]?here|[_\-]here\b|\btodo\b|fill[_\-]?in"
-    r"|(?:^|[^a-z])fake(?:$|[^a-z])|foobar|not[_\-]?(?:a[_\-]?)?real|censored|removed|omitted|masked"
+    r"|(?:^|[^a-z])fake(?:$|[^a-z])|foobar|not[_\-]?(?:a[_\-]?)?real|censored|removed|omitted"
+    r"|masked"
     r"|hidden|invalid|undefined|lorem|notreal|my[_\-](?:api|secret|token|key|pass|super)"
     r"|some[_\-](?:api|secret|token|key)|deadbeef"
     r"|\*\*\*|\.\.\.|…|----|____)"
@@ -42,13 +45,21 @@ _OPEN = (
     r"|![a-z_]+$|[&*][a-z_]+$|//|\|)"
     r"|\$\{|\{\{|\$\(|<%|#\{|[<>]|\{[a-z_.]*\}|^%s|%s$"
     r"|^(?:pbkdf2|\$2[abxy]\$|\$argon2|\$[156]\$|\{S?SHA|(?i:sha)\d+[:$\-]|md5:)"
+    r"|^md5[0-9a-f]{32}$|^SCRAM-SHA|^\*[0-9A-F]{40}$|^0x[0-9a-fA-F]{40}$"
     r"|^\d{4}-\d\d-\d\dT\d\d:"
 )
-"""What stands for a value that comes from elsewhere, is the hash of one, or a moment."""
+"""What stands for a value that comes from elsewhere, is a hash, an address on a chain, a moment."""
+
+_SEALED = (
+    r"^(?:Ag[A-Za-z0-9+/]{198,}|ENC[\[(]|EJ\[\d|vault:v\d|encrypted:|U2FsdGVkX1|AQICAH|AQECAH"
+    r"|gAAAAA[A-Za-z0-9_\-]{70,}|\$ANSIBLE_VAULT|v\d:[A-Za-z0-9+/=]{12,}:|01000000d08c9ddf"
+    r"|ey[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]*\.\.)"
+)
+"""How ciphertexts begin: of sealed secrets, sops, ejson, vaults, jasypt, openssl, kms, fernet."""
 
 _REGEX = r"a-zA-Z|A-Za-z|0-9a-f|0-9A-F|a-z0-9|\(\?[:=!<P]|\]\{\d|\]\+|\[\^|\\[wds]\+"
 
-_NO_VALUE = compile_linear_text("|".join((_EXAMPLE, _ROW, _CROSSES, _OPEN, _REGEX)))
+_NO_VALUE = compile_linear_text("|".join((_EXAMPLE, _ROW, _CROSSES, _OPEN, _SEALED, _REGEX)))
 """One look tells all of these: a value is judged at every name that could have one."""
 
 _NO_KEY = compile_linear_text("|".join((_EXAMPLE, _CROSSES, _OPEN, _REGEX)))
@@ -69,6 +80,9 @@ _CODE = re.compile(
     re.IGNORECASE,
 )
 """Names, calls, paths and addresses: the value itself is not there."""
+
+_CALL = re.compile(r"^[A-Za-z_][\w.]*\([\w\s.,:=\"'\[\]{}<>\-]*\)?$")
+"""A call that was cut at its bracket: it has all sorts of characters and is code all the same."""
 
 _PATH = re.compile(r"^[\w.\-~]*(?:/[\w.\-]+)+/?$")
 _FOLDER = re.compile(r"(?:^|/)[a-z][a-z._\-]+(?:/|$)")
@@ -115,14 +129,28 @@ _NAMED_NUMBER = re.compile(
     r"^[A-Z][a-z]{2,}(?:[_\-.]?[A-Z][a-z]{2,}|[_\-.][a-z]{3,})+[_\-.]?\d{2,}[!?.#*$%]*$"
     r"|^[A-Z][a-z]{2,}[_\-.]?\d{2,}[!?#*$%]+$"
 )
-_MIXED_LEAST = 3
+_DOTTED = re.compile(r"^[A-Za-z]{3,12}(?:[._][A-Za-z]{3,12})+[._]\d{2,4}$")
+"""Words and a number, joined by dots: no name in code ends in a number of its own."""
+
+_SYMBOL = re.compile(r"[!@#$%^&*?~+=]")
+_PIECE_CHARS = 4
+_DENSE_CAPITALS = 6
+_MANY_JUMPS = 5
+"""Changes between capitals, small letters and digits: one piece with so many is no word."""
+
+_MIXED_LEAST = 2
 _ID_PREFIXES = frozenset(
     """toolu msg call req resp rs fc file thread run step batch asst cs seti pi evt price acct cus
     sub phc pk ws ig ctc item chatcmpl srvtoolu user org sess session event hash etag css chunk
     img image asset build deploy dpl prj team node index mcpl vs modelcall trace span
-    gen env snap page part test pub public""".split()
+    gen env snap page part test pub public inv ch ach cache vite next css style font svg blob url
+    module modules lib app main docs gid oid uid""".split()
 )
 """What stands before ids of agents and providers, which are no keys."""
+
+_PREFIX_END = re.compile(r"[_\-]")
+_DRAWN_CHARS = 28
+"""Characters at the end of a key by which it is seen to be drawn by lot."""
 
 _SORTS = tuple(map(re.compile, (r"[A-Z]", r"[a-z]", r"[0-9]", r"[^A-Za-z0-9._()\[\]]")))
 _CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{5,}")
@@ -150,7 +178,7 @@ def _is_monotonous(value: str) -> bool:
 
 def is_foreign_key(value: str, before: bytes) -> bool:
     """Tell whether a prefix and what follows it are the key of a provider that has no form yet."""
-    prefix, _, drawn = value.partition("_")
+    prefix, drawn = _PREFIX_END.split(value, maxsplit=1)[0], value[-_DRAWN_CHARS:]
     if before.isalnum() or before in (b"_", b"-", b"/", b"+", b"."):
         return False
     if prefix in _ID_PREFIXES or prefix.startswith(("sha", "id")):
@@ -175,6 +203,26 @@ def is_jumbled(value: str) -> bool:
     return odd >= 0.6 * len(humps) and _PIECES.sub("", value) == ""
 
 
+def is_dotted(value: str) -> bool:
+    """Tell whether a value is words and a number joined by dots, as people make up a secret."""
+    return bool(_DOTTED.match(value)) and not is_example(value)
+
+
+def is_broken_up(value: str) -> bool:
+    """Tell whether symbols stand between pieces that are no words."""
+    if not _SYMBOL.search(value) or len(value) < _JUMBLED_CHARS:
+        return False
+    pieces = [piece for piece in _SEPARATORS.split(value) if len(piece) >= _PIECE_CHARS]
+    odd = [piece for piece in pieces if not _WORDY.match(piece) and not _NUMBERED.match(piece)]
+    jumps = sorted(map(_count_jumps, odd))
+    return (len(jumps) >= 2 and jumps[-2] >= 2) or jumps[-1:] >= [_MANY_JUMPS]
+
+
+def _count_jumps(piece: str) -> int:
+    sorts = [(letter.isupper(), letter.isdigit()) for letter in piece]
+    return sum(a != b for a, b in pairwise(sorts))
+
+
 def is_random(value: str, *, least: int = 8) -> bool:
     """Tell whether a value looks drawn by lot: no words, no code, no name of something."""
     return len(value) >= least and not is_example(value) and is_drawn(value, least=least)
@@ -187,6 +235,8 @@ def is_drawn(value: str, *, least: int = 8) -> bool:
     pieces = set(_SEPARATORS.split(value)) - {""}
     if all(_WORDY.match(piece) or _NUMBERED.match(piece) for piece in pieces):
         return _is_unspeakable(max(sorted(pieces), key=len, default=""))
+    if is_broken_up(value):
+        return True
     digits = sum(character.isdigit() for character in value)
     letters = sum(character.isalpha() for character in value)
     if not letters:
@@ -200,7 +250,7 @@ def is_password(value: str, *, bare: bool) -> bool:
     """Tell whether a value could be a password that somebody chose."""
     if not 4 <= len(value) <= _LONGEST_PASSWORD or not is_chosen(value):
         return False
-    if _is_code(value) and not _is_mixed(value) and not is_jumbled(value):
+    if _is_code(value) and (not _is_mixed(value) or _CALL.match(value)) and not is_jumbled(value):
         return False
     word = _LETTERS.sub("", value).lower()
     if not word:
@@ -242,11 +292,21 @@ def _is_mixed(value: str) -> bool:
 
 
 def _is_code(value: str) -> bool:
-    if _PATH.match(value) and _FOLDER.search(value):
+    if _PATH.match(value) and _FOLDER.search(value) and not _is_dense(value):
+        return True
+    if _CALL.match(value):
         return True
     if len(value) >= _MIXED_CHARS and _is_mixed(value):
         return False
     return bool(_CODE.match(value) or _TYPE.match(value))
+
+
+def _is_dense(value: str) -> bool:
+    """Tell whether a path has so many capitals and digits that it is Base64."""
+    if len(value) < _MIXED_CHARS or not value.replace("/", "").replace("+", "").isalnum():
+        return False
+    capitals, digits = sum(map(str.isupper, value)), sum(map(str.isdigit, value))
+    return capitals >= _DENSE_CAPITALS and digits >= 2
 
 
 def _is_scrambled(word: str) -> bool:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import re2
@@ -19,8 +21,9 @@ from lore.errors import InvalidInput
 from lore.text import secret_values
 from lore.text.linear import compile_linear
 from lore.text.secret_forms import FORMS
+from lore.text.secret_lines import LINES, find_lines
 from lore.text.secret_pem import find_pem
-from lore.text.secret_places import Span, find_places, is_secret
+from lore.text.secret_places import PLACES, Span, find_places, is_secret
 from lore.text.secret_reading import COLOUR
 
 __all__ = ["Redactor"]
@@ -34,11 +37,17 @@ _ROUNDS = 4
 _APART = "\n\0\n"
 """Stands between texts that are looked at together: no rule reads on over both of these."""
 
+_SPLIT = re.compile(rb"[A-Za-z0-9_\-]\0[A-Za-z0-9_\-]")
+"""A zero byte within a word; between words it is an end."""
+
 _MARK = re.compile(rb"\[secret:[a-z0-9\-]{1,32}:[0-9a-f]{8}\]")
 _BLANK = b"\0"
 _FILLED = re.compile(rb"[^\0]+")
 _BOUND = rf"(?:\b|\\+[nrtbf]|{COLOUR}|%[0-9A-Fa-f]{{2}}|u00[0-9a-f]{{2}}|_)"
 """Keys stand at the start of a word, also where a line break or colour is escaped before them."""
+
+_LONG = 1_024
+"""Bytes: most texts so long have some place for a secret, so looking twice costs more."""
 
 _JUDGED = 4_096
 """Bytes of a secret by which it is told from an example."""
@@ -104,7 +113,9 @@ class Redactor:
         if not self._active:
             return []
         data = _without_marks(data)
-        found = [*_find_forms(data), *find_pem(data), *find_places(data), *self._own(data)]
+        found = [*_find_forms(data), *find_pem(data), *_find_in_context(data)]
+        found += _find_split(data)
+        found += self._own(data)
         if name and is_secret(name, data.decode("utf-8", "replace")):
             found.append((0, len(data), "secret"))
         if not found:
@@ -151,6 +162,40 @@ def _find_forms(data: bytes) -> Iterator[Span]:
         if is_example(value) or (form.weak and not secret_values.is_drawn(value)):
             continue
         yield start, end, form.kind
+
+
+@cache
+def _context() -> Any:
+    """Return all places and lines as one pattern: few texts have any, and one pass tells."""
+    return compile_linear(f"(?:{PLACES})|(?:{LINES})", groups=False)
+
+
+def _find_in_context(data: bytes) -> Iterator[Span]:
+    start = 0
+    if len(data) < _LONG:
+        first = _context().search(data)
+        if first is None:
+            return
+        start = first.start()
+    yield from find_places(data, start)
+    yield from find_lines(data, start)
+
+
+def _find_split(data: bytes) -> Iterator[Span]:
+    """Yield the keys that a zero byte splits: the text is read once more without it."""
+    places = []
+    at = data.find(b"\0")
+    while at >= 0:
+        if at and _SPLIT.match(data, at - 1):
+            places.append(at)
+        at = data.find(b"\0", at + 1)
+    if not places:
+        return
+    cuts = [place - count for count, place in enumerate(places)]
+    edges = [-1, *places, len(data)]
+    whole = b"".join(data[low + 1 : high] for low, high in pairwise(edges))
+    for start, end, kind in _find_forms(whole):
+        yield start + bisect_right(cuts, start), end + bisect_left(cuts, end), kind
 
 
 def _compiled(pattern: str) -> Any:

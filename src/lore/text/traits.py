@@ -29,6 +29,8 @@ _NUMBERS = frozenset(b"one two three four five six seven eight nine ten dozen tw
 _FIRST_PERSONS = frozenset((b"i", b"my", b"we", b"our", b"me"))
 _TELLING = _TIMES | _NUMBERS | _FIRST_PERSONS
 _DIGIT = re.compile(r"\d")
+_ASCII_DIGIT = re.compile(r"[0-9]")
+"""Quicker where there is no other."""
 
 _WORDS = bytes(
     ord(chr(byte).lower()) if byte < 0x80 and chr(byte).isalnum() else
@@ -51,7 +53,7 @@ _SIGNS = re.compile(r"[^\w\x00-\x7f]")
 
 def traits_of(text: str, role: str, *, standing: bool = False) -> int:
     """Return the traits of a text as a sum of the constants of this module."""
-    stripped = text.strip()
+    stripped = text.rstrip()
     head = text[:_HEAD]
     words = _telling(head)
     found = _ROLES.get(role, 0) | (STANDING if standing else 0)
@@ -59,7 +61,7 @@ def traits_of(text: str, role: str, *, standing: bool = False) -> int:
         found |= EMPTY
     elif "?" in stripped[-_TAIL:]:
         found |= LEAVES_QUESTION | (ASKS if stripped.endswith("?") else 0)
-    if _DIGIT.search(head):
+    if (_ASCII_DIGIT if head.isascii() else _DIGIT).search(head):
         found |= HAS_NUMBER
     if words:
         found |= 0 if words.isdisjoint(_TIMES) else HAS_TIME

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from contextlib import suppress
 
 STOP_WORDS = frozenset(
     """a about above after again against all also am an and any are aren't as at be because been
@@ -98,15 +97,22 @@ MAX_QUERY_CHARS = 8_192
 
 def clean(text: str) -> str:
     """Return text that every part of the store can hold: no escapes, control characters, halves."""
-    if text.isprintable():
+    if is_clean(text):
         return text
-    if "\x1b" in text or "\x9b" in text:
-        text = _ESCAPE.sub(_shown, text)
-    with suppress(UnicodeEncodeError):
+    return _NOT_TEXT.sub(" ", _BEHIND_JOINT.sub("", _ESCAPE.sub(_shown, text)))
+
+
+def is_clean(text: str) -> bool:
+    """Tell whether a text, or several in one, can be held as it is."""
+    if text.isprintable():
+        return True
+    if "\x9b" in text:
+        return False
+    try:
         data = text.encode()
-        if len(data.translate(None, _CONTROLS)) == len(data):
-            return text
-    return _NOT_TEXT.sub(" ", _BEHIND_JOINT.sub("", text))
+    except UnicodeEncodeError:
+        return False
+    return len(data.translate(None, _CONTROLS)) == len(data)
 
 
 def _shown(escape: re.Match[str]) -> str:

@@ -2,6 +2,7 @@
 
 import base64
 import random
+import re
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +25,13 @@ def test_a_long_run_is_found_wherever_it_stands(before, after):
     text = f"{'word ' * (before // 5)}\n{BYTES} {'word ' * (after // 5)}"
     assert BYTES[:100] not in payloads.without(text)
     assert payloads.without(text).count("word") == text.count("word")
+
+
+@given(st.lists(st.sampled_from(["a" * 990, "b" * 9, "+/", " ", "\n", "\t", ".", "é"]), max_size=9))
+def test_a_run_is_dropped_if_and_only_if_it_is_long(pieces):
+    text = "".join(pieces)
+    runs = re.findall(r"[A-Za-z0-9+/_-]+", text)
+    assert ("[base64]" in payloads.without(text)) == any(len(run) >= 1000 for run in runs)
 
 
 def test_words_paths_and_hashes_stay():

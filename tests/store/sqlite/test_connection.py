@@ -47,3 +47,21 @@ def test_a_lock_held_too_long_is_told_as_busy(database: Database) -> None:
 
 def test_the_library_is_described() -> None:
     assert sqlite.describe_library().startswith("apsw 3.")
+
+
+def test_rows_are_added_by_name_or_in_order(db: Connection) -> None:
+    sql = "INSERT INTO meta (key, value) VALUES (:key, :value)"
+    db.run_many(sql, [{"value": "1", "key": "a"}])
+    db.run_many(sql, [("b", "2")])
+    assert db.rows("SELECT * FROM meta WHERE key IN ('a', 'b')") == [("a", "1"), ("b", "2")]
+
+
+def test_a_statement_stays_prepared_while_many_rows_are_written(database: Database) -> None:
+    connection = sqlite.open_connection(database.path, busy_timeout_s=1, read_only=False)
+    connection.rows("SELECT 1")
+    rows = [(f"key {i}", "") for i in range(300)]
+    connection.run_many("INSERT INTO meta (key, value) VALUES (:key, :value)", rows)
+    before = connection.raw.cache_stats()["misses"]
+    connection.rows("SELECT 1")
+    assert connection.raw.cache_stats()["misses"] == before
+    connection.close()

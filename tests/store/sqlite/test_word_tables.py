@@ -11,7 +11,7 @@ def test_a_word_is_stemmed_as_the_index_does_it(word: str, kept: str) -> None:
 
 
 def test_a_phrase_is_looked_for_in_one_column_or_in_all(db: Connection) -> None:
-    row = {"n": 7, "summary": "", "content": "a red fox ran", "kind": "fact"}
+    row = (7, "", "a red fox ran", "fact")
     word_tables.add(db, "fragment_words", ("summary", "content", "kind"), [row])
 
     def found(query: str) -> list[tuple[int, ...]]:
@@ -24,7 +24,7 @@ def test_a_phrase_is_looked_for_in_one_column_or_in_all(db: Connection) -> None:
 
 
 def test_only_rows_that_are_allowed_are_found(db: Connection) -> None:
-    rows = [{"n": n, "summary": "fox"} for n in (1, 2, 3)]
+    rows = [(n, "fox") for n in (1, 2, 3)]
     word_tables.add(db, "fragment_words", ("summary",), rows)
     best = word_tables.best(
         db, "fragment_words", '"fox"', limit=9, weights=(1, 1, 1), only="SELECT :n", n=2

@@ -112,7 +112,7 @@ def result(part: Part) -> tuple[Part, ...]:
         pieces = marks.cut(text, ("system-reminder",))
         asides += [aside(piece) for name, piece in pieces if name]
         text = "".join(piece for name, piece in pieces if not name)
-    if marks.MEMORY in text.lower():
+    if marks.may_have_memory(text):
         halves = marks.split(text)
         asides += [aside(piece) for recalled, piece in halves if recalled]
         text = "".join(piece for recalled, piece in halves if not recalled)

@@ -34,8 +34,23 @@ def without(text: str) -> str:
 
 def _may_have_run(text: str) -> bool:
     """Tell whether a run may be there: a run covers one of the probes, whole."""
+    if not _goes_on(text):
+        return False
     step = _LONGEST_RUN - _PROBE
     return any(_ALPHABET.issuperset(text[i : i + _PROBE]) for i in range(0, len(text), step))
+
+
+def _goes_on(text: str) -> bool:
+    """Tell whether so many letters stand together without a space or an end of a line."""
+    at = 0
+    while len(text) - at >= _LONGEST_RUN:
+        gap = text.rfind(" ", at, at + _LONGEST_RUN)
+        if gap < 0:
+            gap = text.rfind("\n", at, at + _LONGEST_RUN)
+        if gap < 0:
+            return True
+        at = gap + 1
+    return False
 
 
 def reference(block: dict[str, Any], origin: Origin | None = None) -> Part:

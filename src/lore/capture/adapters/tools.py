@@ -34,8 +34,9 @@ def origin_of(name: str) -> Origin:
 
 def files(given: Any) -> Iterator[str]:
     """Return the files that a call names: fields for paths, and the heads of patches."""
+    named = fields.table(given)
     for name in _PATHS:
-        path = fields.table(given).get(name)
+        path = named.get(name)
         if isinstance(path, str) and 0 < len(path) <= _PATH_CHARS and "\n" not in path:
             yield path
 

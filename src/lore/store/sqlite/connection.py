@@ -24,6 +24,9 @@ OLDEST_LIBRARY = (3, 51, 3)
 _CACHE_KIB = 16_384
 _MMAP_BYTES = 0
 _STEP_S = 0.001
+_STATEMENTS = 500
+"""Prepared statements are kept for so many uses. Each row of `run_many` is one: with apsw's own
+100, the messages of a short file drove out all others, and each had to be compiled anew."""
 
 PATIENT_RETRY_S = 0.02
 """So long between two tries where SQLite does not wait by itself."""
@@ -67,8 +70,8 @@ class Connection:
         self.rows(sql, **params)
         return self.raw.changes()
 
-    def run_many(self, sql: str, values: Iterable[Mapping[str, Any]]) -> None:
-        """Run a statement once for each set of values."""
+    def run_many(self, sql: str, values: Iterable[Mapping[str, Any] | Row]) -> None:
+        """Run a statement once for each set of values, by name or in the order of the names."""
         try:
             self.raw.executemany(sql, values)
         except (apsw.Error, *_UNFIT) as error:
@@ -125,6 +128,9 @@ def open_connection(
         wait = _waiting(busy_timeout_s)
         raw = _open_read_only(path, wait) if read_only else _open_writable(path, vfs)
         raw.set_busy_handler(wait)
+        # Else a statement on a table with a partial index is compiled anew for every value bound
+        # to it, which took most of its time; none here needs its values to choose its index.
+        raw.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         for pragma in (*(("locking_mode = EXCLUSIVE",) if vfs else ()), *_PRAGMAS):
             raw.execute(f"PRAGMA {pragma}").fetchall()
         if not read_only:
@@ -153,7 +159,12 @@ def _open_writable(path: Path, vfs: str) -> apsw.Connection:
     """Open for writing; a file that is new belongs to its owner alone from the first moment."""
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_NOFOLLOW
     make_private(path)
-    return apsw.Connection(str(path.parent.resolve() / path.name), flags=flags, vfs=vfs or None)
+    return apsw.Connection(
+        str(path.parent.resolve() / path.name),
+        flags=flags,
+        vfs=vfs or None,
+        statementcachesize=_STATEMENTS,
+    )
 
 
 def _waiting(patience_s: float) -> Callable[[int], bool]:

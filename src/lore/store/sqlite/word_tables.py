@@ -14,7 +14,7 @@ from lore.errors import StoreError
 from lore.store.sqlite.dialect import among, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from lore.store.sqlite.connection import Connection
 
@@ -32,9 +32,9 @@ def create(db: Connection, table: str, columns: Sequence[str]) -> None:
 
 
 def add(
-    db: Connection, table: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]
+    db: Connection, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]
 ) -> None:
-    """Add rows that are not there: `n` and the texts of some columns."""
+    """Add rows that are not there: number and the texts of some columns, in their order."""
     values = ", ".join(f":{column}" for column in columns)
     db.run_many(
         f"INSERT INTO {table} (rowid, {', '.join(columns)}) VALUES (:n, {values})",

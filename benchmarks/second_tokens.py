@@ -1,9 +1,9 @@
-"""Secrets of the unseen redaction corpus that their own form gives away."""
+"""Secrets of the second redaction corpus that their own form gives away."""
 
 from __future__ import annotations
 
 from heldout_draw import Kind
-from unseen_words import JWT, hide
+from second_words import JWT, hide
 
 B58 = "«" + "|".join("123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz") + "»"
 BYTE = "«" + "|".join(map(str, range(256))) + "»"

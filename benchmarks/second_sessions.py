@@ -1,9 +1,9 @@
-"""Secrets of the unseen redaction corpus in commands, requests, outputs, logs and talk."""
+"""Secrets of the second redaction corpus in commands, requests, outputs, logs and talk."""
 
 from __future__ import annotations
 
 from heldout_draw import Kind, call_bash
-from unseen_words import (
+from second_words import (
     CAP,
     JWT,
     NOUN,

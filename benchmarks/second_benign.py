@@ -1,9 +1,9 @@
-"""Lines of the unseen redaction corpus that hold nothing to hide, however much they look it."""
+"""Lines of the second redaction corpus that hold nothing to hide, however much they look it."""
 
 from __future__ import annotations
 
 from heldout_draw import Kind, call_bash, escape, number_lines
-from unseen_words import answer_tool, keep
+from second_words import answer_tool, keep
 
 BENIGN: tuple[Kind, ...] = (
     keep(

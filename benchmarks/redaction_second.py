@@ -1,4 +1,4 @@
-"""A fresh corpus that the author of the redaction rules does not see: secrets, and what is none.
+"""A second corpus for redaction, held out at first and open now: secrets, and what is none.
 
 Run as a script it checks the corpus itself and prints its kinds.
 """
@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from itertools import islice
 
 from heldout_draw import ALPHABETS, SIZE, SLOT, WORDS, Kind, draw_lines
-from unseen_benign import BENIGN
-from unseen_places import PLACES
-from unseen_sessions import SESSIONS
-from unseen_tokens import TOKENS
-from unseen_words import NAMES
+from second_benign import BENIGN
+from second_places import PLACES
+from second_sessions import SESSIONS
+from second_tokens import TOKENS
+from second_words import NAMES
 
 __all__ = ["benign", "secrets"]
 

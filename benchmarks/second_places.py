@@ -1,9 +1,9 @@
-"""Secrets of the unseen redaction corpus that the file or source around them gives away."""
+"""Secrets of the second redaction corpus that the file or source around them gives away."""
 
 from __future__ import annotations
 
 from heldout_draw import Kind, add_lines, escape, number_lines
-from unseen_words import PLAIN, SYMBOLS, edit_file, hide, number_by_tab
+from second_words import PLAIN, SYMBOLS, edit_file, hide, number_by_tab
 
 KEYLIKE = ("«hex:32»", "«b62:40»", "«hex:64»", "«url:43»", "«b64:43»=", "«uuid»")
 """Keys without a form of their own: what a service or `openssl rand` gives."""

@@ -1,4 +1,4 @@
-"""Names, passwords and wrappings that the tables of the unseen redaction corpus share."""
+"""Names, passwords and wrappings that the tables of the second redaction corpus share."""
 
 from __future__ import annotations
 
