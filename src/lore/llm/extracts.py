@@ -16,6 +16,9 @@ MOST_FACTS = 10
 DEEPEST = 2
 """Depth of the most specific fact: broad, specific, and one between them."""
 
+NOTHING = 0
+"""What a root says that it lies under."""
+
 IMPORTANCE = {"high": 0.9, "medium": 0.5, "low": 0.2}
 
 FORMS = {
@@ -38,7 +41,7 @@ def from_facts(facts: Facts, grounds: Grounds, clean: Clean) -> list[Extract]:
     for found in facts.facts:
         if found.content.strip() and found.number not in kept and len(kept) < MOST_FACTS:
             kept[found.number] = found
-    return _Tree(kept, grounds, clean).below(0, (), 0)
+    return _Tree(kept, grounds, clean).below(None, (), 0)
 
 
 class _Tree:
@@ -48,20 +51,19 @@ class _Tree:
         self._clean = clean
         self._parents = {number: self._parent(number) for number in kept}
 
-    def _parent(self, number: int) -> int:
-        """Return what a fact lies under; 0 where that is not there or goes round in a circle."""
+    def _parent(self, number: int) -> int | None:
+        """Return what a fact lies under, if that is there and does not go round in a circle."""
         seen = {number}
         above = self._kept[number].under
-        while above in self._kept and above not in seen:
+        while above in self._kept and above != NOTHING:
+            if above in seen:
+                return None
             seen.add(above)
             above = self._kept[above].under
-        return (
-            0
-            if above in seen
-            else self._kept[number].under * (self._kept[number].under in self._kept)
-        )
+        under = self._kept[number].under
+        return under if under in self._kept and under != NOTHING else None
 
-    def below(self, parent: int, inherited: tuple[int, ...], depth: int) -> list[Extract]:
+    def below(self, parent: int | None, inherited: tuple[int, ...], depth: int) -> list[Extract]:
         """Return the facts under one, each with what lies under it."""
         made: list[Extract] = []
         for number, found in self._kept.items():

@@ -22,6 +22,9 @@ MOST_STRANGE = 2
 """So many words may be missing from the sources and stand in one less trusted message: any long
 output has some word of everything."""
 
+MOST_ADDED = 3
+"""The least trusted of them comes first, and decides; the others say where else to look."""
+
 _SHORTEST_STEM = 5
 _ENDINGS = ("ing", "ed", "es", "s")
 
@@ -59,30 +62,24 @@ class Grounds:
         strange = told - had
         if not lower or not strange:
             return self.known(named)
-        if len(told & had) < LEAST_SHARE * len(told):
-            added = self._nearest(told, lower)
-        else:
-            added = [one for one in lower if self._gives(one, strange)]
-        return self.known([*named, *(one.ordinal for one in added)])
+        shared = {one.ordinal: len(told & self._words[one.ordinal]) for one in lower}
+        added = [one for one in lower if self._gives(one, strange)]
+        if len(told & had) < LEAST_SHARE * len(told) and not added:
+            # It comes from none of those it names; from where, nobody knows.
+            added = lower
+        added.sort(key=lambda one: (TRUST[one.origin], -shared[one.ordinal]))
+        return self.known([*named, *(one.ordinal for one in added[:MOST_ADDED])])
 
     def _gives(self, one: Said, strange: frozenset[str]) -> bool:
         """Tell whether a message has what the named ones lack: a name or number, or many words."""
         given = strange & self._words[one.ordinal]
         return len(given) > MOST_STRANGE or any(_is_hard(word) for word in given)
 
-    def _nearest(self, told: frozenset[str], lower: list[Said]) -> list[Said]:
-        """Return where a statement comes from that its sources do not say.
-
-        Where no message has its words, it may come from any, and has the trust of the lowest.
-        """
-        shared = [(len(told & self._words[one.ordinal]), one) for one in lower]
-        nearest = [one for count, one in shared if count > LEAST_SHARE * len(told)]
-        return nearest or lower
-
 
 def _telling(text: str) -> frozenset[str]:
     """Return the words of a text that say something, without their commonest endings."""
-    found = {_stem(word) for word in words.split(text) if word not in words.STOP_WORDS}
+    listed = words.split(words.searchable_form(text))
+    found = {_stem(word) for word in listed if word not in words.STOP_WORDS}
     found |= {identifier.lower() for identifier in words.identifiers(text)}
     return frozenset(found)
 
