@@ -412,6 +412,6 @@ def test_the_enumeration_knows_what_it_looks_for():
     assert anthropic.RateLimitError in sdk_errors(anthropic.AnthropicError, anthropic)
     assert openai.RateLimitError in sdk_errors(openai.OpenAIError, openai)
     assert isinstance(
-        anthropic_chat.translated(made(anthropic.RateLimitError, anthropic)),
-        RateLimited,  # type: ignore[arg-type]
+        anthropic_chat.translated(made(anthropic.RateLimitError, anthropic)),  # type: ignore[arg-type]
+        RateLimited,
     )

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from lore.errors import PromptTooLong, ProviderError, ProviderUnavailable, RateLimited
 from lore.llm.chat import Ask, Reply, Usage
 from lore.llm.reading import REFUSED, TRUNCATED, Count, read_reply, schema_request
+from lore.text.words import clean
 
 USUAL_MODEL = "haiku"
 """The name that the command itself has for the newest small model."""
@@ -179,7 +180,7 @@ def _joined(ask: Ask) -> str:
 
 
 def _failure(result: _Result) -> ProviderError:
-    said = " ".join(result.result.split())[:_LONGEST_SAID_CHARS]
+    said = " ".join(clean(result.result).split())[:_LONGEST_SAID_CHARS]
     lowered = said.lower()
     msg = f"claude failed: {said}" if said else "claude failed without a word."
     if any(words in lowered for words in _TOO_LONG):
