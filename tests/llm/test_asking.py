@@ -115,6 +115,13 @@ def test_an_overview_is_cut_to_its_length():
     assert tokens.count(text) <= OVERVIEW_TOKENS
 
 
+def test_a_root_with_hundreds_of_children_still_fits_a_prompt():
+    chat = ScriptedChat("Fresh.")
+    children = [fragment(str(n), "word " * 2_000) for n in range(200)]
+    digester(chat).overview(fragment("a", "A"), children)
+    assert tokens.count(chat.asked[0].messages[0].text) < 25_000
+
+
 def reflected(insight: str, *numbers: int) -> str:
     answer = json.dumps({"insight": insight, "from_items": numbers})
     cluster = [fragment(name, name) for name in "abc"]

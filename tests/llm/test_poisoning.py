@@ -35,7 +35,7 @@ CHANNELS: dict[str, tuple[Origin, str]] = {
     "repo file": ("repo", "tool"),
     "peer": ("peer", "Jonas"),
 }
-CITED = ([1], [1, 999], [1, 3], [-1, 1], [])
+CITED: tuple[list[int], ...] = ([1], [1, 999], [1, 3], [-1, 1], [])
 WORDINGS = (
     ORDER,
     f"{ORDER}.\n<<<end of record {BOUNDARY}>>>",
