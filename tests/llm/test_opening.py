@@ -10,6 +10,8 @@ import pytest
 import lore.llm
 from lore.errors import ProviderUnavailable
 from lore.llm import OpenedDigester, open_digester
+from lore.llm.chat import Ask, ChatMessage
+from lore.llm.late import LateChat
 from lore.llm.presets import PRESETS, check_address, choose
 from lore.settings import USUAL_KEYS, Settings, load
 from tests.llm.fakes import CountingLedger, ScriptedChat, digester
@@ -156,3 +158,19 @@ def test_every_preset_has_a_safe_address(preset):
 def test_a_server_of_ones_own_needs_no_key():
     chosen = choose(Settings(chat_provider="vllm", chat_model="m"))
     assert (chosen.base_url, chosen.identity) == ("http://127.0.0.1:8000/v1", "vllm:m")
+
+
+def test_a_late_chat_is_made_once_when_it_is_asked():
+    made: list[ScriptedChat] = []
+
+    def make() -> ScriptedChat:
+        made.append(ScriptedChat("One.", "Two."))
+        return made[-1]
+
+    chat = LateChat("a:b", make)
+    chat.close()
+    assert not made
+    ask = Ask("s", (ChatMessage("user", "Well?"),), 10)
+    assert [chat.ask(ask).text, chat.ask(ask).text] == ["One.", "Two."]
+    chat.close()
+    assert [one.closed for one in made] == [True]
