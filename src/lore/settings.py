@@ -17,10 +17,21 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, get_type_hints
 
 from lore import toml_lines
 from lore.errors import InvalidInput, NotFound, StoreFull, StoreReadOnly, UnknownSetting
+from lore.rules import (
+    CHATS,
+    NO_RULE,
+    NOT_NEGATIVE,
+    PATTERNS,
+    PRECISIONS,
+    THREE_NUMBERS,
+    WITHIN_A_DAY,
+    Rule,
+    Value,
+)
 
 PROJECT_FILE = ".lore.json"
 USER_FILE = "config.toml"
@@ -30,56 +41,8 @@ _LARGEST_FILE = 1_000_000
 _MOST_WARNINGS = 3
 """Who mends these sees the next."""
 
-Value = str | int | float | bool | tuple[str, ...]
-
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
-_THREE_NUMBERS = r"\d+(\.\d+)?(,\d+(\.\d+)?){2}"
 
-
-class Rule(NamedTuple):
-    """What a value must fulfil beyond its type."""
-
-    choices: tuple[str, ...] = ()
-    least: float = -math.inf
-    most: float = math.inf
-    pattern: str = ""
-    form: str = ""
-
-    def broken_by(self, value: Value) -> str:
-        """Return what is wrong with a value, or nothing."""
-        if self.choices and value not in self.choices:
-            return f"is none of {', '.join(self.choices)}"
-        if self.pattern and not re.fullmatch(self.pattern, str(value)):
-            return f"is not {self.form}"
-        if isinstance(value, int | float) and not self.least <= value <= self.most:
-            return f"is not {self.span()}"
-        return ""
-
-    def span(self) -> str:
-        """Say in which span a number must lie."""
-        if self.most < math.inf:
-            return f"between {self.least:g} and {self.most:g}"
-        return f"at least {self.least:g}" if self.least > -math.inf else ""
-
-
-_NO_RULE = Rule()
-_NOT_NEGATIVE = Rule(least=0)
-_WITHIN_A_DAY = Rule(least=0, most=86_400)
-_PRECISIONS = Rule(choices=("float32", "int8"))
-_PATTERNS = Rule(form="a list of re2 patterns")
-
-_CHATS = Rule(
-    choices=(
-        "offline",
-        "anthropic",
-        "openai",
-        "openrouter",
-        "ollama",
-        "vllm",
-        "gemini",
-        "claude-cli",
-    )
-)
 
 USUAL_KEYS = {
     "anthropic": "ANTHROPIC_API_KEY",
@@ -92,7 +55,7 @@ USUAL_KEYS = {
 _WITHOUT_GROUP = ("db_path", "daily_budget")
 
 
-def _setting(default: Value, doc: str, rule: Rule = _NO_RULE, *, project: bool = False) -> Any:
+def _setting(default: Value, doc: str, rule: Rule = NO_RULE, *, project: bool = False) -> Any:
     """Describe one setting; `project` says that a project file may set it."""
     return field(default=default, metadata={"doc": doc, "project": project, "rule": rule})
 
@@ -106,8 +69,8 @@ class Settings:
     )
     db_path: str = _setting("", "Database file; empty for memory.db in the home.")
     capture_redact: bool = _setting(default=True, doc="Replace secrets before anything is written.")
-    capture_redact_patterns: tuple[str, ...] = _setting((), "What else is a secret.", _PATTERNS)
-    capture_redact_allow: tuple[str, ...] = _setting((), "What is no secret.", _PATTERNS)
+    capture_redact_patterns: tuple[str, ...] = _setting((), "What else is a secret.", PATTERNS)
+    capture_redact_allow: tuple[str, ...] = _setting((), "What is no secret.", PATTERNS)
     embed_provider: str = _setting(
         "local",
         "Who computes vectors; anything but local and none is an explicit choice.",
@@ -116,12 +79,12 @@ class Settings:
     embed_model: str = _setting("all-MiniLM-L6-v2", "Model name as the provider knows it.")
     embed_model_path: str = _setting("", "Folder with model files; empty to look for them.")
     embed_precision: str = _setting(
-        "float32", "int8 is quicker and changes 6 to 11 % of the neighbours.", _PRECISIONS
+        "float32", "int8 is quicker and changes 6 to 11 % of the neighbours.", PRECISIONS
     )
     embed_threads: int = _setting(
         1, "Threads of the local model; 0 for all cores.", Rule(least=0, most=1024)
     )
-    embed_idle_unload_s: float = _setting(600.0, "Unload a model unused so long.", _NOT_NEGATIVE)
+    embed_idle_unload_s: float = _setting(600.0, "Unload a model unused so long.", NOT_NEGATIVE)
     embed_download: bool = _setting(default=False, doc="Allow fastembed to download a model.")
     embed_base_url: str = _setting("", "Address of an OpenAI-compatible embedding service.")
     embed_api_key: str = _setting("", "Access key of the hosted embedding service.")
@@ -131,7 +94,7 @@ class Settings:
     chat_provider: str = _setting(
         "offline",
         "Who digests conversations; anything but offline is an explicit choice.",
-        _CHATS,
+        CHATS,
     )
     chat_model: str = _setting("", "Model name as the provider knows it; empty for its usual one.")
     chat_base_url: str = _setting("", "Address of the chat's service; empty for the provider's.")
@@ -157,7 +120,7 @@ class Settings:
         7_200.0, "How often the daemon consolidates.", Rule(least=60, most=2_592_000)
     )
     daily_budget: float = _setting(
-        1.0, "US dollars that background work may spend in a day (UTC).", _NOT_NEGATIVE
+        1.0, "US dollars that background work may spend in a day (UTC).", NOT_NEGATIVE
     )
     search_recipe: str = _setting(
         "learned",
@@ -168,7 +131,7 @@ class Settings:
     search_fts_weights: str = _setting(
         "6,2,3",
         "Keyword weights of a fragment's summary, content and kind.",
-        Rule(pattern=_THREE_NUMBERS, form="three numbers with commas between them"),
+        THREE_NUMBERS,
         project=True,
     )
     recall_budget_tokens: int = _setting(
@@ -181,13 +144,13 @@ class Settings:
         15, "Most hits that one recall returns.", Rule(least=1, most=1000), project=True
     )
     recall_standing_tokens: int = _setting(
-        400, "Tokens of standing instructions beside a recall.", _NOT_NEGATIVE, project=True
+        400, "Tokens of standing instructions beside a recall.", NOT_NEGATIVE, project=True
     )
     capture_poll_interval_s: float = _setting(
         30.0, "How often the daemon looks at transcript files.", Rule(least=1, most=86_400)
     )
     store_busy_timeout_s: float = _setting(
-        60.0, "How long a writer waits for another process before it gives up.", _WITHIN_A_DAY
+        60.0, "How long a writer waits for another process before it gives up.", WITHIN_A_DAY
     )
 
     @property

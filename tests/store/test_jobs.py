@@ -68,3 +68,22 @@ def test_a_job_that_was_done_begins_with_no_failures(db: Connection) -> None:
 def test_no_delay_is_longer_than_the_longest() -> None:
     longest = jobs.LONGEST_DELAY_S * (1 + jobs.JITTER)
     assert all(0 < jobs.delay_s(failures) <= longest for failures in range(60))
+
+
+def test_a_job_that_has_to_wait_for_something_else_has_not_failed(db: Connection) -> None:
+    job = jobs.ensure(db, "distil", "s", total=1, now=NOON)
+    for _ in range(2 * jobs.MAX_ATTEMPTS):
+        jobs.fail(db, job.id, "begun", now=NOON)
+        jobs.postpone(db, job.id, "The budget is spent.", until=minutes(90), now=NOON)
+    (waiting,) = jobs.open_jobs(db)
+    assert (waiting.state, waiting.attempts) == ("pending", 0)
+    assert (waiting.last_error, waiting.due_at) == ("The budget is spent.", minutes(90))
+    assert jobs.find_due(db, ["distil"], now=minutes(89)) is None
+    assert jobs.find_due(db, ["distil"], now=minutes(90))
+
+
+def test_a_job_that_has_to_wait_for_long_is_looked_at_in_between(db: Connection) -> None:
+    job = jobs.ensure(db, "distil", "s", total=1, now=NOON)
+    jobs.postpone(db, job.id, "spent", until=minutes(11 * 60), now=NOON)
+    assert jobs.find_due(db, ["distil"], now=minutes(1)) is None
+    assert jobs.find_due(db, ["distil"], now=minutes(4 * 60))

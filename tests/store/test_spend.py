@@ -17,3 +17,26 @@ def test_spending_is_entered_once(db: Connection) -> None:
     assert spend.newest(db)[1].project_id
     db.run("DELETE FROM sessions")
     assert spend.newest(db)[1].session_id is None
+
+
+def test_spend_is_summed_by_the_word_its_purpose_begins_with(db: Connection) -> None:
+    for key, at, purpose, usd in (
+        ("a", NOON, "background:observe", 1.0),
+        ("b", minutes(5), "background:judge", 2.0),
+        ("c", minutes(5), "background", 4.0),
+        ("d", minutes(5), "backgrounds:x", 8.0),
+    ):
+        spend.add(db, Spend(key, at, purpose, "m", {}, usd))
+    assert spend.total(db, "background", since=NOON) == 3.0
+    assert spend.total(db, "background", since=minutes(1)) == 2.0
+    assert spend.total(db, "background", since=minutes(9)) == 0.0
+
+
+def test_what_is_set_aside_is_given_back_by_key_or_by_age(db: Connection) -> None:
+    for key in "abc":
+        spend.reserve(db, key, "background:x", usd=1.0, now=NOON)
+    spend.reserve(db, "d", "background:x", usd=1.0, now=minutes(20))
+    spend.release(db, "a")
+    assert spend.reserved(db, "background", since=NOON) == 3.0
+    spend.drop_reservations(db, before=minutes(10))
+    assert spend.reserved(db, "background", since=NOON) == 1.0

@@ -110,7 +110,8 @@ class _Watch:
         self.is_late = True
         for one in self._sockets:
             with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+                # Not its own method: an encrypted socket forgets its state there, under a reader.
+                socket.socket.shutdown(one, socket.SHUT_RDWR)
 
     def end(self) -> None:
         """Stop watching."""

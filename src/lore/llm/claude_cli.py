@@ -6,6 +6,7 @@ and instructions, and without a session that anybody would read again.
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import signal
@@ -21,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from lore.errors import PromptTooLong, ProviderError, ProviderUnavailable, RateLimited
 from lore.llm.chat import Ask, Reply, Usage
 from lore.llm.reading import REFUSED, TRUNCATED, Count, read_reply, schema_request
+from lore.text.words import clean
 
 USUAL_MODEL = "haiku"
 """The name that the command itself has for the newest small model."""
@@ -30,10 +32,17 @@ _WORDS = (
     "--strict-mcp-config", "--disable-slash-commands", "--setting-sources", "",
 )  # fmt: skip
 
+_THINKING = "MAX_THINKING_TOKENS"
+_LIMIT = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
+"""Variables that the command knows; by itself it thinks for up to 32,000 tokens."""
+
 _LARGEST_OUTPUT_BYTES = 8 * 1024 * 1024
 _LONGEST_SAID_CHARS = 200
 _AGAIN = "Your former answer, and what is wrong with it:\n\n"
 _PROBLEMS = {"max_tokens": TRUNCATED, "refusal": REFUSED}
+_CUT_OFF = "output token maximum"
+"""How the command says, as an error, that an answer was longer than it may be."""
+
 _LIMITS = ("rate limit", "usage limit", "limit reached", "overloaded", "429", "529")
 _TOO_LONG = ("prompt is too long", "context window", "too large")
 
@@ -75,13 +84,16 @@ class ClaudeCliChat:
         system = ask.system
         if ask.schema is not None:
             system = f"{system}\n\n{schema_request(ask.schema)}"
-        printed = self._run(system, _joined(ask))
+        given = json.dumps({"env": {_THINKING: "0", _LIMIT: str(ask.max_tokens)}})
+        words = ["--model", self._model, "--settings", given, "--system-prompt", system]
+        printed = self._run(words, _joined(ask))
         try:
             result = _Result.model_validate_json(printed)
         except ValidationError:
             msg = "claude printed something that is no result."
             raise ProviderUnavailable(msg, hint="Try 'claude -p hello'.") from None
-        if result.is_error or result.type != "result":
+        cut_off = _CUT_OFF in result.result[:_LONGEST_SAID_CHARS]
+        if (result.is_error and not cut_off) or result.type != "result":
             raise _failure(result)
         told = result.usage
         read, written = told.cache_read_input_tokens, told.cache_creation_input_tokens
@@ -92,26 +104,24 @@ class ClaudeCliChat:
             written,
             result.total_cost_usd,
         )
-        problem = _PROBLEMS.get(result.stop_reason or "", "")
+        problem = TRUNCATED if cut_off else _PROBLEMS.get(result.stop_reason or "", "")
         return read_reply(result.result, usage, ask.schema, problem)
 
     def close(self) -> None:
-        """End the processes that are under way, with all that they started."""
+        """End the processes that are under way; whoever waits for them clears up."""
         with self._lock:
-            running = list(self._running)
-        for process in running:
-            _kill(process)
+            for process in self._running:
+                _kill(process)
 
-    def _run(self, system: str, prompt: str) -> bytes:
+    def _run(self, words: list[str], prompt: str) -> bytes:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        words = [*_WORDS, "--model", self._model, "--system-prompt", system]
         # A file, because a process that does not read would block whoever writes to it.
         with tempfile.TemporaryFile() as given:
             given.write(prompt.encode("utf-8", "replace"))
             given.seek(0)
             try:
                 process = subprocess.Popen(  # noqa: S603 - a fixed command, without a shell
-                    [str(self._command), *words],
+                    [str(self._command), *_WORDS, *words],
                     cwd=self._folder,
                     stdin=given,
                     stdout=subprocess.PIPE,
@@ -126,9 +136,12 @@ class ClaudeCliChat:
         try:
             return _output(process, time.monotonic() + self._timeout_s)
         finally:
-            _kill(process)
             with self._lock:
                 self._running.discard(process)
+            _kill(process)
+            process.wait()
+            if process.stdout:
+                process.stdout.close()
 
 
 def _output(process: subprocess.Popen[bytes], deadline: float) -> bytes:
@@ -158,9 +171,6 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     if process.returncode is None:
         with suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    if process.stdout:
-        process.stdout.close()
 
 
 def _joined(ask: Ask) -> str:
@@ -170,7 +180,7 @@ def _joined(ask: Ask) -> str:
 
 
 def _failure(result: _Result) -> ProviderError:
-    said = " ".join(result.result.split())[:_LONGEST_SAID_CHARS]
+    said = " ".join(clean(result.result).split())[:_LONGEST_SAID_CHARS]
     lowered = said.lower()
     msg = f"claude failed: {said}" if said else "claude failed without a word."
     if any(words in lowered for words in _TOO_LONG):

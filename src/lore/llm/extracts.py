@@ -16,6 +16,9 @@ MOST_FACTS = 10
 DEEPEST = 2
 """Depth of the most specific fact: broad, specific, and one between them."""
 
+NOTHING = 0
+"""What a root says that it lies under."""
+
 IMPORTANCE = {"high": 0.9, "medium": 0.5, "low": 0.2}
 
 FORMS = {
@@ -38,7 +41,7 @@ def from_facts(facts: Facts, grounds: Grounds, clean: Clean) -> list[Extract]:
     for found in facts.facts:
         if found.content.strip() and found.number not in kept and len(kept) < MOST_FACTS:
             kept[found.number] = found
-    return _Tree(kept, grounds, clean).below(0, (), 0)
+    return _Tree(kept, grounds, clean).below(None, (), 0)
 
 
 class _Tree:
@@ -48,20 +51,19 @@ class _Tree:
         self._clean = clean
         self._parents = {number: self._parent(number) for number in kept}
 
-    def _parent(self, number: int) -> int:
-        """Return what a fact lies under; 0 where that is not there or goes round in a circle."""
+    def _parent(self, number: int) -> int | None:
+        """Return what a fact lies under, if that is there and does not go round in a circle."""
         seen = {number}
         above = self._kept[number].under
-        while above in self._kept and above not in seen:
+        while above in self._kept and above != NOTHING:
+            if above in seen:
+                return None
             seen.add(above)
             above = self._kept[above].under
-        return (
-            0
-            if above in seen
-            else self._kept[number].under * (self._kept[number].under in self._kept)
-        )
+        under = self._kept[number].under
+        return under if under in self._kept and under != NOTHING else None
 
-    def below(self, parent: int, inherited: tuple[int, ...], depth: int) -> list[Extract]:
+    def below(self, parent: int | None, inherited: tuple[int, ...], depth: int) -> list[Extract]:
         """Return the facts under one, each with what lies under it."""
         made: list[Extract] = []
         for number, found in self._kept.items():
@@ -71,23 +73,24 @@ class _Tree:
 
     def _extract(self, found: Found, inherited: tuple[int, ...], depth: int) -> list[Extract]:
         """Return a fact; one without sources is none, and what lies under it takes its place."""
+        content = self._clean(found.content[:_LONGEST_CONTENT_CHARS]).strip()
+        summary = self._summary(found)
+        payload = self._payload(found, summary)
+        corrects = self._field(found.corrects)
         named = self._grounds.known(found.sources) if found.sources else inherited
-        content = self._clean(found.content).strip()[:_LONGEST_CONTENT_CHARS]
-        told = " ".join([content, found.summary, found.corrects, *_values(found)])
-        sources = self._grounds.sources_of(told, named)
+        beside = " ".join([summary, corrects, *_texts(payload)])
+        sources = self._grounds.sources_of(content, named, beside=beside)
         below = self.below(found.number, sources, min(depth + 1, DEEPEST))
         if not sources or not content:
             return below
-        summary = lines.one_line(self._clean(found.summary), lines.SUMMARY_CHARS)
-        summary = summary or lines.summary(content)
         extract = Extract(
             content,
             summary,
             found.kind,
             IMPORTANCE[found.importance],
             tuple(self._grounds.id_of(number) for number in sources),
-            self._payload(found, summary),
-            self._field(found.corrects),
+            payload,
+            corrects,
             self._links(found),
             () if depth == DEEPEST else tuple(below),
         )
@@ -110,22 +113,24 @@ class _Tree:
         for link in found.relations[:_MOST_LINKS]:
             other = self._kept.get(link.to)
             if other is not None and other is not found:
-                summary = lines.one_line(self._clean(other.summary), lines.SUMMARY_CHARS)
-                made.append((link.kind, summary or lines.summary(self._clean(other.content))))
+                made.append((link.kind, self._summary(other)))
         return tuple(made)
 
+    def _summary(self, found: Found) -> str:
+        given = lines.one_line(self._field(found.summary), lines.SUMMARY_CHARS)
+        return given or lines.summary(self._field(found.content))
+
     def _field(self, text: str) -> str:
-        return self._clean(text).strip()[:_LONGEST_FIELD_CHARS]
+        return self._clean(text[:_LONGEST_FIELD_CHARS]).strip()
 
     def _items(self, given: Sequence[str]) -> list[str]:
         held = [self._field(item) for item in given[:_MOST_ITEMS]]
         return [item for item in held if item]
 
 
-def _values(found: Found) -> list[str]:
-    """Return all texts of a fact's payload: they need grounds as well."""
-    held = found.payload.model_dump(exclude={"form"})
-    texts = [found.details, found.context, *found.keywords]
-    for value in held.values():
+def _texts(payload: dict[str, Any]) -> list[str]:
+    """Return all texts of a payload: they need grounds as well."""
+    texts: list[str] = []
+    for value in payload.values():
         texts += [value] if isinstance(value, str) else value
     return texts

@@ -7,6 +7,7 @@ statement then has no more trust than that message. Sources are only ever added 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,15 +15,20 @@ from functools import cached_property
 from lore.records import TRUST, Said
 from lore.text import words
 
-LEAST_SHARE = 0.5
+LEAST_SHARE = 1 / 3
 """So much of a statement's words its sources must have; one in words of its own has some of them
 too, for names and numbers stay as they are."""
 
-MOST_STRANGE = 2
-"""So many words may be missing from the sources and stand in one less trusted message: any long
-output has some word of everything."""
+MOST_STRANGE, STRANGE_SHARE = 2, 0.3
+"""So many words, and such a share, may be missing from the sources and stand in one less trusted
+message: any long output has some word of everything."""
+
+MOST_ADDED = 3
+"""The least trusted of them comes first, and decides; the others say where else to look."""
 
 _SHORTEST_STEM = 5
+_SHORTEST_HARD = 3
+_DATE = re.compile(r"\b(?:19|20)\d\d-\d\d(?:-\d\d)?\b")
 _ENDINGS = ("ing", "ed", "es", "s")
 
 
@@ -48,41 +54,43 @@ class Grounds:
         """Return the id of a message."""
         return self._known[number].id
 
-    def sources_of(self, text: str, named: Collection[int]) -> tuple[int, ...]:
-        """Return the messages that a statement rests on, the named ones among them."""
+    def sources_of(self, text: str, named: Collection[int], *, beside: str = "") -> tuple[int, ...]:
+        """Return the messages that a statement rests on, the named ones among them.
+
+        What is told beside it counts by its names and numbers only.
+        """
         if not named:
             return ()
         trust = min(TRUST[self._known[number].origin] for number in named)
         lower = [one for one in self.said if TRUST[one.origin] < trust]
+        if not lower:
+            return self.known(named)
         told = _telling(text)
         had = frozenset().union(*(self._words[number] for number in named))
-        strange = told - had
-        if not lower or not strange:
-            return self.known(named)
-        if len(told & had) < LEAST_SHARE * len(told):
-            added = self._nearest(told, lower)
-        else:
-            added = [one for one in lower if self._gives(one, strange)]
-        return self.known([*named, *(one.ordinal for one in added)])
-
-    def _gives(self, one: Said, strange: frozenset[str]) -> bool:
-        """Tell whether a message has what the named ones lack: a name or number, or many words."""
-        given = strange & self._words[one.ordinal]
-        return len(given) > MOST_STRANGE or any(_is_hard(word) for word in given)
-
-    def _nearest(self, told: frozenset[str], lower: list[Said]) -> list[Said]:
-        """Return where a statement comes from that its sources do not say.
-
-        Where no message has its words, it may come from any, and has the trust of the lowest.
-        """
-        shared = [(len(told & self._words[one.ordinal]), one) for one in lower]
-        nearest = [one for count, one in shared if count > LEAST_SHARE * len(told)]
-        return nearest or lower
+        hard = frozenset(word for word in told | _telling(beside) if _is_hard(word)) - had
+        most = max(MOST_STRANGE, STRANGE_SHARE * len(told))
+        added = [
+            one
+            for one in lower
+            if hard & self._words[one.ordinal]
+            or len((told - had) & self._words[one.ordinal]) > most
+        ]
+        if not added and len(told & had) < LEAST_SHARE * len(told):
+            # It comes from none of those it names; from where, nobody knows.
+            added = lower
+        shared = {one.ordinal: len(told & self._words[one.ordinal]) for one in added}
+        added.sort(key=lambda one: (TRUST[one.origin], -shared[one.ordinal]))
+        return self.known([*named, *(one.ordinal for one in added[:MOST_ADDED])])
 
 
 def _telling(text: str) -> frozenset[str]:
-    """Return the words of a text that say something, without their commonest endings."""
-    found = {_stem(word) for word in words.split(text) if word not in words.STOP_WORDS}
+    """Return the words of a text that say something, without their commonest endings.
+
+    A date says nothing here: it is written out where someone said 'yesterday'.
+    """
+    text = _DATE.sub(" ", text)
+    listed = words.split(words.searchable_form(text))
+    found = {_stem(word) for word in listed if word not in words.STOP_WORDS}
     found |= {identifier.lower() for identifier in words.identifiers(text)}
     return frozenset(found)
 
@@ -96,4 +104,4 @@ def _stem(word: str) -> str:
 
 def _is_hard(word: str) -> bool:
     """Tell whether a word is a name or a number that nobody chooses by chance."""
-    return any(sign.isdigit() or sign in "./_:-@" for sign in word)
+    return len(word) >= _SHORTEST_HARD and any(s.isdigit() or s in "./_:-@" for s in word)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from lore.llm.digester import Digester
 if TYPE_CHECKING:
     from lore.llm.chat import Chat
     from lore.llm.ledger import Ledger
+    from lore.llm.patience import Patience
     from lore.settings import Settings
 
 _OFFLINE = "offline"
@@ -23,21 +25,35 @@ _CLI_FOLDER = "claude-cli"
 """Below the home; the command runs there, where no project lies that it could read."""
 
 
+def _do_nothing() -> None:
+    """Do nothing: rules have nothing under way."""
+
+
 @dataclass(frozen=True, slots=True)
 class OpenedDigester:
-    """A digester, and what is to be told if it is less than what was asked for."""
+    """A digester, and what is to be told if it is less than what was asked for.
+
+    `close` ends what is under way, from any thread.
+    """
 
     digester: Digester
     notice: str = ""
+    close: Callable[[], None] = _do_nothing
 
 
 def open_digester(
-    settings: Settings, *, offline: Digester, ledger: Ledger, command: Path | None = None
+    settings: Settings,
+    *,
+    offline: Digester,
+    ledger: Ledger,
+    patience: Patience | None = None,
+    command: Path | None = None,
 ) -> OpenedDigester:
     """Return the digester that the settings ask for; no service is asked and no SDK loaded yet.
 
     A key that lies in the environment chooses nothing. A chat that was chosen and cannot serve
-    gives way to the offline digester, with a notice. `command` is where `claude` lies.
+    gives way to the offline digester, with a notice. `patience` says how to wait for a busy one,
+    `command` where `claude` lies.
     """
     if settings.chat_provider == _OFFLINE:
         return OpenedDigester(offline)
@@ -48,7 +64,7 @@ def open_digester(
         return OpenedDigester(offline, f"{notice} Until then conversations are digested offline.")
     from lore.llm.asking import ChatDigester
 
-    return OpenedDigester(ChatDigester(chat, ledger))
+    return OpenedDigester(ChatDigester(chat, ledger, patience=patience), close=chat.close)
 
 
 def _open_chat(settings: Settings, command: Path | None) -> Chat:

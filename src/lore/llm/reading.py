@@ -22,6 +22,7 @@ EMPTY = "The answer is empty."
 _TOO_LONG = "The answer is too long."
 
 _FENCED = re.compile(r"```(?:json|JSON)?[^\S\n]*\n(.*?)\n?[^\S\n]*```", re.DOTALL)
+_PLAIN = re.compile(r"[A-Za-z]\w{0,30}", re.ASCII)
 _MOST_TOLD = 5
 _LONGEST_TOLD_CHARS = 160
 
@@ -72,11 +73,17 @@ def _candidates(text: str) -> Iterator[str]:
         yield stripped[start : end + 1]
 
 
+def _step(step: int | str) -> str:
+    """Return a step on the way to a mistake; the name of a field can be anything."""
+    plain = isinstance(step, int) or _PLAIN.fullmatch(step)
+    return str(step) if plain else "(a field)"
+
+
 def _told(error: ValidationError) -> str:
     """Tell what is wrong without what was said: it goes into logs and jobs."""
     told = []
     for one in error.errors(include_url=False, include_context=False, include_input=False):
-        place = ".".join(str(step) for step in one["loc"])[:_LONGEST_TOLD_CHARS]
+        place = ".".join(_step(step) for step in one["loc"])[:_LONGEST_TOLD_CHARS]
         told.append(f"{place}: {one['msg'][:_LONGEST_TOLD_CHARS]}" if place else one["msg"])
     more = f" (and {len(told) - _MOST_TOLD} more)" if len(told) > _MOST_TOLD else ""
     return "The answer does not fit the schema. " + "; ".join(told[:_MOST_TOLD]) + more

@@ -11,6 +11,9 @@ from lore.text.lines import one_line
 _LONGEST_VOICE_CHARS = 60
 _LONGEST_TITLE_CHARS = 200
 _LONGEST_FRAGMENT_CHARS = 4_000
+_SHORTEST_FRAGMENT_CHARS = 200
+_ALL_FRAGMENTS_CHARS = 60_000
+"""Some 15,000 tokens: what a segment has, too; a root may have hundreds of children."""
 
 
 def messages(segment: Segment) -> str:
@@ -36,7 +39,11 @@ def logs(told: Sequence[str], former: str) -> str:
 
 def fragments(given: Sequence[Fragment], *, first: int = 0) -> str:
     """Return fragments with their numbers."""
-    items = [f"[{number}] {_headed(one)}\n{_said(one)}" for number, one in enumerate(given, first)]
+    share = _ALL_FRAGMENTS_CHARS // max(1, len(given))
+    most = min(max(share, _SHORTEST_FRAGMENT_CHARS), _LONGEST_FRAGMENT_CHARS)
+    items = [
+        f"[{number}] {_headed(one)}\n{_said(one, most)}" for number, one in enumerate(given, first)
+    ]
     return "\n".join(items)
 
 
@@ -53,8 +60,8 @@ def _headed(one: Fragment) -> str:
     return f"{one.kind}, {one.created_at:%Y-%m-%d}, origin: {one.origin}"
 
 
-def _said(one: Fragment) -> str:
-    return indented(one.content[:_LONGEST_FRAGMENT_CHARS])
+def _said(one: Fragment, most: int = _LONGEST_FRAGMENT_CHARS) -> str:
+    return indented(one.content[:most])
 
 
 def _label(voice: str) -> str:

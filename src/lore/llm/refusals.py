@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import email.utils
-import json
 from collections.abc import Mapping
 
 from lore import clock
@@ -13,6 +12,7 @@ from lore.errors import (
     ProviderUnavailable,
     RateLimited,
 )
+from lore.text import words
 
 _TOO_LONG = (
     "too long", "too large", "context length", "context window", "context_length_exceeded",
@@ -32,9 +32,9 @@ def refusal(name: str, status: int, said: str, headers: Mapping[str, str]) -> Pr
     """Return the error that an answer with a status other than 200 is."""
     lowered = said.lower()
     told = f"{name} answers with status {status}" + (f": {said}" if said else ".")
-    if status == 413 or (status == 400 and any(words in lowered for words in _TOO_LONG)):
+    if status == 413 or (status == 400 and any(sign in lowered for sign in _TOO_LONG)):
         return PromptTooLong(told)
-    if any(words in lowered for words in _NO_MONEY):
+    if any(sign in lowered for sign in _NO_MONEY):
         return ProviderUnavailable(told, hint="Look at the account of the provider.")
     if status in _BUSY:
         return RateLimited(told, hint="Try again later.", retry_after_s=_retry_after_s(headers))
@@ -46,15 +46,19 @@ def refusal(name: str, status: int, said: str, headers: Mapping[str, str]) -> Pr
 
 
 def said_by(body: object, *secrets: str) -> str:
-    """Return on one line what an error document says, without the secrets in it."""
-    inner = body.get("error", body) if isinstance(body, dict) else body
-    message = inner.get("message", inner) if isinstance(inner, dict) else inner
+    """Return on one line what an error document says, without the secrets in it.
+
+    A document that is none may quote what was asked, and is not repeated.
+    """
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    message = inner.get("message") if isinstance(inner, dict) else inner
     kinds = [inner.get(name) for name in ("type", "code")] if isinstance(inner, dict) else []
-    text = message if isinstance(message, str) else json.dumps(message, default=str)
-    told = " ".join([*(kind for kind in kinds if isinstance(kind, str)), text or ""])
+    if not isinstance(message, str):
+        return ""
+    told = words.clean(" ".join([*(kind for kind in kinds if isinstance(kind, str)), message]))
     for secret in secrets:
         told = told.replace(secret, "…") if secret else told
-    return " ".join(told.split())[:_LONGEST_SAID_CHARS] if message is not None else ""
+    return " ".join(told.split())[:_LONGEST_SAID_CHARS]
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> float:

@@ -110,8 +110,8 @@ def postpone(db: Connection, job_n: int, reason: str, *, until: datetime, now: d
     """
     due = min(until, now + timedelta(seconds=LONGEST_DELAY_S))
     db.run(
-        "UPDATE jobs SET attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END, state = 'pending', last_error = :reason,"
-        " updated_at = :at, due_at = :due WHERE n = :n",
+        "UPDATE jobs SET attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END,"
+        " state = 'pending', last_error = :reason, updated_at = :at, due_at = :due WHERE n = :n",
         reason=reason[:500],
         at=clock.to_us(now),
         due=clock.to_us(due),

@@ -44,6 +44,11 @@ Manner
 - Several small steps of one kind can be one line if no detail of the list above is lost.
 - Leave out greetings, thanks, praise, repetition, and the text of files that nobody used.
 - Write in the language of the conversation. Do not judge, advise or add.
+
+Two lines of such a log:
+[3] user: wants the nightly export at 02:30 instead of 01:00, because the backup runs until 02:00
+[4,5] assistant: changed CRON_EXPORT in deploy/cron.env from "0 1 * * *" to "30 2 * * *"; \
+`make deploy` then failed with "port 5432 is already allocated"
 """,
     """\
 $record

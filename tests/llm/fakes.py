@@ -1,0 +1,116 @@
+"""A chat with a script, a ledger that only counts, and something to digest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from lore.llm.asking import ChatDigester
+from lore.llm.chat import Ask, Reply, Usage
+from lore.llm.ledger import Reservation
+from lore.llm.patience import Patience
+from lore.llm.reading import read_reply
+from lore.records import TRUST, Fragment, Origin, Said, Segment
+from lore.text import tokens
+from tests.fakes import NOON
+
+Answering = Callable[[Ask], str]
+
+BOUNDARY = "b0b1b2b3b4b5b6b7b8b9babb"
+
+
+class ScriptedChat:
+    """Answers by a function or from a list; what a list holds may be an error to raise."""
+
+    identity = "anthropic:claude-haiku-5-5"
+
+    def __init__(self, *script: str | Exception, by: Answering | None = None) -> None:
+        self.asked: list[Ask] = []
+        self.closed = False
+        self._script = list(script)
+        self._by = by
+
+    def ask(self, ask: Ask) -> Reply:
+        """Give the next answer, read as any chat's would be."""
+        self.asked.append(ask)
+        said = self._by(ask) if self._by else self._script.pop(0)
+        if isinstance(said, Exception):
+            raise said
+        return read_reply(said, Usage(100, 10), ask.schema)
+
+    def close(self) -> None:
+        """Remember that it was closed."""
+        self.closed = True
+
+
+class CountingLedger:
+    """Allows everything, and writes it down."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str]] = []
+        self.settled: list[Usage] = []
+
+    def reserve(self, question: str, identity: str, most: Usage) -> Reservation:
+        """Write down a call."""
+        self.told.append(("reserve", question))
+        return Reservation(str(len(self.told)), question, identity)
+
+    def settle(self, reservation: Reservation, usage: Usage) -> None:
+        """Write down what it took."""
+        self.told.append(("settle", reservation.question))
+        self.settled.append(usage)
+
+    def release(self, reservation: Reservation) -> None:
+        """Write down that it took nothing."""
+        self.told.append(("release", reservation.question))
+
+
+def digester(chat: Any, ledger: Any = None) -> ChatDigester:
+    """Return a digester that waits for nothing and has a known boundary."""
+    return ChatDigester(
+        chat,
+        ledger or CountingLedger(),
+        patience=Patience(sleep=lambda _: None),
+        boundary=lambda: BOUNDARY,
+    )
+
+
+def said(ordinal: int, text: str, origin: Origin = "user", voice: str = "") -> Said:
+    """Return a message of a segment."""
+    voice = voice or (origin if origin in ("user", "assistant", "tool") else "tool")
+    at = NOON + timedelta(minutes=ordinal)
+    return Said(f"id-{ordinal}", ordinal, at, voice, text, origin, tokens.count(text))
+
+
+def segment(*messages: Said, title: str = "") -> Segment:
+    """Return a segment of messages."""
+    return Segment("s", messages, title)
+
+
+def fragment(id: str, content: str, origin: Origin = "user", **changed: Any) -> Fragment:
+    """Return a fragment as the store would."""
+    given: dict[str, Any] = {
+        "summary": content[:40], "depth": 0, "kind": "fact", "payload": {}, "importance": 0.5,
+        "confidence": 0.7, "decay_rate": 0.04, "access_count": 0, "last_accessed": None,
+        "last_reinforced": NOON, "relevance": 0.5, "project_id": None, "session_id": None,
+        "source_messages": (), "superseded_by": None, "valid_from": None, "valid_to": None,
+        "created_at": NOON, "updated_at": NOON, "version": 1, "parent_id": None, "metadata": {},
+        **changed,
+    }  # fmt: skip
+    return Fragment(id=id, content=content, origin=origin, trust=TRUST[origin], **given)
+
+
+def fact(number: int, content: str, **changed: Any) -> dict[str, Any]:
+    """Return a fact as a chat lists it."""
+    return {
+        "number": number, "under": 0, "content": content, "summary": content[:60], "kind": "fact",
+        "importance": "medium", "sources": [1], "corrects": "", "relations": [], "details": "",
+        "keywords": [], "context": "", "payload": {"form": "fact"}, **changed,
+    }  # fmt: skip
+
+
+def facts(*listed: dict[str, Any]) -> str:
+    """Return the answer that lists facts."""
+    return json.dumps({"facts": list(listed)})

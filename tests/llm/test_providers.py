@@ -1,0 +1,417 @@
+"""The two SDKs against a provider that answers in every way: a reply, or an error of ours."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from contextlib import closing
+from typing import Any
+
+import anthropic
+import httpx2
+import openai
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from lore.errors import (
+    PromptTooLong,
+    ProviderError,
+    ProviderUnavailable,
+    RateLimited,
+)
+from lore.llm import anthropic as anthropic_chat
+from lore.llm import openai as openai_chat
+from lore.llm.anthropic import AnthropicChat
+from lore.llm.bounded import LARGEST_BODY_BYTES
+from lore.llm.chat import Ask, Chat, ChatMessage, Reply
+from lore.llm.openai import OpenAIChat
+from lore.llm.reading import EMPTY, REFUSED, TRUNCATED
+from tests.llm.wire import Provider, Said, chat_body, messages_body, said
+
+
+class Number(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+    n: int
+
+
+PLAIN = Ask("Be brief.", (ChatMessage("user", "How many?"),), 50)
+WITH_SCHEMA = Ask("Be brief.", (ChatMessage("user", "How many?"),), 50, Number)
+BOTH = pytest.mark.parametrize("name", ["anthropic", "openai"])
+
+
+def open_chat(provider: Provider, name: str, timeout_s: float = 20.0) -> Chat:
+    choice = provider.choice(name, timeout_s)
+    return AnthropicChat(choice) if name == "anthropic" else OpenAIChat(choice)
+
+
+def body(name: str, text: str, **changed: Any) -> dict[str, Any]:
+    return messages_body(text, **changed) if name == "anthropic" else chat_body(text, **changed)
+
+
+def ask(
+    provider: Provider, name: str, answer: Said, asked: Ask = PLAIN, timeout_s: float = 20.0
+) -> Reply:
+    provider.script.append(answer)
+    with closing(open_chat(provider, name, timeout_s)) as chat:
+        return chat.ask(asked)
+
+
+@BOTH
+def test_a_text_comes_with_what_it_took(provider, name):
+    reply = ask(provider, name, said(body(name, "Three.")))
+    assert (reply.text, reply.value, reply.problem) == ("Three.", None, "")
+    assert reply.usage.input_tokens == 120
+    assert reply.usage.cache_read_tokens == 20
+    assert reply.usage.output_tokens == 30
+
+
+@BOTH
+def test_a_value_is_read_and_checked(provider, name):
+    reply = ask(provider, name, said(body(name, '{"n": 3}')), WITH_SCHEMA)
+    assert reply.value == Number(n=3)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text",
+    [
+        '```json\n{"n": 3}\n```',
+        '```\n{"n": 3}```',
+        'Here it is:\n\n```json\n{"n": 3}\n```\nDone.',
+        'It is {"n": 3}.',
+    ],
+)
+def test_json_between_fences_or_words_is_found(provider, name, text):
+    assert ask(provider, name, said(body(name, text)), WITH_SCHEMA).value == Number(n=3)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"n": 3', "does not fit the schema"),
+        ('{"n": "3"}', "n: Input should be a valid integer"),
+        ('{"m": 3}', "n: Field required"),
+        ('{"n": 3, "m": 4}', "m: Extra inputs are not permitted"),
+        ("I cannot say.", "does not fit the schema"),
+        ("[]", "does not fit the schema"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_a_problem_in_words(provider, name, text, told):
+    reply = ask(provider, name, said(body(name, text)), WITH_SCHEMA)
+    assert reply.value is None
+    assert told in reply.problem
+    assert reply.usage.output_tokens == 30
+
+
+def test_no_more_is_told_of_a_bad_value_than_what_is_wrong(provider):
+    reply = ask(provider, "openai", said(chat_body('{"n": "hunter2"}')), WITH_SCHEMA)
+    assert "hunter2" not in reply.problem
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "problem"),
+    [
+        ("anthropic", {"stop_reason": "max_tokens"}, TRUNCATED),
+        ("anthropic", {"stop_reason": "model_context_window_exceeded"}, TRUNCATED),
+        ("anthropic", {"stop_reason": "refusal"}, REFUSED),
+        ("anthropic", {"content": []}, EMPTY),
+        ("anthropic", {"content": [{"type": "tool_use", "name": "x", "input": {}}]}, EMPTY),
+        ("openai", {"finish_reason": "length"}, TRUNCATED),
+        ("openai", {"finish_reason": "content_filter"}, REFUSED),
+        ("openai", {"message": {"role": "assistant", "refusal": "No."}}, REFUSED),
+        ("openai", {"message": {"role": "assistant", "content": None}}, EMPTY),
+        ("openai", {"message": {"role": "assistant", "content": "  \n"}}, EMPTY),
+    ],
+)
+def test_what_was_cut_off_refused_or_left_empty_is_a_problem(provider, name, changed, problem):
+    reply = ask(provider, name, said(body(name, "It is", **changed)))
+    assert reply.problem == problem
+
+
+def test_some_services_give_a_text_in_parts(provider):
+    parts = [{"type": "text", "text": "Th"}, {"type": "text", "text": "ree"}]
+    answer = said(chat_body("", message={"role": "assistant", "content": parts}))
+    assert ask(provider, "openai", answer).text == "Three"
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "answer",
+    [
+        said(b"", kind="application/json"),
+        said(b"<html>Welcome</html>", kind="text/html"),
+        said(b"{"),
+        said([]),
+        said({"choices": [], "content": "x"}),
+        said(b"\xff\xfe\x00"),
+        said(b"null"),
+        said(b"[" * 100_000),
+        said({"type": "message", "content": [{"type": "text", "text": 3}]}),
+    ],
+)
+def test_an_answer_of_another_kind_is_a_problem(provider, name, answer):
+    reply = ask(provider, name, answer)
+    assert reply.problem
+    assert reply.value is None
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, ProviderUnavailable),
+        (401, ProviderUnavailable),
+        (403, ProviderUnavailable),
+        (404, ProviderUnavailable),
+        (408, ProviderUnavailable),
+        (409, ProviderUnavailable),
+        (413, PromptTooLong),
+        (422, ProviderUnavailable),
+        (429, RateLimited),
+        (500, ProviderUnavailable),
+        (502, ProviderUnavailable),
+        (503, RateLimited),
+        (504, ProviderUnavailable),
+        (529, RateLimited),
+        (302, ProviderUnavailable),
+        (307, ProviderUnavailable),
+    ],
+)
+def test_every_status_has_its_error(provider, name, status, kind):
+    elsewhere = (("Location", "http://127.0.0.1:9/elsewhere"),)
+    with pytest.raises(kind) as caught:
+        ask(provider, name, said({"error": {"message": "Not so."}}, status, elsewhere))
+    assert type(caught.value) is kind
+    assert len(provider.requests) == 1
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "told",
+    [
+        "prompt is too long: 300000 tokens > 200000 maximum",
+        "This model's maximum context length is 8192 tokens.",
+        "context_length_exceeded",
+    ],
+)
+def test_a_prompt_that_does_not_fit_is_told_apart(provider, name, told):
+    with pytest.raises(PromptTooLong):
+        ask(provider, name, said({"error": {"message": told}}, 400))
+
+
+@BOTH
+def test_an_empty_account_is_no_limit_of_rate(provider, name):
+    wrong = {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}
+    with pytest.raises(ProviderUnavailable):
+        ask(provider, name, said(wrong, 429))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("header", "told", "wait_s"),
+    [
+        ("retry-after", "7", 7),
+        ("retry-after", "1.5", 1.5),
+        ("retry-after-ms", "250", 0.25),
+        ("retry-after", "Mon, 01 Jan 2001 00:00:00 GMT", 0),
+        ("retry-after", "soon", 0),
+        ("retry-after", "-5", 0),
+        ("retry-after", "9" * 400, 86_400),
+        ("retry-after", "Mon, 01 Jan 9999 00:00:00 GMT", 86_400),
+    ],
+)
+def test_how_long_a_service_wants_to_be_left_alone(provider, name, header, told, wait_s):
+    with pytest.raises(RateLimited) as caught:
+        ask(provider, name, said({}, 429, ((header, told),)))
+    assert caught.value.retry_after_s == wait_s
+
+
+@BOTH
+def test_the_key_stands_in_no_error(provider, name):
+    with pytest.raises(ProviderError) as caught:
+        ask(provider, name, said({"error": {"message": "Your key sk-secret is odd"}}, 400))
+    assert "sk-secret" not in str(caught.value)
+    assert "is odd" in str(caught.value)
+    assert "sk-secret" not in repr(provider.choice(name))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Said(()),
+        Said((), reset=True),
+        Said((b"HTTP/1.1 200 OK\r\nContent-Le",), reset=True),
+        Said((b"nonsense\r\n\r\n",)),
+        said(b'{"a": 1}', length=500),
+        said(b'{"a": 1}', length=500, reset=True),
+        said(gzip.compress(b"{}" * 10), headers=(("Content-Encoding", "gzip"),)),
+        said(b" " * (LARGEST_BODY_BYTES + 1)),
+        said(b" " * (LARGEST_BODY_BYTES + 1), 500),
+    ],
+    ids=[
+        "closed",
+        "reset",
+        "half",
+        "no http",
+        "short",
+        "short reset",
+        "packed",
+        "huge",
+        "huge error",
+    ],
+)
+def test_a_connection_that_fails_is_unavailable(provider, name, answer):
+    with pytest.raises(ProviderUnavailable):
+        ask(provider, name, answer)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Said((), hold_s=60),
+        said(b"{}", length=500, hold_s=60),
+        Said(tuple([b"HTTP/1.1 200 OK\r\nX: "] + [b"x"] * 1200), pause_s=0.05),
+        Said(tuple([b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"] + [b" "] * 1200), 0.05),
+    ],
+    ids=["silence", "stalled", "slow header", "slow body"],
+)
+def test_a_slow_answer_ends_when_its_time_is_over(provider, name, answer):
+    with pytest.raises(ProviderUnavailable) as caught:
+        ask(provider, name, answer, timeout_s=0.5)
+    assert caught.value.billed
+
+
+@BOTH
+def test_closing_ends_what_is_under_way(provider, name):
+    import threading
+
+    provider.script.append(Said((), hold_s=60))
+    chat = open_chat(provider, name, 60)
+    caught: list[Exception] = []
+
+    def wait() -> None:
+        try:
+            chat.ask(PLAIN)
+        except ProviderError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    while not provider.requests:
+        thread.join(0.01)
+    chat.close()
+    thread.join()
+    assert caught
+
+
+@BOTH
+def test_nobody_is_asked_twice_by_the_sdk(provider, name):
+    with pytest.raises(ProviderError):
+        ask(provider, name, said({}, 500))
+    assert len(provider.requests) == 1
+
+
+def test_anthropic_is_held_to_the_schema_and_given_no_tools(provider):
+    ask(provider, "anthropic", said(messages_body('{"n": 3}')), WITH_SCHEMA)
+    (request,) = provider.requests
+    assert request["output_config"]["format"]["type"] == "json_schema"
+    assert request["system"] == "Be brief."
+    assert request["max_tokens"] == 50
+    assert "tools" not in request
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "structured"),
+    [
+        ("openai", "max_completion_tokens", True),
+        ("gemini", "max_tokens", True),
+        ("ollama", "max_tokens", True),
+        ("vllm", "max_tokens", True),
+        ("openrouter", "max_tokens", False),
+    ],
+)
+def test_services_of_the_other_wire_differ_by_data(provider, name, limit, structured):
+    ask(provider, name, said(chat_body('{"n": 3}')), WITH_SCHEMA)
+    (request,) = provider.requests
+    assert request[limit] == 50
+    assert "tools" not in request
+    if structured:
+        form = request["response_format"]["json_schema"]
+        assert form["strict"]
+        assert form["schema"]["additionalProperties"] is False
+    else:
+        assert "response_format" not in request
+        assert json.dumps(Number.model_json_schema()["title"]) in request["messages"][0]["content"]
+
+
+def test_openrouter_tells_what_it_charged(provider):
+    answer = {
+        **chat_body("Three."),
+        "usage": {"prompt_tokens": 9, "completion_tokens": 1, "cost": 0.5},
+    }
+    assert ask(provider, "openrouter", said(answer)).usage.usd == 0.5
+    assert ask(provider, "openai", said(answer)).usage.usd is None
+
+
+def test_usage_is_estimated_where_a_server_tells_none(provider):
+    answer = chat_body("Three.")
+    del answer["usage"]
+    usage = ask(provider, "ollama", said(answer)).usage
+    assert usage.input_tokens > 0
+    assert usage.output_tokens > 0
+
+
+def test_no_name_of_an_organisation_goes_to_a_chosen_address(provider, monkeypatch):
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-mine")
+    ask(provider, "vllm", said(chat_body("Three.")))
+    assert "mine" not in provider.heads[0]
+
+
+def sdk_errors(root: type[Exception], module: Any) -> list[type[Exception]]:
+    """Return every exception that an SDK has, the hidden ones too."""
+    found, waiting = [], [root]
+    while waiting:
+        kind = waiting.pop()
+        found.append(kind)
+        waiting += kind.__subclasses__()
+    return found
+
+
+def made(kind: type[Exception], module: Any) -> Exception:
+    """Make an exception as the SDK would."""
+    request = httpx2.Request("POST", "http://127.0.0.1/")
+    status = getattr(kind, "status_code", 500)
+    response = httpx2.Response(status if isinstance(status, int) else 500, request=request)
+    wrong: Exception = kind.__new__(kind)
+    Exception.__init__(wrong, "wrong")
+    vars(wrong).update(response=response, request=request, body=None, message="wrong")
+    if issubclass(kind, module.APIStatusError):
+        vars(wrong)["status_code"] = response.status_code
+    return wrong
+
+
+@pytest.mark.parametrize("kind", sdk_errors(anthropic.AnthropicError, anthropic))
+def test_every_error_of_anthropics_sdk_has_its_place_in_our_tree(kind):
+    wrong = made(kind, anthropic)
+    assert isinstance(wrong, anthropic.AnthropicError)
+    assert isinstance(anthropic_chat.translated(wrong), ProviderError)
+
+
+@pytest.mark.parametrize("kind", sdk_errors(openai.OpenAIError, openai))
+def test_every_error_of_openais_sdk_has_its_place_in_our_tree(kind):
+    wrong = made(kind, openai)
+    assert isinstance(wrong, openai.OpenAIError)
+    assert isinstance(openai_chat.translated(wrong), ProviderError)
+
+
+def test_the_enumeration_knows_what_it_looks_for():
+    assert anthropic.RateLimitError in sdk_errors(anthropic.AnthropicError, anthropic)
+    assert openai.RateLimitError in sdk_errors(openai.OpenAIError, openai)
+    assert isinstance(
+        anthropic_chat.translated(made(anthropic.RateLimitError, anthropic)),  # type: ignore[arg-type]
+        RateLimited,
+    )

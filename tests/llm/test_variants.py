@@ -1,0 +1,123 @@
+"""A thousand ways in which a provider answers: a value or an error of ours, and nothing touched."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from lore.budget import SpendLedger
+from lore.errors import BadReply, LoreError, PromptTooLong, ProviderUnavailable, RateLimited
+from lore.llm.anthropic import AnthropicChat
+from lore.llm.asking import ChatDigester
+from lore.llm.openai import OpenAIChat
+from lore.llm.patience import Patience
+from lore.memory import Memory
+from lore.records import Extract, Log, NewMessage, Part
+from lore.store import dump
+from lore.store.db import Database
+from tests.fakes import FakeEmbedder, FixedClock
+from tests.llm.fakes import fragment, said, segment
+from tests.llm.variants import GOOD, answer
+from tests.llm.wire import Provider
+
+SEED = 20261115
+ROUNDS = 10
+"""Of a hundred variants each."""
+
+TALK = segment(
+    said(1, "How is harbor deployed?"),
+    said(2, "With ops/deploy.sh, not on Fridays.", "assistant"),
+)
+OLD, NEW = fragment("a", "Harbor uses port 8080."), fragment("b", "Harbor uses port 8443 instead.")
+
+
+def ask(digesting: ChatDigester, question: str) -> Any:
+    if question == "observe":
+        return digesting.observe(TALK, limit_tokens=200)
+    if question == "condense":
+        return digesting.condense(["a", "b"], "", limit_tokens=200)
+    if question == "extract":
+        return digesting.extract(TALK)
+    if question == "overview":
+        return digesting.overview(OLD, [NEW])
+    if question == "reflect":
+        return digesting.reflect([OLD, NEW])
+    return digesting.judge([(OLD, NEW)])
+
+
+def value_or_error(digesting: ChatDigester, question: str) -> Any:
+    try:
+        return ask(digesting, question)
+    except LoreError as error:
+        return error
+
+
+def is_right(value: Any) -> bool:
+    """Tell whether a value is one that a digester may return."""
+    if isinstance(value, Log):
+        return all(set(line.sources) <= {1, 2} for line in value.lines)
+    if isinstance(value, str):
+        value.encode()
+        return len(value) < 10_000
+    return all(
+        set(one.sources) <= {"id-1", "id-2"} if isinstance(one, Extract) else one in VERDICTS
+        for one in value
+    )
+
+
+VERDICTS = ("changes", "contradicts", "agrees")
+KNOWN = (ProviderUnavailable, RateLimited, PromptTooLong, BadReply)
+
+
+def held(database: Database) -> list[Any]:
+    """Return all that a database holds, but for the spend."""
+    with database.read() as db:
+        return [line for line in dump.everything(db) if line["record"] != "spend"]
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    with Memory.open(home=home, embedder=FakeEmbedder(), now=FixedClock()) as opened:
+        told = [NewMessage(one.voice, (Part("text", one.text),), one.at) for one in TALK.said]  # type: ignore[arg-type]
+        opened.capture("harbor", told)
+        opened.store("Harbor uses port 8080.")
+        yield opened
+
+
+@pytest.mark.parametrize("round_", range(ROUNDS))
+def test_every_variant_is_a_value_or_an_error_of_ours(memory, provider: Provider, round_):
+    rng = random.Random(SEED + round_)
+    database = memory.database
+    before = held(database)
+    ledger = SpendLedger(database, 1e9)
+    outcomes: Counter[str] = Counter()
+    chats = {
+        name: (AnthropicChat if name == "anthropic" else OpenAIChat)(provider.choice(name, 0.5))
+        for name in ("anthropic", "openai", "openrouter")
+    }
+    for _ in range(100):
+        name, question = rng.choice(list(chats)), rng.choice(list(GOOD))
+        provider.script[:] = [answer(rng, name, question) for _ in range(6)]
+        patience = Patience(sleep=lambda _: None, longest_wait_s=5)
+        digesting = ChatDigester(chats[name], ledger, patience=patience)
+        outcome = value_or_error(digesting, question)
+        if isinstance(outcome, LoreError):
+            assert type(outcome) in KNOWN
+            assert "sk-secret" not in f"{outcome} {outcome.hint}"
+            assert "harbor" not in str(outcome).lower()
+            str(outcome).encode()
+            outcomes[type(outcome).__name__] += 1
+        else:
+            assert is_right(outcome)
+            outcomes["value"] += 1
+    for chat in chats.values():
+        chat.close()
+    assert held(database) == before
+    assert ledger.today().reserved_usd == 0
+    assert outcomes["value"] >= 20
+    assert outcomes[ProviderUnavailable.__name__] >= 5
+    assert outcomes[BadReply.__name__] >= 1
