@@ -17,9 +17,7 @@ def distil(desk: Desk, found: list[Session]) -> None:
     embedder = desk.sources.embedder
     digester = OfflineDigester(embedder.embed if embedder.dimension else None)
     for session in found:
-        distilling.distil_session(
-            desk.database, digester, session.id, dimension=embedder.dimension
-        )
+        distilling.distil_session(desk.database, digester, session.id, dimension=embedder.dimension)
         condensing.condense_session(desk.database, digester, session.id)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import pow
 
 from lore.llm.offline.clauses import weigh
 from lore.records import Log, LogLine
@@ -85,12 +86,9 @@ def _choose(found: Sequence[_Line], limit_tokens: int) -> list[_Line]:
     told: set[str] = set()
     open_, chosen = list(found), []
     while open_:
-        worth = [
-            line.share * _LASTS[line.section] * _new(line, told) / (tokens.count(line.text) + 4) ** 0.8
-            for line in open_
-        ]
+        worth = [_worth(line, told) for line in open_]
         best = open_.pop(max(range(len(open_)), key=worth.__getitem__))
-        cost = tokens.count(best.text) + 4
+        cost = _cost(best)
         if cost <= left:
             left -= cost
             chosen.append(best)
@@ -101,5 +99,11 @@ def _choose(found: Sequence[_Line], limit_tokens: int) -> list[_Line]:
 _LASTS = {STATE: 1.0, DECISIONS: 1.4, CHANGES: 1.3, TIMELINE: 0.8}
 
 
-def _new(line: _Line, told: set[str]) -> float:
-    return sum(weight * (0.3 if word in told else 1.0) for word, weight in line.weights.items())
+def _worth(line: _Line, told: set[str]) -> float:
+    """Return what a line adds for what it costs; a word that was told already adds little."""
+    new = sum(weight * (0.3 if word in told else 1.0) for word, weight in line.weights.items())
+    return line.share * _LASTS[line.section] * new / pow(_cost(line), 0.8)
+
+
+def _cost(line: _Line) -> float:
+    return tokens.count(line.text) + 4.0

@@ -49,9 +49,7 @@ def _share(one: Said) -> float:
     return ASSISTANT if one.voice == "assistant" else PERSON
 
 
-def _choose(
-    candidates: list[_Candidate], segment: Segment, limit_tokens: int
-) -> list[_Candidate]:
+def _choose(candidates: list[_Candidate], segment: Segment, limit_tokens: int) -> list[_Candidate]:
     """Take statements while they fit, each time the one that adds most for what it costs."""
     uses: dict[str, int] = {}
     for candidate in candidates:
@@ -88,9 +86,7 @@ def _cost(candidate: _Candidate, segment: Segment, told_here: dict[int, set[str]
     return cost
 
 
-def _worth(
-    candidate: _Candidate, uses: dict[str, int], here: set[str], told: set[str]
-) -> float:
+def _worth(candidate: _Candidate, uses: dict[str, int], here: set[str], told: set[str]) -> float:
     total = candidate.clause.bonus
     for word, weight in candidate.clause.weights.items():
         if word not in here:
