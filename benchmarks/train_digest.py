@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 LOG = (
     "one", "keyword", "keyword_z", "keyword_rank", "covered", "pairs", "cosine", "cosine_z",
     "cosine_rank", "length", "date", "session_best", "session_next", "session_cosine", "line",
-    "tells", "line_cosine",
+    "tells", "line_cosine", "people",
 )  # fmt: skip
 TOLD = ("told", "told_cosine")
 SET_BY_HAND = {"condensed": -0.5, "archived": -1.0}

@@ -148,8 +148,10 @@ def _vectors(db: Connection, said: Sequence[Said], dimension: int) -> dict[str, 
 def _observed(digester: Digester, segment: Segment, limits: Limits, redact: Redact) -> Log:
     """Return the log of a segment, or what was said itself where that is shorter."""
     log = digester.observe(segment, limit_tokens=limits.of(segment.tokens))
-    if not log.lines or tokens.count(log.text) > segment.tokens:
+    if tokens.count(log.text) > segment.tokens:
         log = as_it_stands(segment)
+    elif not log.lines:
+        log = beginnings(segment, limits.of(segment.tokens))
     return Log(tuple(LogLine(redact(line.text), line.sources) for line in log.lines))
 
 
@@ -162,6 +164,14 @@ def as_it_stands(segment: Segment) -> Log:
             if one.text
         )
     )
+
+
+def beginnings(segment: Segment, limit_tokens: int) -> Log:
+    """Return how each message begins, where an observer found nothing to tell."""
+    whole = as_it_stands(segment)
+    each = max(1, limit_tokens // max(1, len(whole.lines)))
+    told = (LogLine(tokens.clip(line.text, each), line.sources) for line in whole.lines)
+    return Log(tuple(told))
 
 
 def _distillation(segment: Segment, log: Log) -> Distillation:

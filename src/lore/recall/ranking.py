@@ -103,6 +103,7 @@ def rank(
     described = features.describe(question, pool, around, stems, wanted=wanted or model.names)
     told = telling.tellers(db, pool)
     described |= telling.describe(question, pool, told)
+    described["people"] = np.full(len(pool.ns), float(profile == "people"))
     scores = model.score(described)
     if told:
         scores = _with_logs(scores, described, [teller.place for teller in told])

@@ -61,6 +61,13 @@ _NOTHING = re.compile(
 )
 """Steps of a calculation and what an agent's program says: nobody asks for these."""
 
+_TOOL = re.compile(r"\[([A-Za-z][\w.-]{0,60})\] ")
+_WENT = re.compile(
+    r"\b\w*(?:Error|Exception)\b|^\s*(?:E  |FAIL|--- FAIL|error|fatal|panic)"
+    r"|\b\d+ (?:passed|failed)|: \d+ lines(?:;|$)|\b(?:not found|denied|No such file)\b"
+)
+"""Lines of an output that say how it went, and the note that stands for a long one."""
+
 _NUMBER = re.compile(r"\d")
 _TELLING = re.compile(r"[A-Za-z]*[\d_/.][\w/.:-]*\w|\w*[a-z][A-Z]\w*|[A-Z]{2,}\w*")
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]+")
@@ -80,27 +87,54 @@ _EMPTY = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One statement, word for word, with the words that it would be found by."""
+    """One statement, word for word, with the words that it would be found by.
+
+    `used` says that it is a call of a tool or what came back.
+    """
 
     text: str
     weights: dict[str, float]
     bonus: float
+    used: bool = False
 
 
 def clauses(text: str, *, person: bool) -> list[Clause]:
-    """Return the statements of a message in order; code blocks are left out."""
+    """Return the statements of a message in order; code blocks are left out.
+
+    Of what a tool was told the command is kept, of what it gave back what says how it went.
+    """
+    spoken, used = _apart(text[:_READ_CHARS])
     found = []
-    for line in _lines(text):
+    for line in _lines(spoken):
         for sentence in _END.split(line):
-            for piece in _pieces(sentence.strip()):
-                clause = _clause(piece, person=person)
-                if clause:
-                    found.append(clause)
-    return found
+            found += [_clause(piece, person=person) for piece in _pieces(sentence.strip())]
+    found += [_clause(line, person=False, used=True) for line in used]
+    return [clause for clause in found if clause]
+
+
+def _apart(text: str) -> tuple[str, list[str]]:
+    """Return what was said in words, and the lines of tool traffic that are worth telling."""
+    if "[" not in text:
+        return text, []
+    spoken, used = [], []
+    inside = False
+    for line in text.splitlines():
+        tool = _TOOL.match(line)
+        if tool and tool[1] != "result":
+            inside = False
+            used.append(line)
+        elif tool or inside:
+            inside = True
+            told = line.removeprefix("[result] ")
+            if _WENT.search(told[:400]):
+                used.append(told.strip())
+        else:
+            spoken.append(line)
+    return "\n".join(spoken), used
 
 
 def _lines(text: str) -> list[str]:
-    plain = _TAG.sub(" ", _FENCE.sub("\n", text[:_READ_CHARS]))
+    plain = _TAG.sub(" ", _FENCE.sub("\n", text))
     kept = []
     for line in plain.splitlines():
         bare = _BULLET.sub("", line, count=1).strip() if _BULLET.match(line) else line.strip()
@@ -125,7 +159,7 @@ def _pieces(sentence: str) -> list[str]:
     return [sentence[begin:end] for begin, end in spans]
 
 
-def _clause(piece: str, *, person: bool) -> Clause | None:
+def _clause(piece: str, *, person: bool, used: bool = False) -> Clause | None:
     text = _without(_LEAD, piece.strip(" ,;-"))
     text = _without(_ASKING, text.strip(" ,;-:"))
     if len(text) > LONGEST:
@@ -140,7 +174,7 @@ def _clause(piece: str, *, person: bool) -> Clause | None:
         bonus += 0.8
     if _WRONG.search(text):
         bonus += 0.8
-    return Clause(text, weights, bonus)
+    return Clause(text, weights, bonus, used)
 
 
 def _without(lead: re.Pattern[str], text: str) -> str:
