@@ -26,7 +26,7 @@ KNOWLEDGE = 0.5
 """A fragment was worth keeping: it ranks a little before raw text that says the same."""
 
 
-BRIEF = 1.0
+BRIEF = 0.7
 """A log line that costs a fraction of the message it tells leaves room for others. (+3 points of
 recall at 500 and 1,500 tokens on BEAM; from 1.5 on, the first ten hits suffer.)"""
 

@@ -10,6 +10,9 @@ from lore.text import instructions, words
 LONGEST = 240
 """A clause that is longer is cut: no single statement takes the room of all others."""
 
+STANDING, CHANGES, EXPLAINS = 3.0, 2.0, 0.8
+"""What a lasting instruction, a decision, and a reason or an error count beside their words."""
+
 LEAST_WEIGHT = 2.0
 """What says less than two words' worth is a greeting, a heading or a name."""
 
@@ -19,7 +22,7 @@ _SPLIT_CHARS = 90
 
 _SHORT_CHARS = 25
 
-_FENCE = re.compile(r"```[^\n]*\n.*?(?:```|\Z)", re.DOTALL)
+_FENCE = re.compile(r"```[^\n]{0,200}\n.*?(?:```|\Z)", re.DOTALL)
 _TAG = re.compile(r"</?[a-zA-Z][\w:-]{0,40}(?:\s[^<>]{0,200})?/?>")
 _RULE = re.compile(r"[\s|:=*_~-]+")
 _BULLET = re.compile(r"\s*(?:[-*+•>]+|\d{1,2}[.)]|#{1,6}|\|)\s*")
@@ -47,9 +50,12 @@ _ASKING = re.compile(
 )
 _CHANGE = re.compile(
     r"\b(?:decided|switch(?:ed|ing)?|instead of|replac(?:ed|es|ing)|never|always|from now on"
-    r"|no longer|prefer|chose|chosen|migrat(?:ed|ing)|renam(?:ed|ing)|moved to|changed|upgraded"
-    r"|rather than|must(?: not)?|don't|root cause|because|turns out|fixed|works now|agreed"
-    r"|the (?:problem|issue|bug|fix) (?:is|was)|deadline|due)\b",
+    r"|no longer|prefer|chose|chosen|migrat(?:ed|ing)|renam(?:ed|ing)|moved to|rather than"
+    r"|root cause|turns out|agreed|the (?:problem|issue|bug|fix) (?:is|was))\b",
+    re.IGNORECASE,
+)
+_REASON = re.compile(
+    r"\b(?:changed|upgraded|must(?: not)?|don't|because|fixed|works now|deadline|due)\b",
     re.IGNORECASE,
 )
 _WRONG = re.compile(
@@ -169,11 +175,11 @@ def _clause(piece: str, *, person: bool, used: bool = False) -> Clause | None:
         return None
     bonus = 0.0
     if person and instructions.standing(text):
-        bonus += 2.0
+        bonus += STANDING
     if _CHANGE.search(text):
-        bonus += 0.8
-    if _WRONG.search(text):
-        bonus += 0.8
+        bonus += CHANGES
+    if _REASON.search(text) or _WRONG.search(text):
+        bonus += EXPLAINS
     return Clause(text, weights, bonus, used)
 
 
