@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from lore.capture.adapters import asides, payloads, tools
+from lore.distill import saying
+from lore.llm.offline import clauses, condensing
 from lore.recall import moments, question
 from lore.text import (
     calls,
@@ -37,6 +39,7 @@ PIECES = (
     "In ", "X In ", "Of The ", "A of ", "the order ", "clear ", "please, ", "i ", "may ", "2020 ",
     "january ", "in the last ", "a couple of ", "last ", "aAé", "AAaé",
     "日", "日。", "é", "e\u0301", "<lore-memory>", "</lore-memory", "data:", ";base64,",
+    "**", "[", "](", "[x](", ", and ", "\\(", "1=", "<a ", "so, ",
 )  # fmt: skip
 
 
@@ -44,7 +47,7 @@ def patterns() -> list[tuple[str, re.Pattern[Any]]]:
     found = []
     for module in (
         calls, entities, episodes, goals, instructions, lines, marks, outcomes, results, traits,
-        words, moments, question, payloads, tools,
+        words, moments, question, payloads, tools, saying, clauses, condensing,
     ):  # fmt: skip
         for name, value in vars(module).items():
             held = value if isinstance(value, tuple) else (value,)

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 
 from lore import clock
-from lore.distill.distilling import Limits, Redact, limits_for
+from lore.distill.distilling import Limits, Redact
 from lore.llm import Digester
 from lore.records import Distillation, Log
 from lore.store import distillations, items, sessions
@@ -27,7 +27,6 @@ def condense_session(
     session: str,
     *,
     threshold: int = META_THRESHOLD,
-    limits: Limits | None = None,
     redact: Redact = str,
 ) -> str:
     """Condense a session's distillations once there are enough; return the new one's id, or ''.
@@ -35,7 +34,6 @@ def condense_session(
     Those it replaces are archived and still found. One whose successor is gone stands for itself
     again.
     """
-    limits = limits or limits_for(digester)
     with database.read() as db:
         session_n = sessions.get_number(db, session)
         found = distillations.of_session(db, session_n)
@@ -52,7 +50,7 @@ def condense_session(
     log = digester.condense(
         [one.text for one in replaced],
         "\n".join(one.text for one in former),
-        limit_tokens=limits.of(sum(one.source_tokens for one in (*former, *replaced))),
+        limit_tokens=Limits().of(source_tokens),
     )
     if not log.lines or tokens.count(log.text) > source_tokens:
         return ""
@@ -114,10 +112,10 @@ def _sources(
 ) -> tuple[int, ...]:
     if not bag:
         return ()
-    shared = [(len(bag & other) / min(len(bag), len(other)), ordinals) for other, ordinals in former]
+    shared = [(len(bag & other) / min(len(bag), len(other)), told) for other, told in former]
     best = max((share for share, _ in shared), default=0.0)
-    told = {o for share, ordinals in shared if share >= max(_RETOLD, best) for o in ordinals}
-    return tuple(sorted(told))
+    found = {o for share, told in shared if share >= max(_RETOLD, best) for o in told}
+    return tuple(sorted(found))
 
 
 def _bag(text: str) -> frozenset[str]:

@@ -13,7 +13,7 @@ import numpy as np
 from lore import clock
 from lore.distill import saying, segmenting
 from lore.llm import Digester
-from lore.records import Distillation, Log, LogLine, Said, Segment, Session
+from lore.records import Distillation, Log, LogLine, Said, Segment
 from lore.store import distillations, items, messages, sessions, vectors
 from lore.store.db import Connection, Database
 from lore.store.distillations import Span
@@ -30,6 +30,8 @@ OFFLINE_SHARE, OFFLINE_LEAST = 0.07, 48
 
 IDLE_S = 60.0
 """A session that has been quiet for so long is due."""
+
+_MANY = 10_000_000
 
 Redact = Callable[[str], str]
 Progress = Callable[[int, int], None]
@@ -87,25 +89,22 @@ def distil_session(
     for place, segment in enumerate(found):
         log = _observed(digester, segment, limits, redact)
         new = _distillation(segment, log)
-        if database.write(partial(_keep, session_n=session_n, new=new, segment=segment, now=database.now())):
+        keep = partial(_keep, session_n=session_n, new=new, segment=segment, now=database.now())
+        if database.write(keep):
             made.append(new.id)
         if progress:
             progress(place + 1, len(found))
     done = extent._replace(distillations=extent.distillations + len(made))
-    database.write(
-        lambda db: distillations.mark_done(db, session_n, done, now=database.now())
-    )
+    database.write(lambda db: distillations.mark_done(db, session_n, done, now=database.now()))
     return made
 
 
-def pending(
-    db: Connection, session_n: int, limits: Limits, dimension: int = 0
-) -> list[Segment]:
+def pending(db: Connection, session_n: int, limits: Limits, dimension: int = 0) -> list[Segment]:
     """Return the segments of a session that no distillation covers yet and that are due."""
     session = sessions.get(db, session_n)
     covered = distillations.spans(db, session_n)
     found: list[Segment] = []
-    runs = _uncovered(db, session_n, covered, limits.segment_tokens)
+    runs = _uncovered(db, session_n, covered)
     for run, grows in runs:
         spoken = sum(one.tokens for one in run)
         if segmenting.is_enough(run) or (not grows and spoken >= segmenting.LEAST_TOKENS):
@@ -120,7 +119,7 @@ def pending(
 
 
 def _uncovered(
-    db: Connection, session_n: int, covered: Sequence[Span], most_tokens: int
+    db: Connection, session_n: int, covered: Sequence[Span]
 ) -> list[tuple[list[Said], bool]]:
     """Return the runs of messages between what is covered, and whether each can still grow."""
     starts = [0, *(span.last + 1 for span in covered)]
@@ -129,20 +128,16 @@ def _uncovered(
         until = covered[place].first if place < len(covered) else None
         if until is not None and until <= start:
             continue
-        found = [
-            message
-            for message in messages.of_session(db, session_n, first=start, limit=1_000_000)
-            if until is None or message.ordinal < until
-        ]
+        most = _MANY if until is None else until - start
+        read = messages.of_session(db, session_n, first=start, limit=most)
+        found = [one for one in read if until is None or one.ordinal < until]
         if found:
-            most = segmenting.MOST_TOKENS
-            runs.append((saying.said_of(found, most_tokens=most), until is None))
+            said = saying.said_of(found, most_tokens=segmenting.MOST_TOKENS)
+            runs.append((said, until is None))
     return runs
 
 
-def _vectors(
-    db: Connection, said: Sequence[Said], dimension: int
-) -> dict[str, segmenting.Vector]:
+def _vectors(db: Connection, said: Sequence[Said], dimension: int) -> dict[str, segmenting.Vector]:
     if not dimension:
         return {}
     ns = items.numbers_of(db, [one.id for one in said])
@@ -153,8 +148,10 @@ def _vectors(
 def _observed(digester: Digester, segment: Segment, limits: Limits, redact: Redact) -> Log:
     """Return the log of a segment, or what was said itself where that is shorter."""
     log = digester.observe(segment, limit_tokens=limits.of(segment.tokens))
-    if not log.lines or tokens.count(log.text) > segment.tokens:
+    if tokens.count(log.text) > segment.tokens:
         log = as_it_stands(segment)
+    elif not log.lines:
+        log = beginnings(segment, limits.of(segment.tokens))
     return Log(tuple(LogLine(redact(line.text), line.sources) for line in log.lines))
 
 
@@ -167,6 +164,14 @@ def as_it_stands(segment: Segment) -> Log:
             if one.text
         )
     )
+
+
+def beginnings(segment: Segment, limit_tokens: int) -> Log:
+    """Return how each message begins, where an observer found nothing to tell."""
+    whole = as_it_stands(segment)
+    each = max(1, limit_tokens // max(1, len(whole.lines)))
+    told = (LogLine(tokens.clip(line.text, each), line.sources) for line in whole.lines)
+    return Log(tuple(told))
 
 
 def _distillation(segment: Segment, log: Log) -> Distillation:

@@ -71,7 +71,8 @@ def _result(part: Part, tool: str) -> str:
 def annotate(text: str, tool: str) -> str:
     """Return a long output in brief: its tool, how many lines it has, its errors, its paths."""
     found = text.splitlines()
-    wrong = _first((line.strip() for line in found[:_LOOKED_AT_LINES] if _ERROR.search(line)), ERROR_LINES)
+    telling = (line.strip() for line in found[:_LOOKED_AT_LINES] if _ERROR.search(line))
+    wrong = _first(telling, ERROR_LINES)
     if not wrong and (told := results.message_of(text)) and _ERROR.search(told):
         wrong = [told]
     paths = _first((name for name in words.identifiers(text[:60_000]) if "/" in name), PATHS)

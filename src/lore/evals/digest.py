@@ -124,9 +124,8 @@ class Result:
             lines.append(f"{stem:<34}{found.n:>6}  digest {100 * found.share:.1f} % of raw tokens")
             for way, label in _LABELS.items():
                 lines.append(_line(label, found.figures(way)))
-                for half in (0, 1):
-                    if figures := found.figures(way, half):
-                        lines.append(_line(f"      half {half + 1}", figures))
+                halves = {half: found.figures(way, half) for half in (0, 1)}
+                lines += [_line(f"      half {h + 1}", f) for h, f in halves.items() if f]
         lines.append("@500: share of the gold units within 500 tokens of shown text.")
         return "\n".join([*lines, self.notice] if self.notice else lines)
 

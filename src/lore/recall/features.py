@@ -17,6 +17,7 @@ from lore.recall.moments import Span
 from lore.recall.pool import Pool
 from lore.recall.question import Question, exact
 from lore.recall.texts import plain
+from lore.store import items
 from lore.text import traits
 
 CLOSE_CHARS = 320
@@ -84,11 +85,12 @@ def profile_of(pool: Pool, around: Surroundings) -> str:
     and uses tools many times between.
     """
     rows = pool.rows
-    if not len(rows.ns) or sum(map(bool, rows.speakers)) > len(rows.ns) / 2:
+    messages = int((rows.types == items.type_number("message")).sum())
+    if not messages or sum(map(bool, rows.speakers)) > messages / 2:
         return "people"
     spoken = (rows.traits & (traits.FROM_USER | traits.FROM_ASSISTANT)) > 0
     by_tools = (rows.traits > 0) & ~spoken
-    if by_tools.sum() > TOOL_SHARE * len(rows.ns):
+    if by_tools.sum() > TOOL_SHARE * messages:
         return "agent"
     turns = ((rows.traits | around.before_traits) & traits.FROM_USER) > 0
     return "chat" if turns[spoken].sum() >= TURN_SHARE * spoken.sum() else "agent"
@@ -105,7 +107,7 @@ def describe(
     """Return the features of the candidates by name; costly ones only if they are wanted."""
     rows = pool.rows
     count = len(rows.ns)
-    found: dict[str, Floats] = {}
+    found: dict[str, Floats] = {"one": np.ones(count)}
     keyword = np.maximum.reduce([
         fusion.shares(column) for column in (pool.head, pool.long, pool.log, pool.fragment)
     ])

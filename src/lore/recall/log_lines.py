@@ -14,10 +14,14 @@ from lore.recall.texts import plain
 from lore.store.keywords import stem
 from lore.text import tokens
 
+EXCERPT_TOKENS = 220
+"""A longer text is shown around the words of the question; `read` gives the whole."""
+
 FITTING = 0.5
 """Lines that have at least this share of what the best line has are shown beside it."""
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_HEADING = re.compile(r"^\d{4}-\d\d-\d\d$|:$|^\s*$")
 
 
 class Shown(NamedTuple):
@@ -47,7 +51,7 @@ def choose(
     open_ = [
         i
         for i, line in enumerate(lines)
-        if not _DAY.fullmatch(line) and (not sources[i] or any(n not in known for n in sources[i]))
+        if any(id_ not in known for id_ in sources[i]) or not (sources[i] or _HEADING.search(line))
     ]
     if not open_:
         return Shown("", ())

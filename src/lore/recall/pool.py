@@ -13,7 +13,7 @@ from lore.recall import fusion
 from lore.recall.question import Question
 from lore.recall.sources import Numbers, Sources
 from lore.records import NOTE_EDGES, EdgeKind, ItemType
-from lore.store import edges, items, keywords, pooling, trusting
+from lore.store import distillations, edges, items, keywords, pooling, trusting
 from lore.store.db import Connection
 from lore.store.pooling import Rows
 from lore.store.vector_index import Where
@@ -30,8 +30,8 @@ OF_TIME, LONGEST_SPAN = 40, timedelta(days=62)
 EXPANDED = 3
 """The best fragments bring along what they are linked to."""
 
-RANKED = 100
-"""Candidates that are looked at closely."""
+RANKED, RANKED_LOGS = 100, 40
+"""Candidates that are looked at closely; distillations take no place from what they tell."""
 
 SURE = 20
 """The first of each arm are always among those."""
@@ -127,7 +127,8 @@ def gather(
     base = _base(columns)
     brought = np.zeros(len(together), np.bool_)
     brought[np.searchsorted(together, sorted(beside))] = True
-    chosen = _closer_look(base, rank_columns, brought)
+    logs = np.isin(together, distillations.among_items(db, together.tolist()))
+    chosen = _closer_look(base, rank_columns, brought, logs)
     rows = pooling.rows_of(
         db,
         together[chosen],
@@ -257,12 +258,14 @@ def _base(columns: dict[str, Floats]) -> Floats:
 
 
 def _closer_look(
-    base: Floats, ranks: dict[str, Floats], brought: NDArray[np.bool_]
+    base: Floats, ranks: dict[str, Floats], brought: NDArray[np.bool_], logs: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """Return the places of candidates worth a closer look, in the order of their numbers."""
     if len(base) <= RANKED:
         return np.arange(len(base))
-    order = np.argsort(-base, kind="stable")[:RANKED]
+    order = np.argsort(-base, kind="stable")
+    told = logs[order]
+    order = np.concatenate([order[~told][:RANKED], order[told][:RANKED_LOGS]])
     sure = np.flatnonzero(np.minimum.reduce(list(ranks.values())) < SURE)
     chosen = brought.copy()
     chosen[order] = chosen[sure] = True

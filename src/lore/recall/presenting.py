@@ -10,6 +10,7 @@ import numpy as np
 
 from lore.recall import log_lines
 from lore.recall.features import Floats, within
+from lore.recall.log_lines import EXCERPT_TOKENS
 from lore.recall.question import Question
 from lore.records import (
     TRUST,
@@ -28,9 +29,6 @@ from lore.text import parts, tokens, words
 
 if TYPE_CHECKING:
     from lore.recall.ranking import Ranked
-
-EXCERPT_TOKENS = 220
-"""A longer text is shown around the words of the question; `read` gives the whole."""
 
 NEARLY_SAME = 0.9
 """Texts that share so much of their words are one hit."""

@@ -83,12 +83,14 @@ def _hit(
     n: int,
     score: float,
 ) -> SessionHit:
+    """Show a session by the log lines that fit, or else by its messages."""
     inside = [place for place in ranked.order() if ranked.pool.rows.sessions[place] == n]
+    logs = [place for place in inside if ranked.pool.log[place] > 0]
     best = presenting.present(
         db,
         question,
         ranked,
-        inside[:_BEST],
+        (logs or inside)[:_BEST],
         limits=presenting.Limits(_BEST, _WIDE),
         explain=False,
     )

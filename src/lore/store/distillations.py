@@ -69,6 +69,16 @@ def of_session(db: Connection, session_n: int) -> list[Distillation]:
     return [_distillation(row) for row in rows]
 
 
+def among_items(db: Connection, ns: Sequence[int]) -> list[int]:
+    """Return those of the items that are distillations."""
+    if not len(ns) or not db.find("SELECT 1 FROM distillations LIMIT 1"):
+        return []
+    rows = db.rows(
+        f"SELECT n FROM distillations WHERE {among('n', 'ns')} ORDER BY n", ns=numbers(ns)
+    )
+    return [row[0] for row in rows]
+
+
 class Span(NamedTuple):
     """The messages that one distillation covers, by their ordinals; both ends belong to it."""
 
@@ -79,7 +89,7 @@ class Span(NamedTuple):
 
 def spans(db: Connection, session_n: int) -> list[Span]:
     """Return what the distillations of generation 0 cover, in the order of the talk."""
-    rows = db.rows(f"{_SPANS} AND d.generation = 0 ORDER BY first.ordinal, d.n", session_n=session_n)
+    rows = db.rows(_SPANS, session_n=session_n)
     return [Span(*row) for row in rows]
 
 
@@ -88,7 +98,7 @@ _SPANS = (
     f" JOIN items a ON a.id = {id_of('d.from_message')}"
     f" JOIN items b ON b.id = {id_of('d.to_message')}"
     " JOIN messages first ON first.n = a.n JOIN messages last ON last.n = b.n"
-    " WHERE d.session_n = :session_n"
+    " WHERE d.session_n = :session_n AND d.generation = 0 ORDER BY first.ordinal, d.n"
 )
 
 

@@ -10,44 +10,70 @@ from lore.text import instructions, words
 LONGEST = 240
 """A clause that is longer is cut: no single statement takes the room of all others."""
 
+STANDING, CHANGES, EXPLAINS = 3.0, 2.0, 0.8
+"""What a lasting instruction, a decision, and a reason or an error count beside their words."""
+
+LEAST_WEIGHT = 2.0
+"""What says less than two words' worth is a greeting, a heading or a name."""
+
 _READ_CHARS = 24_000
 _SPLIT_CHARS = 90
 """A sentence that is longer is taken apart at its joints."""
 
-_FENCE = re.compile(r"```[^\n]*\n.*?(?:```|\Z)", re.DOTALL)
+_SHORT_CHARS = 25
+
+_FENCE = re.compile(r"```[^\n]{0,200}\n.*?(?:```|\Z)", re.DOTALL)
 _TAG = re.compile(r"</?[a-zA-Z][\w:-]{0,40}(?:\s[^<>]{0,200})?/?>")
-_RULE = re.compile(r"^[\s|:=*_~-]+$")
-_BULLET = re.compile(r"^\s*(?:[-*+•>]+|\d{1,2}[.)]|#{1,6}|\|)\s*")
-_MARKUP = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|`|\[(?=[^\]]*\]\()|\]\([^)]*\)")
-_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9])|(?<=[。！？])|\s+->\s+")
+_RULE = re.compile(r"[\s|:=*_~-]+")
+_BULLET = re.compile(r"\s*(?:[-*+•>]+|\d{1,2}[.)]|#{1,6}|\|)\s*")
+_MARKUP = re.compile(
+    r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|`|\[(?=[^\]]{0,200}\]\()|\]\([^)]{0,300}\)"
+)
+_END = re.compile(r"(?<=[.!?])[\"')\]]{0,3}\s+(?=[\"'(\[]{0,3}[A-Z0-9])|(?<=[。！？])")
 _JOINT = re.compile(
-    r";\s+|\s+[–—-]\s+|,\s+(?=(?:and|but|so|or|because|since|while|which|where|although|though"
-    r"|can you|could you|would you|how|what|is there|i|we|it|they|he|she|then|with|using|including)"
-    r"\b)|:\s+(?=\w)|\s+(?=(?:can|could|would) you\b)",
+    r";\s+|\s[–—-]\s+|:\s+(?=\w)|\s(?=(?:can|could|would) you\b)|,\s+(?=(?:and|but|so|or|because"
+    r"|since|while|which|where|although|though|can you|could you|would you|how|what|is there|i|we"
+    r"|it|they|he|she|then|with|using|including)\b)",
     re.IGNORECASE,
 )
 _LEAD = re.compile(
-    r"^(?:(?:sure|certainly|absolutely|of course|okay|ok|great|perfect|thanks?(?: you)?"
-    r"|yes|yeah|hey|hi|hello|wow|well|now|also|and|but|so|oh|please|perfect|got it|alright"
-    r"|that's great|sounds good|good)\b[,.!]*\s+)+",
+    r"(?:(?:sure|certainly|absolutely|of course|okay|ok|great|perfect|thanks?(?: you)?|yes|yeah"
+    r"|hey|hi|hello|wow|well|now|also|and|but|so|oh|please|got it|alright|that's great"
+    r"|sounds good|good)\b[,.!]*\s+)+",
     re.IGNORECASE,
 )
 _ASKING = re.compile(
-    r"^(?:(?:can|could|would) you (?:please )?(?:help me (?:to )?|also )?"
-    r"|i(?:'d| would) like (?:you )?to |i(?:'m| am) (?:trying|looking) to |i need (?:you )?(?:help )?to "
-    r"|i want (?:you )?to |help me (?:to )?|let me |let's |i(?:'ll| will) (?:now )?)",
+    r"(?:(?:can|could|would) you (?:please )?(?:help me (?:to )?|also )?|i want (?:you )?to "
+    r"|i(?:'d| would) like (?:you )?to |i(?:'m| am) (?:trying|looking) to |help me (?:to )?"
+    r"|i need (?:you )?(?:help )?to |let me |let's |i(?:'ll| will) (?:now )?)",
     re.IGNORECASE,
 )
 _CHANGE = re.compile(
-    r"\b(?:decided|switch(?:ed|ing)?|instead of|replac(?:ed|es|ing)|never|always|from now on|no longer"
-    r"|prefer|chose|chosen|migrat(?:ed|ing)|renam(?:ed|ing)|moved to|changed|upgraded|rather than"
-    r"|must(?: not)?|don't|root cause|because|turns out|the (?:problem|issue|bug|fix) (?:is|was)|fixed"
-    r"|works now|agreed|deadline|due)\b",
+    r"\b(?:decided|switch(?:ed|ing)?|instead of|replac(?:ed|es|ing)|never|always|from now on"
+    r"|no longer|prefer|chose|chosen|migrat(?:ed|ing)|renam(?:ed|ing)|moved to|rather than"
+    r"|root cause|turns out|agreed|the (?:problem|issue|bug|fix) (?:is|was))\b",
+    re.IGNORECASE,
+)
+_REASON = re.compile(
+    r"\b(?:changed|upgraded|must(?: not)?|don't|because|fixed|works now|deadline|due)\b",
     re.IGNORECASE,
 )
 _WRONG = re.compile(
-    r"\b\w*(?:Error|Exception)\b|\b(?:error|failed|fails|failure|panic|traceback|denied|broken|crash\w*)\b"
+    r"\b\w*(?:Error|Exception)\b"
+    r"|\b(?:error|failed|fails|failure|panic|traceback|denied|broken|crash(?:es|ed)?)\b"
 )
+_NOTHING = re.compile(
+    r"\\[a-zA-Z]+[{(\s]|\\[()\[\]]|[\d)]\s?[=+*/]\s?[\d(].*=|\[Request interrupted"
+)
+"""Steps of a calculation and what an agent's program says: nobody asks for these."""
+
+_TOOL = re.compile(r"\[([A-Za-z][\w.-]{0,60})\] ")
+_WENT = re.compile(
+    r"\b\w*(?:Error|Exception)\b|^\s*(?:E  |FAIL|--- FAIL|error|fatal|panic)"
+    r"|\b\d+ (?:passed|failed)|: \d+ lines(?:;|$)|\b(?:not found|denied|No such file)\b"
+)
+"""Lines of an output that say how it went, and the note that stands for a long one."""
+
 _NUMBER = re.compile(r"\d")
 _TELLING = re.compile(r"[A-Za-z]*[\d_/.][\w/.:-]*\w|\w*[a-z][A-Z]\w*|[A-Z]{2,}\w*")
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]+")
@@ -67,65 +93,100 @@ _EMPTY = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One statement, word for word, with the words that it would be found by."""
+    """One statement, word for word, with the words that it would be found by.
+
+    `used` says that it is a call of a tool or what came back.
+    """
 
     text: str
     weights: dict[str, float]
     bonus: float
+    used: bool = False
 
 
 def clauses(text: str, *, person: bool) -> list[Clause]:
-    """Return the statements of a message in order; code blocks are left out."""
+    """Return the statements of a message in order; code blocks are left out.
+
+    Of what a tool was told the command is kept, of what it gave back what says how it went.
+    """
+    spoken, used = _apart(text[:_READ_CHARS])
     found = []
-    for line in _lines(text):
+    for line in _lines(spoken):
         for sentence in _END.split(line):
-            for piece in _pieces(sentence.strip()):
-                clause = _clause(piece, person=person)
-                if clause:
-                    found.append(clause)
-    return found
+            found += [_clause(piece, person=person) for piece in _pieces(sentence.strip())]
+    found += [_clause(line, person=False, used=True) for line in used]
+    return [clause for clause in found if clause]
+
+
+def _apart(text: str) -> tuple[str, list[str]]:
+    """Return what was said in words, and the lines of tool traffic that are worth telling."""
+    if "[" not in text:
+        return text, []
+    spoken, used = [], []
+    inside = False
+    for line in text.splitlines():
+        tool = _TOOL.match(line)
+        if tool and tool[1] != "result":
+            inside = False
+            used.append(line)
+        elif tool or inside:
+            inside = True
+            told = line.removeprefix("[result] ")
+            if _WENT.search(told[:400]):
+                used.append(told.strip())
+        else:
+            spoken.append(line)
+    return "\n".join(spoken), used
 
 
 def _lines(text: str) -> list[str]:
-    plain = _TAG.sub(" ", _FENCE.sub("\n", text[:_READ_CHARS]))
+    plain = _TAG.sub(" ", _FENCE.sub("\n", text))
     kept = []
     for line in plain.splitlines():
-        bare = _BULLET.sub("", line).strip()
-        if bare and not _RULE.match(bare):
+        bare = _BULLET.sub("", line, count=1).strip() if _BULLET.match(line) else line.strip()
+        if bare and not _RULE.fullmatch(bare):
             kept.append(_MARKUP.sub("", bare))
     return kept
 
 
 def _pieces(sentence: str) -> list[str]:
+    """Return a long sentence taken apart at its joints; what is too short stays where it is."""
     if len(sentence) <= _SPLIT_CHARS:
         return [sentence]
-    pieces: list[str] = []
-    for piece in _JOINT.split(sentence):
-        if pieces and (len(piece) < 25 or len(pieces[-1]) < 25):
-            joint = sentence[sentence.find(pieces[-1]) + len(pieces[-1]) :]
-            between = joint[: joint.find(piece)] if piece in joint else " "
-            pieces[-1] += between + piece
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for joint in (*_JOINT.finditer(sentence), None):
+        end, following = (joint.start(), joint.end()) if joint else (len(sentence), 0)
+        if spans and min(end - start, spans[-1][1] - spans[-1][0]) < _SHORT_CHARS:
+            spans[-1] = (spans[-1][0], end)
         else:
-            pieces.append(piece)
-    return pieces
+            spans.append((start, end))
+        start = following
+    return [sentence[begin:end] for begin, end in spans]
 
 
-def _clause(piece: str, *, person: bool) -> Clause | None:
-    text = _LEAD.sub("", piece).strip(" ,;-")
-    text = _ASKING.sub("", text).strip(" ,;-:")
+def _clause(piece: str, *, person: bool, used: bool = False) -> Clause | None:
+    text = _without(_LEAD, piece.strip(" ,;-"))
+    text = _without(_ASKING, text.strip(" ,;-:"))
     if len(text) > LONGEST:
         text = text[:LONGEST].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
     weights = weigh(text)
-    if not weights:
+    if sum(weights.values()) < LEAST_WEIGHT or _NOTHING.search(text):
         return None
     bonus = 0.0
     if person and instructions.standing(text):
-        bonus += 2.0
+        bonus += STANDING
     if _CHANGE.search(text):
-        bonus += 0.8
-    if _WRONG.search(text):
-        bonus += 0.8
-    return Clause(text, weights, bonus)
+        bonus += CHANGES
+    if _REASON.search(text) or _WRONG.search(text):
+        bonus += EXPLAINS
+    return Clause(text, weights, bonus, used)
+
+
+def _without(lead: re.Pattern[str], text: str) -> str:
+    """Return a text without what stands before its first telling word."""
+    found = lead.match(text)
+    return text[found.end() :].strip(" ,;-:") if found else text
 
 
 def weigh(text: str) -> dict[str, float]:

@@ -45,6 +45,14 @@ def condense(logs: Sequence[str], former: str, *, limit_tokens: int) -> Log:
     for log in logs:
         found += _read(log, len(found), 1.0)
     chosen = _choose(found, limit_tokens)
+    log = _log(chosen)
+    while chosen and tokens.count(log.text) > limit_tokens:
+        chosen.pop(chosen.index(min(chosen, key=lambda line: _worth(line, set()))))
+        log = _log(chosen)
+    return log
+
+
+def _log(chosen: Sequence[_Line]) -> Log:
     lines: list[LogLine] = []
     for section in SECTIONS:
         inside = [line for line in chosen if line.section == section]
@@ -85,12 +93,9 @@ def _choose(found: Sequence[_Line], limit_tokens: int) -> list[_Line]:
     told: set[str] = set()
     open_, chosen = list(found), []
     while open_:
-        worth = [
-            line.share * _LASTS[line.section] * _new(line, told) / (tokens.count(line.text) + 4) ** 0.8
-            for line in open_
-        ]
+        worth = [_worth(line, told) for line in open_]
         best = open_.pop(max(range(len(open_)), key=worth.__getitem__))
-        cost = tokens.count(best.text) + 4
+        cost = _cost(best)
         if cost <= left:
             left -= cost
             chosen.append(best)
@@ -101,5 +106,18 @@ def _choose(found: Sequence[_Line], limit_tokens: int) -> list[_Line]:
 _LASTS = {STATE: 1.0, DECISIONS: 1.4, CHANGES: 1.3, TIMELINE: 0.8}
 
 
-def _new(line: _Line, told: set[str]) -> float:
-    return sum(weight * (0.3 if word in told else 1.0) for word, weight in line.weights.items())
+_DATE_TOKENS = 4.0
+
+_COST_POWER: float = 0.8
+"""Between worth for each token, which prefers scraps, and worth alone, which prefers tirades."""
+
+
+def _worth(line: _Line, told: set[str]) -> float:
+    """Return what a line adds for what it costs; a word that was told already adds little."""
+    new = sum(weight * (0.3 if word in told else 1.0) for word, weight in line.weights.items())
+    worth: float = line.share * _LASTS[line.section] * new / _cost(line) ** _COST_POWER
+    return worth
+
+
+def _cost(line: _Line) -> float:
+    return tokens.count(line.text) + _DATE_TOKENS

@@ -12,6 +12,9 @@ from lore.text import tokens
 PERSON, ASSISTANT, TOOL = 1.5, 0.7, 0.4
 """How much the words of each count: what a person says is asked for most often."""
 
+FIRST = 1.5
+"""The first statement of a message counts more: a line for each that says something."""
+
 REPEATED = 0.35
 """What a word is still worth that another line of the log has."""
 
@@ -29,9 +32,12 @@ class _Candidate:
 
 def observe(segment: Segment, *, limit_tokens: int) -> Log:
     """Write a dated log of a segment within a limit."""
-    candidates = _candidates(segment)
-    chosen = _choose(candidates, segment, limit_tokens)
-    return _log(segment, chosen)
+    chosen = _choose(_candidates(segment), segment, limit_tokens)
+    log = _log(segment, chosen)
+    while chosen and tokens.count(log.text) > limit_tokens:
+        chosen.pop()
+        log = _log(segment, chosen)
+    return log
 
 
 def _candidates(segment: Segment) -> list[_Candidate]:
@@ -49,9 +55,7 @@ def _share(one: Said) -> float:
     return ASSISTANT if one.voice == "assistant" else PERSON
 
 
-def _choose(
-    candidates: list[_Candidate], segment: Segment, limit_tokens: int
-) -> list[_Candidate]:
+def _choose(candidates: list[_Candidate], segment: Segment, limit_tokens: int) -> list[_Candidate]:
     """Take statements while they fit, each time the one that adds most for what it costs."""
     uses: dict[str, int] = {}
     for candidate in candidates:
@@ -74,7 +78,7 @@ def _choose(
         if best is None:
             break
         chosen.append(best)
-        open_.remove(best)
+        open_ = [one for one in open_ if one.clause.text != best.clause.text]
         left -= best_cost
         told_here.setdefault(best.place, set()).update(best.clause.weights)
         told.update(best.clause.weights)
@@ -88,16 +92,15 @@ def _cost(candidate: _Candidate, segment: Segment, told_here: dict[int, set[str]
     return cost
 
 
-def _worth(
-    candidate: _Candidate, uses: dict[str, int], here: set[str], told: set[str]
-) -> float:
+def _worth(candidate: _Candidate, uses: dict[str, int], here: set[str], told: set[str]) -> float:
     total = candidate.clause.bonus
     for word, weight in candidate.clause.weights.items():
         if word not in here:
             value = weight * (1 + 0.3 * log1p(uses[word] - 1))
             total += value * (REPEATED if word in told else 1.0)
-    first = 1.5 if not here else 1.0
-    return total * candidate.share * first
+    if candidate.clause.used:
+        return total * TOOL
+    return total * candidate.share * (1.0 if here else FIRST)
 
 
 def _log(segment: Segment, chosen: list[_Candidate]) -> Log:

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from lore.memory import Memory
+from lore.memory.offline_digest import digest
+from lore.recall import telling
+from lore.recall.pool import Bounds
+from lore.recall.question import parse
+from lore.recall.ranking import Ranked, rank
+from lore.store import items
+from tests.fakes import NOON, FakeEmbedder
+from tests.recall.talk import say
+
+SAID = (
+    "The harbor master decided that the berth in Bergen costs 40 crowns",
+    "That is cheaper than I thought it would be in such a season",
+    "Never sail past the reef of Utsira at low tide",
+    "I wrote that down beside the chart of the northern coast",
+    "The lamp of the lighthouse has a new fuse since Monday",
+    "Then the boats will find their way home again at night",
+)
+
+
+def ranked(memory: Memory, question: str, bounds: Bounds | None = None) -> Ranked:
+    with memory.database.read() as db:
+        return rank(memory.sources, db, parse(question, NOON), bounds or Bounds(), "learned")
+
+
+def test_without_distillations_nothing_is_told(memory: Memory):
+    say(memory, "talk", *SAID)
+    found = ranked(memory, "What does the berth cost?")
+    assert all(not found.features[name].any() for name in telling.FEATURES)
+
+
+def test_a_log_and_the_messages_it_tells_know_of_each_other(memory: Memory):
+    say(memory, "talk", *SAID)
+    digest(memory, memory.sessions())
+    found = ranked(memory, "berth in Bergen crowns")
+    log = found.pool.rows.types == items.type_number("distillation")
+    assert log.sum() == 1
+    assert found.features["line"][log][0] > 0
+    assert found.features["tells"][log][0] > 0
+    assert found.features["told"][~log].max() > 0
+    assert not found.features["told"][log].any()
+
+
+def test_a_log_is_shown_by_the_line_that_fits_and_names_its_messages(memory: Memory):
+    ids = say(memory, "talk", *SAID)
+    digest(memory, memory.sessions())
+    answer = memory.recall("berth in Bergen crowns", types=("distillation",))
+    (hit,) = answer.hits
+    assert "berth in Bergen costs 40 crowns" in hit.text
+    assert "fuse" not in hit.text
+    assert hit.sources == (ids[0],)
+
+
+def test_a_message_that_a_shown_line_quotes_is_not_shown_again(memory: Memory):
+    ids = say(memory, "talk", *SAID)
+    digest(memory, memory.sessions())
+    hits = memory.recall("berth in Bergen crowns").hits
+    telling_it = [hit for hit in hits if hit.id == ids[0] or ids[0] in (*hit.sources, *hit.same)]
+    assert len(telling_it) == 1
+
+
+def test_types_bound_what_is_found(memory: Memory):
+    say(memory, "talk", *SAID)
+    digest(memory, memory.sessions())
+    for type_ in ("message", "distillation"):
+        hits = memory.recall("berth in Bergen crowns", types=(type_,)).hits
+        assert {hit.type for hit in hits} == {type_}
+    assert memory.recall("berth in Bergen crowns", types=("fragment",)).hits == ()
+
+
+def test_a_session_is_shown_by_its_log_and_found_by_its_log_alone(memory: Memory):
+    say(memory, "talk", *SAID)
+    say(memory, "other", *(f"Something else was said here, number {i}" for i in range(6)))
+    digest(memory, memory.sessions())
+    for types in (("message", "distillation"), ("distillation",)):
+        first, *_ = memory.find_sessions("the berth in Bergen", types=types)  # type: ignore[arg-type]
+        assert {hit.type for hit in first.best} == {"distillation"}
+        assert "40 crowns" in first.best[0].text
+
+
+def test_an_archived_log_ranks_behind_the_same_that_is_not(tmp_path: Path):
+    with Memory.open(home=tmp_path / "home", embedder=FakeEmbedder()) as memory:
+        say(memory, "one", *SAID)
+        say(memory, "two", *SAID)
+        digest(memory, memory.sessions())
+        rows = "UPDATE distillations SET archived = 1 WHERE n = (SELECT min(n) FROM distillations)"
+        memory.database.write(lambda db: db.run(rows))
+        found = ranked(memory, "berth in Bergen crowns", Bounds(types=("distillation",)))
+        archived = found.features["archived"] > 0
+        assert found.scores[archived].max() < found.scores[~archived].max()
