@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from lore.consolidate.joining import find_embedding, join
 from lore.consolidate.phase import Work, named
+from lore.consolidate.resummarize import resummarize
 from lore.records import Fragment, Verdict
 from lore.store import consolidation, cycles, fragments, judgements, steps
 from lore.store.consolidation import Embedding
@@ -67,6 +68,9 @@ def contradict(work: Work) -> None:
         cycles.set_mark(db, ROOTS_MARK, joined.seq)
 
     work.write(settle)
+    if work.counts.get("superseded") and not work.dry_run:
+        # An overview that still tells what was just superseded would bring it back.
+        resummarize(work)
 
 
 def _sibling_pairs(

@@ -55,7 +55,7 @@ def check(db: Connection) -> Checked:
 def _is_here(folder: Folder) -> bool:
     """Tell whether a project's folder is on this machine, with anything in it."""
     try:
-        return folder.path.startswith("/") and any(os.scandir(folder.path))
+        return folder.path.startswith("/") and bool(os.listdir(folder.path))
     except OSError:
         return False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,6 +23,9 @@ DigestSession = Callable[[str], Mapping[str, int]]
 
 Progress = Callable[[str, int, int], None]
 """Is told the phase, how much of it is done, and how much there is."""
+
+BATCH = 100
+"""Answers that share one transaction where they cost nothing; each of a chat's is kept at once."""
 
 MOST_TOLD = 50
 """Lines of one phase: more are counted, not read."""
@@ -85,6 +88,13 @@ class Work:
     def asks(self) -> bool:
         """Tell whether the digester is a chat, whose answers cost money."""
         return self.means.digester.identity != OFFLINE
+
+    def batches(self, asked: Sequence[T]) -> Iterator[Sequence[T]]:
+        """Yield what is asked in the pieces in which answers are kept, and show the progress."""
+        size = 1 if self.asks else BATCH
+        for start in range(0, len(asked), size):
+            self.advance(start, len(asked))
+            yield asked[start : start + size]
 
     def count(self, what: str, by: int = 1) -> None:
         """Count something that was done."""
