@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 
 from lore.consolidate.cycle import run_cycle
 from lore.consolidate.phase import Means
@@ -25,7 +26,7 @@ def talk(database: Database, name: str) -> str:
                at=int(now.timestamp() * 1e6), n=n)  # fmt: skip
         return sessions.get(db, n).id
 
-    return database.write(work)
+    return str(database.write(work))
 
 
 def means(*digest: Callable[[str], Mapping[str, int]], **more) -> Means:
@@ -34,9 +35,7 @@ def means(*digest: Callable[[str], Mapping[str, int]], **more) -> Means:
 
 def waiting(database: Database) -> list[str]:
     with database.read() as db:
-        found = consolidation.waiting_sessions(
-            db, idle=consolidation.timedelta(minutes=5), now=database.now()
-        )
+        found = consolidation.waiting_sessions(db, idle=timedelta(minutes=5), now=database.now())
     return [one.id for one in found]
 
 
@@ -129,6 +128,11 @@ def test_a_dry_run_counts_the_sessions_and_digests_none(database: Database, cloc
     talk(database, "one")
     clock.advance(minutes=5)
     seen: list[str] = []
-    report = run_cycle(database, means(lambda id_: seen.append(id_) or {}), dry_run=True)
+
+    def digest(id_: str) -> dict[str, int]:
+        seen.append(id_)
+        return {}
+
+    report = run_cycle(database, means(digest), dry_run=True)
     assert phase(report, "digest").counts == {"sessions": 1}
     assert not seen

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from lore.consolidate.cycle import run_cycle
@@ -14,7 +16,9 @@ def merge(database: Database):
     return phase(run_cycle(database, OFFLINE, only=("merge",)), "merge")
 
 
-def two(database: Database, one: dict | None = None, other: dict | None = None) -> World:
+def two(
+    database: Database, one: dict[str, Any] | None = None, other: dict[str, Any] | None = None
+) -> World:
     world = World(database)
     world.add("a", "Orders are kept in Postgres", axis(0), **(one or {}))
     world.add("b", "Postgres keeps the orders", axis(0, _1=0.3), **(other or {}))

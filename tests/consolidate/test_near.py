@@ -11,7 +11,8 @@ from lore.consolidate.near import _by_trees, _sorted, near_pairs
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    found: np.ndarray = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return found
 
 
 def themes(count: int, seed: int) -> np.ndarray:

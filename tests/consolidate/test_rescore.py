@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from lore import relevance
 from lore.consolidate.cycle import run_cycle
+from lore.recall.reading import why
 from lore.store import cycles, fragments, missing, sessions
 from lore.store.db import Database, open_database
 from tests.consolidate.samples import OFFLINE, World, phase
@@ -83,6 +85,21 @@ def test_what_reading_gave_a_neighbour_outlives_the_next_rescore(database: Datab
     assert world.get("near").relevance < alone / 2
 
 
+def test_why_gives_the_boost_and_the_doubt_behind_the_numbers(database: Database, clock):
+    world = World(database)
+    world.add("read", "A fact that is read", None, importance=0.2)
+    world.add("near", "A fact beside it", None, importance=0.2)
+    world.link("near", "read", 0.8)
+    world.read("read")
+    clock.advance(days=4)
+    rescore(database)
+    with database.read() as db:
+        told = why(db, world.get("near").id, now=clock()).numbers
+    assert told["boost"] == pytest.approx(relevance.faded(0.08, 0.2, 4))
+    assert told["doubt"] == 0
+    assert told["relevance"] == pytest.approx(world.get("near").relevance)
+
+
 def test_boosts_add_up_as_they_fade(database: Database, clock):
     world = World(database)
     world.add("read", "A fact that is read", None, importance=0.2)
@@ -107,7 +124,7 @@ def project(tmp_path: Path) -> Path:
 
 def about_files(database: Database, project: Path) -> World:
     world = World(database)
-    where = {"project": str(project)}
+    where: dict[str, Any] = {"project": str(project)}
     world.add("todos", "Todos are kept in src/todos.ts by the store", None, **where)
     world.add("both", "src/todos.ts is described in README.md", None, **where)
     world.add("other", "Lists live in src/lists.ts", None, **where)

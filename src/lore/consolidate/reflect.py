@@ -54,9 +54,9 @@ def reflect(work: Work) -> None:
             found = fragments.by_number(db, sorted({n for cluster in batch for n in cluster}))
         answers = []
         for cluster in batch:
-            members = [found[n] for n in cluster if n in found]
-            text = words.clean(work.means.digester.reflect(members)).strip()
-            answers.append(_Answer(cluster, members, text))
+            told = [found[n] for n in cluster if n in found]
+            text = words.clean(work.means.digester.reflect(told)).strip()
+            answers.append(_Answer(cluster, told, text))
         work.write(partial(_keep, answers=answers, work=work))
 
 
