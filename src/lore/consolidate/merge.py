@@ -8,6 +8,7 @@ from functools import partial
 from lore.consolidate.joining import find_embedding, join
 from lore.consolidate.phase import Near, Work, named
 from lore.llm.offline.judging import clash
+from lore.llm.offline.overview import own_words
 from lore.records import UNASKED_TRUST
 from lore.store import consolidation, cycles, edges, fragments, judgements, steps
 from lore.store.consolidation import Root
@@ -50,7 +51,7 @@ def _plan(work: Work, pairs: Sequence[Near]) -> list[tuple[int, int]]:
         low, high = sorted((stays.n, goes.n))
         if (low, high) in apart or {low, high} & victims or goes.n in survivors:
             continue
-        if clash(said[stays.n].content, said[goes.n].content):
+        if clash(own_words(said[stays.n].content), own_words(said[goes.n].content)):
             work.count("kept apart")
             continue
         survivors.add(stays.n)

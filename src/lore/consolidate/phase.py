@@ -11,10 +11,12 @@ from typing import NamedTuple, TypeVar
 from lore.llm import Digester
 from lore.llm.offline.digester import IDENTITY as OFFLINE
 from lore.records import Fragment, PhaseReport
+from lore.redaction import UNKEPT
 from lore.store import cycles
 from lore.store.consolidation import Root
 from lore.store.db import Connection, Database
-from lore.text import lines
+from lore.text import lines, words
+from lore.text.secrets import Redactor
 
 T = TypeVar("T")
 
@@ -47,6 +49,7 @@ class Means:
 
     digester: Digester
     digest: Sequence[DigestSession] = ()
+    redactor: Redactor = UNKEPT
     embed_waiting: Callable[[], object] | None = None
     forget_vectors: Callable[[Sequence[int]], object] | None = None
 
@@ -95,6 +98,10 @@ class Work:
         for start in range(0, len(asked), size):
             self.advance(start, len(asked))
             yield asked[start : start + size]
+
+    def cleaned(self, answer: str) -> str:
+        """Return what a digester wrote as it may be stored: clean, and without secrets."""
+        return self.means.redactor.redact(words.clean(answer)).strip()
 
     def count(self, what: str, by: int = 1) -> None:
         """Count something that was done."""

@@ -15,7 +15,7 @@ from lore.store.db import Connection
 from lore.store.fragments import NewFragment
 from lore.store.judgements import Judgement
 from lore.store.steps import Step
-from lore.text import entities, lines, words
+from lore.text import entities, lines
 
 LEAST_WEIGHT = 0.5
 """Weaker links say that two roots have something to do with each other, not what."""
@@ -55,7 +55,7 @@ def reflect(work: Work) -> None:
         answers = []
         for cluster in batch:
             told = [found[n] for n in cluster if n in found]
-            text = words.clean(work.means.digester.reflect(told)).strip()
+            text = work.cleaned(work.means.digester.reflect(told))
             answers.append(_Answer(cluster, told, text))
         work.write(partial(_keep, answers=answers, work=work))
 

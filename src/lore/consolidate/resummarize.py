@@ -10,7 +10,7 @@ from lore.records import Fragment
 from lore.relevance import VISIBLE
 from lore.store import consolidation, fragments, steps
 from lore.store.db import Connection
-from lore.text import lines, words
+from lore.text import lines
 
 LEAST_CHILDREN = 2
 """A root with one child says what that child says."""
@@ -42,7 +42,7 @@ def _overview(work: Work, root: Fragment, told: Sequence[Fragment]) -> str:
     """Return a root's fresh text; where too little is told of it, what it says now."""
     if len(told) < LEAST_CHILDREN:
         return root.content
-    return words.clean(work.means.digester.overview(root, told)).strip() or root.content
+    return work.cleaned(work.means.digester.overview(root, told)) or root.content
 
 
 def _may_stand_in(root: Fragment, child: Fragment) -> bool:
