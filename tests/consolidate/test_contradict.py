@@ -10,11 +10,12 @@ import pytest
 from lore.consolidate.conflicts import open_conflicts, resolve
 from lore.consolidate.cycle import run_cycle
 from lore.consolidate.phase import Means
+from lore.consolidate.undoing import undo_cycle
 from lore.curate import undoing
 from lore.errors import InvalidInput, NotFound
 from lore.llm.offline.digester import OfflineDigester
 from lore.store.db import Database
-from tests.consolidate.samples import OFFLINE, World, axis, phase
+from tests.consolidate.samples import OFFLINE, World, axis, phase, soundness, state
 
 
 class CountingDigester(OfflineDigester):
@@ -33,7 +34,7 @@ def contradict(database: Database, means: Means = OFFLINE):
 
 def siblings(database: Database, *texts: str, **fields: Any) -> World:
     world = World(database)
-    world.add("root", "The gateway", axis(0))
+    world.add("root", "The gateway", axis(15))
     for i, text in enumerate(texts):
         at = database.now() - timedelta(days=len(texts) - i)
         world.add(f"s{i}", text, axis(0, 1, **{f"_{2 + i}": 0.3}), parent="root", at=at, **fields)
@@ -65,7 +66,7 @@ def test_what_only_differs_is_a_conflict_for_a_person(database: Database):
 
 def test_less_trust_never_supersedes_but_is_shown_as_a_conflict(database: Database):
     world = World(database)
-    world.add("root", "The gateway", axis(0))
+    world.add("root", "The gateway", axis(15))
     world.add("mine", "The gateway listens on port 8080", axis(0, 1), parent="root",
               at=database.now() - timedelta(days=2), origin="user")  # fmt: skip
     world.add("theirs", "The gateway now listens on port 9090", axis(0, 1, _2=0.3),
@@ -81,6 +82,40 @@ def test_roots_that_are_near_are_siblings_too(database: Database):
     world.add("new", "The gateway now listens on port 9090", axis(0, _1=0.3))
     contradict(database)
     assert "old" not in world.visible()
+
+
+def test_a_child_that_changes_what_its_root_says_takes_its_place(database: Database):
+    world = World(database)
+    world.add("root", "The frontend is built with webpack", axis(0),
+              at=database.now() - timedelta(days=9))  # fmt: skip
+    world.add("tests", "The tests run in the browser", axis(3), parent="root")
+    world.add("below", "The browser is Firefox", axis(4), parent="tests")
+    world.add("vite", "The frontend moved from webpack to Vite", axis(0, _1=0.3), parent="root")
+    world.add("fast", "Vite is quick", axis(5), parent="vite")
+    before = state(database)
+    assert contradict(database).counts["superseded"] == 1
+    assert world.get("root").superseded_by == world.get("vite").id
+    assert world.get("vite").depth == 0
+    assert world.children("vite") == {"tests", "fast"}
+    assert world.get("below").depth == 2
+    assert soundness(database) == []
+    undo_cycle(database)
+    assert state(database) == before
+
+
+def test_a_child_in_the_middle_takes_the_place_of_its_parent_there(database: Database):
+    world = World(database)
+    world.add("root", "The shop", axis(9))
+    world.add("old", "The frontend is built with webpack", axis(0), parent="root",
+              at=database.now() - timedelta(days=9))  # fmt: skip
+    world.add("new", "The frontend moved from webpack to Vite", axis(0, _1=0.3), parent="old")
+    before = state(database)
+    contradict(database)
+    assert world.children("root") == {"new", "old"}
+    assert world.visible() == {"root", "new"}
+    assert soundness(database) == []
+    undo_cycle(database)
+    assert state(database) == before
 
 
 def test_a_pair_is_judged_once_until_one_of_them_changes(database: Database):
@@ -102,7 +137,7 @@ def test_pairs_are_asked_in_tens(database: Database):
 def test_siblings_that_are_not_alike_are_not_asked_about(database: Database):
     digester = CountingDigester()
     world = World(database)
-    world.add("root", "The gateway", axis(0))
+    world.add("root", "The gateway", axis(15))
     world.add("a", LIMITS[0], axis(1), parent="root")
     world.add("b", LIMITS[1], axis(2), parent="root")
     contradict(database, Means(digester))
@@ -134,7 +169,7 @@ def test_a_person_keeps_both_or_dismisses_and_is_not_asked_again(database: Datab
 
 def test_keeping_the_one_of_less_trust_is_refused_with_what_to_do(database: Database):
     world = World(database)
-    world.add("root", "The gateway", axis(0))
+    world.add("root", "The gateway", axis(15))
     world.add("mine", LIMITS[0], axis(0, 1), parent="root", origin="user")
     world.add("theirs", LIMITS[1], axis(0, 1, _2=0.3), parent="root", origin="web")
     contradict(database)

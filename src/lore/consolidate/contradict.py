@@ -1,4 +1,4 @@
-"""Phase 6, contradict: of siblings that are alike, the newer may change or deny the older."""
+"""Phase 6, contradict: of siblings, and of child and parent, one may change or deny the other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lore.consolidate.phase import Work, named
 from lore.consolidate.resummarize import resummarize
 from lore.llm.offline.overview import own_words
 from lore.records import Fragment, Verdict
-from lore.store import consolidation, cycles, fragments, judgements, steps
+from lore.store import consolidation, cycles, edges, fragments, judgements, steps
 from lore.store.consolidation import Embedding
 from lore.store.db import Connection
 from lore.store.edges import EdgeRow
@@ -87,18 +87,18 @@ def _set_marks(db: Connection, _cycle_n: int, *, seq: int, roots_seq: int) -> No
 def _sibling_pairs(
     db: Connection, fresh: Sequence[tuple[int, int, int]], embedding: Embedding
 ) -> Iterator[Pair]:
-    """Yield new children with their nearest siblings."""
+    """Yield new children with their parents and their nearest siblings."""
     siblings = consolidation.children_of(db, sorted({parent for _, _, parent in fresh}))
     newest = {parent: ns[-_MOST_SIBLINGS:] for parent, ns in siblings.items()}
-    ns = sorted({n for below in newest.values() for n in below} | {n for _, n, _ in fresh})
+    near = {n for below in newest.values() for n in below}
+    ns = sorted(near.union(*([child, parent] for _, child, parent in fresh)))
     matrix = consolidation.vectors_of(db, ns, embedding)
     place = {n: i for i, n in enumerate(ns)}
     for _, child, parent in fresh:
-        others = [n for n in newest.get(parent, ()) if n != child]
-        if not others:
-            continue
+        others = [parent, *(n for n in newest.get(parent, ()) if n != child)]
         cosines = matrix[[place[n] for n in others]] @ matrix[place[child]]
-        nearest = sorted(zip(-cosines, others, strict=True))[:_MOST_EACH]
+        beside = sorted(zip(-cosines[1:], others[1:], strict=True))[:_MOST_EACH]
+        nearest = [(-cosines[0], parent), *beside]
         for cosine, other in nearest:
             if -cosine >= LEAST:
                 yield Pair(min(child, other), max(child, other), float(-cosine))
@@ -179,6 +179,8 @@ def _keep(
         judged.append(Judgement(a, b, "judge", verdict, a_version, b_version))
         work.count("judged")
         if verdict == "changes" and one.newer.trust >= one.older.trust:
+            if edges.find_parent(db, one.newer_n) == one.older_n:
+                steps.take_place(db, cycle_n, one.newer_n, one.older_n, now=work.now)
             steps.supersede(db, cycle_n, one.older_n, one.newer_n, now=work.now)
             superseded.add(one.older_n)
             work.count("superseded")

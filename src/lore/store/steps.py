@@ -105,10 +105,26 @@ def reparent(db: Connection, cycle_n: int, child: int, parent: int, *, now: date
         drop_edge(db, cycle_n, former, child, "hierarchical")
     add_edge(db, cycle_n, edges.EdgeRow(parent, child, "hierarchical", 1.0), now=now)
     depth = int(db.value("SELECT depth FROM fragments WHERE n = :n", n=parent)) + 1
-    rows = _misplaced(db, child, depth)
+    _set_depths(db, cycle_n, child, depth)
+
+
+def _set_depths(db: Connection, cycle_n: int, top: int, depth: int) -> None:
+    rows = _misplaced(db, top, depth)
     record(db, cycle_n, *(Step("depth", n, value=old) for n, _, old in rows))
     for n, fresh, _ in rows:
         fragments.set_depth(db, n, fresh)
+
+
+def take_place(db: Connection, cycle_n: int, child: int, parent: int, *, now: datetime) -> None:
+    """Let a child stand where its parent stands, and its siblings below it."""
+    above = edges.find_parent(db, parent)
+    if above is not None:
+        reparent(db, cycle_n, child, above, now=now)
+    else:
+        drop_edge(db, cycle_n, parent, child, "hierarchical")
+        _set_depths(db, cycle_n, child, 0)
+    for sibling in edges.all_children(db, parent):
+        reparent(db, cycle_n, sibling, child, now=now)
 
 
 def _misplaced(db: Connection, top: int, depth: int) -> list[tuple[int, int, int]]:
