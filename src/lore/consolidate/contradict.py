@@ -1,15 +1,19 @@
-"""Phase 6, contradict: of siblings that are alike, the newer may change or deny the older."""
+"""Phase 6, contradict: of siblings, and of child and parent, one may change or deny the other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
 from lore.consolidate.joining import find_embedding, join
 from lore.consolidate.phase import Work, named
+from lore.consolidate.resummarize import resummarize
+from lore.llm.offline.overview import own_words
 from lore.records import Fragment, Verdict
-from lore.store import consolidation, cycles, fragments, judgements, steps
+from lore.store import consolidation, cycles, edges, fragments, judgements, steps
 from lore.store.consolidation import Embedding
 from lore.store.db import Connection
 from lore.store.edges import EdgeRow
@@ -29,6 +33,9 @@ rest in the next cycle."""
 _MOST_SIBLINGS = 50
 _MOST_EACH = 4
 """Each new child is compared with so many of its newest siblings, and judged with the nearest."""
+
+_MOST, _MOST_ASKED = 25_000, 200
+"""Pairs that are judged in one cycle, by rules and by a chat."""
 
 _SAVED_BATCHES = 20
 
@@ -53,6 +60,10 @@ def contradict(work: Work) -> None:
     joined = join(work, embedding, ROOTS_MARK)
     pairs += [Pair(near.a.n, near.b.n, near.cosine) for near in joined.pairs]
     asked = list(_unjudged(work, pairs))
+    most = _MOST_ASKED if work.asks else _MOST
+    waiting = max(0, len(asked) - most)
+    asked = asked[:most]
+    work.count("waiting", waiting)
     if work.dry_run and work.asks:
         work.count("to ask", len(asked))
         return
@@ -60,30 +71,34 @@ def contradict(work: Work) -> None:
     for start in range(0, len(asked), step):
         work.advance(start, len(asked))
         _judge(work, asked[start : start + step])
-    seq = fresh[-1][0] if fresh else 0
+    if not waiting:
+        seq = fresh[-1][0] if fresh else 0
+        work.write(partial(_set_marks, seq=seq, roots_seq=joined.seq))
+    if work.counts.get("superseded") and not work.dry_run:
+        # An overview that still tells what was just superseded would bring it back.
+        resummarize(work)
 
-    def settle(db: Connection, _cycle_n: int) -> None:
-        cycles.set_mark(db, MARK, max(seq, cycles.find_mark(db, MARK)))
-        cycles.set_mark(db, ROOTS_MARK, joined.seq)
 
-    work.write(settle)
+def _set_marks(db: Connection, _cycle_n: int, *, seq: int, roots_seq: int) -> None:
+    cycles.set_mark(db, MARK, max(seq, cycles.find_mark(db, MARK)))
+    cycles.set_mark(db, ROOTS_MARK, roots_seq)
 
 
 def _sibling_pairs(
     db: Connection, fresh: Sequence[tuple[int, int, int]], embedding: Embedding
 ) -> Iterator[Pair]:
-    """Yield new children with their nearest siblings."""
+    """Yield new children with their parents and their nearest siblings."""
     siblings = consolidation.children_of(db, sorted({parent for _, _, parent in fresh}))
     newest = {parent: ns[-_MOST_SIBLINGS:] for parent, ns in siblings.items()}
-    ns = sorted({n for below in newest.values() for n in below} | {n for _, n, _ in fresh})
+    near = {n for below in newest.values() for n in below}
+    ns = sorted(near.union(*([child, parent] for _, child, parent in fresh)))
     matrix = consolidation.vectors_of(db, ns, embedding)
     place = {n: i for i, n in enumerate(ns)}
     for _, child, parent in fresh:
-        others = [n for n in newest.get(parent, ()) if n != child]
-        if not others:
-            continue
+        others = [parent, *(n for n in newest.get(parent, ()) if n != child)]
         cosines = matrix[[place[n] for n in others]] @ matrix[place[child]]
-        nearest = sorted(zip(-cosines, others, strict=True))[:_MOST_EACH]
+        beside = sorted(zip(-cosines[1:], others[1:], strict=True))[:_MOST_EACH]
+        nearest = [(-cosines[0], parent), *beside]
         for cosine, other in nearest:
             if -cosine >= LEAST:
                 yield Pair(min(child, other), max(child, other), float(-cosine))
@@ -113,9 +128,19 @@ def _unjudged(work: Work, pairs: Sequence[Pair]) -> Iterator[_Asked]:
         if before and (before.a_version, before.b_version) == (a.version, b.version):
             continue
         (older_n, older), (newer_n, newer) = sorted(
-            ((pair.a, a), (pair.b, b)), key=lambda one: (one[1].created_at, one[0])
+            ((pair.a, a), (pair.b, b)), key=lambda one: (_said_at(one[1]), one[0])
         )
-        yield _Asked(older_n, older, newer_n, newer, pair.cosine)
+        yield _Asked(older_n, _own(older), newer_n, _own(newer), pair.cosine)
+
+
+def _said_at(fragment: Fragment) -> datetime:
+    """Return when a fragment got its words; those of a root may be an overview of Lore's own."""
+    return fragment.updated_at if fragment.depth else fragment.created_at
+
+
+def _own(fragment: Fragment) -> Fragment:
+    """Return a root without what an overview put under it: its children speak for themselves."""
+    return fragment if fragment.depth else replace(fragment, content=own_words(fragment.content))
 
 
 def _judge(work: Work, asked: Sequence[_Asked]) -> None:
@@ -154,6 +179,8 @@ def _keep(
         judged.append(Judgement(a, b, "judge", verdict, a_version, b_version))
         work.count("judged")
         if verdict == "changes" and one.newer.trust >= one.older.trust:
+            if edges.find_parent(db, one.newer_n) == one.older_n:
+                steps.take_place(db, cycle_n, one.newer_n, one.older_n, now=work.now)
             steps.supersede(db, cycle_n, one.older_n, one.newer_n, now=work.now)
             superseded.add(one.older_n)
             work.count("superseded")

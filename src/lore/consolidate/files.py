@@ -6,7 +6,6 @@ once; a fragment is about missing files if it names such paths and none of them 
 
 from __future__ import annotations
 
-import os
 import posixpath
 import re
 from collections.abc import Iterator
@@ -39,7 +38,7 @@ def check(db: Connection) -> Checked:
     was_gone = missing.marked(db)
     back: set[int] = set()
     for project_n, (path, folder) in folders.items():
-        there = {name: (path / name).exists() for name in _inside(folder)}
+        there = {name: _is_there(path / name) for name in _inside(folder)}
         looked_for += len(there)
         absent = [name for name, is_there in there.items() if not is_there]
         candidates = {one.n: one for one in was_gone if one.project_n == project_n}
@@ -55,9 +54,17 @@ def check(db: Connection) -> Checked:
 def _is_here(folder: Folder) -> bool:
     """Tell whether a project's folder is on this machine, with anything in it."""
     try:
-        return folder.path.startswith("/") and any(os.scandir(folder.path))
+        return folder.path.startswith("/") and any(Path(folder.path).iterdir())
     except OSError:
         return False
+
+
+def _is_there(path: Path) -> bool:
+    """Tell whether a file exists; of one that cannot be looked at nothing is said against."""
+    try:
+        return path.exists()
+    except OSError:
+        return True
 
 
 def _inside(folder: Folder) -> list[str]:

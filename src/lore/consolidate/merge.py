@@ -8,6 +8,7 @@ from functools import partial
 from lore.consolidate.joining import find_embedding, join
 from lore.consolidate.phase import Near, Work, named
 from lore.llm.offline.judging import clash
+from lore.llm.offline.overview import own_words
 from lore.records import UNASKED_TRUST
 from lore.store import consolidation, cycles, edges, fragments, judgements, steps
 from lore.store.consolidation import Root
@@ -31,7 +32,9 @@ def merge(work: Work) -> None:
     for start in range(0, len(planned), _BATCH):
         work.advance(start, len(planned))
         work.write(partial(_merge_all, planned=planned[start : start + _BATCH], work=work))
-    work.write(lambda db, _: cycles.set_mark(db, MARK, joined.seq))
+    if not work.counts.get("merged"):
+        # Who survived a merge may be near another one: all are compared until none merges.
+        work.write(lambda db, _: cycles.set_mark(db, MARK, joined.seq))
 
 
 def _plan(work: Work, pairs: Sequence[Near]) -> list[tuple[int, int]]:
@@ -44,11 +47,11 @@ def _plan(work: Work, pairs: Sequence[Near]) -> list[tuple[int, int]]:
         ns = [pair.a.n for pair in fit]
         apart = judgements.of(db, ns, "merge")
         said = fragments.by_number(db, sorted({n for pair in fit for n in (pair.a.n, pair.b.n)}))
-    for pair in fit:
-        stays, goes = sorted((pair.a, pair.b), key=_rank)
-        if (pair.a.n, pair.b.n) in apart or {stays.n, goes.n} & victims or goes.n in survivors:
+    for stays, goes in sorted(map(_ranked, fit), key=lambda pair: (_rank(pair[0]), _rank(pair[1]))):
+        low, high = sorted((stays.n, goes.n))
+        if (low, high) in apart or {low, high} & victims or goes.n in survivors:
             continue
-        if clash(said[stays.n].content, said[goes.n].content):
+        if clash(own_words(said[stays.n].content), own_words(said[goes.n].content)):
             work.count("kept apart")
             continue
         survivors.add(stays.n)
@@ -67,6 +70,11 @@ def _may_merge(one: Root, other: Root) -> bool:
 def _sort(kind: str) -> str:
     """Return what must be the same: an instruction stands by its kind, an insight is derived."""
     return kind if kind in ("preference", "insight") else ""
+
+
+def _ranked(pair: Near) -> tuple[Root, Root]:
+    stays, goes = sorted((pair.a, pair.b), key=_rank)
+    return stays, goes
 
 
 def _rank(root: Root) -> tuple[int, int, int, int]:

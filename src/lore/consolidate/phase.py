@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,10 +10,12 @@ from typing import NamedTuple, TypeVar
 
 from lore.llm import Digester
 from lore.records import Fragment, PhaseReport
+from lore.redaction import UNKEPT
 from lore.store import cycles
 from lore.store.consolidation import Root
 from lore.store.db import Connection, Database
-from lore.text import lines
+from lore.text import lines, words
+from lore.text.secrets import Redactor
 
 T = TypeVar("T")
 
@@ -22,6 +24,9 @@ DigestSession = Callable[[str], Mapping[str, int]]
 
 Progress = Callable[[str, int, int], None]
 """Is told the phase, how much of it is done, and how much there is."""
+
+BATCH = 100
+"""Answers that share one transaction where they cost nothing; each of a chat's is kept at once."""
 
 MOST_TOLD = 50
 """Lines of one phase: more are counted, not read."""
@@ -47,6 +52,7 @@ class Means:
 
     digester: Digester
     digest: Sequence[DigestSession] = ()
+    redactor: Redactor = UNKEPT
     embed_waiting: Callable[[], object] | None = None
     forget_vectors: Callable[[Sequence[int]], object] | None = None
 
@@ -89,6 +95,17 @@ class Work:
     def asks(self) -> bool:
         """Tell whether the digester is a chat, whose answers cost money."""
         return self.means.digester.identity != "offline"
+
+    def batches(self, asked: Sequence[T]) -> Iterator[Sequence[T]]:
+        """Yield what is asked in the pieces in which answers are kept, and show the progress."""
+        size = 1 if self.asks else BATCH
+        for start in range(0, len(asked), size):
+            self.advance(start, len(asked))
+            yield asked[start : start + size]
+
+    def cleaned(self, answer: str) -> str:
+        """Return what a digester wrote as it may be stored: clean, and without secrets."""
+        return self.means.redactor.redact(words.clean(answer)).strip()
 
     def count(self, what: str, by: int = 1) -> None:
         """Count something that was done."""

@@ -31,7 +31,7 @@ def prune_fragments(work: Work) -> None:
 def _remove(work: Work) -> None:
     """Remove for good what cycles hid that can no longer be taken back."""
     with work.database.read() as db:
-        past = cycles.beyond_undo(db, now=work.now)
+        past = cycles.beyond_undo(db, running=work.cycle_n, now=work.now)
         hidden = {
             step.fragment_n: step.at for n in past for step in steps.of_cycle(db, n, "hidden")
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 from lore import clock
 from lore.consolidate.clusters import clusters, is_news
@@ -14,7 +15,7 @@ from lore.store.db import Connection
 from lore.store.fragments import NewFragment
 from lore.store.judgements import Judgement
 from lore.store.steps import Step
-from lore.text import entities, lines, words
+from lore.text import entities, lines
 
 LEAST_WEIGHT = 0.5
 """Weaker links say that two roots have something to do with each other, not what."""
@@ -48,27 +49,34 @@ def reflect(work: Work) -> None:
     if work.dry_run and work.asks:
         work.count("to ask", min(len(fresh), most))
         return
-    for done, cluster in enumerate(fresh[:most]):
-        work.advance(done, min(len(fresh), most))
+    for batch in work.batches(fresh[:most]):
         with work.database.read() as db:
-            found = fragments.by_number(db, cluster)
-        told = [found[n] for n in cluster if n in found]
-        text = words.clean(work.means.digester.reflect(told)).strip()
-        work.write(partial(_keep, ns=cluster, members=told, text=text, work=work))
+            found = fragments.by_number(db, sorted({n for cluster in batch for n in cluster}))
+        answers = []
+        for cluster in batch:
+            told = [found[n] for n in cluster if n in found]
+            text = work.cleaned(work.means.digester.reflect(told))
+            answers.append(_Answer(cluster, told, text))
+        work.write(partial(_keep, answers=answers, work=work))
 
 
-def _keep(
-    db: Connection,
-    cycle_n: int,
-    *,
-    ns: Sequence[int],
-    members: Sequence[Fragment],
-    text: str,
-    work: Work,
-) -> None:
+class _Answer(NamedTuple):
+    """What reflecting on a cluster gave."""
+
+    ns: tuple[int, ...]
+    members: list[Fragment]
+    text: str
+
+
+def _keep(db: Connection, cycle_n: int, *, answers: Sequence[_Answer], work: Work) -> None:
+    for answer in answers:
+        _keep_one(db, cycle_n, answer, work)
+
+
+def _keep_one(db: Connection, cycle_n: int, answer: _Answer, work: Work) -> None:
     """Store an insight with what it was derived from, and that it was asked for."""
-    there = [n for n in ns if n in fragments.by_number(db, ns)]
-    if len(there) < len(ns):
+    ns, members, text = answer
+    if len(fragments.by_number(db, ns)) < len(ns):
         return
     # The first member stands for the cluster, also when nothing came of it.
     judged = [Judgement(ns[0], n, "reflect", "insight" if text else "none") for n in ns]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from lore.consolidate.phase import Work, named
 from lore.records import Fragment
+from lore.relevance import VISIBLE
 from lore.store import consolidation, fragments, steps
 from lore.store.db import Connection
-from lore.text import lines, words
+from lore.text import lines
 
 LEAST_CHILDREN = 2
 """A root with one child says what that child says."""
@@ -28,25 +30,40 @@ def resummarize(work: Work) -> None:
     if work.dry_run and work.asks:
         work.count("to ask", len(stale))
         return
-    for done, n in enumerate(stale):
-        work.advance(done, len(stale))
-        root = found[n]
-        # What has less trust than the root would gain it by standing in the root's text.
-        trusted = [found[c] for c in children.get(n, ()) if found[c].trust >= root.trust]
-        text = root.content
-        if len(trusted) >= LEAST_CHILDREN:
-            text = words.clean(work.means.digester.overview(root, trusted)).strip() or text
-        work.write(partial(_keep, n=n, root=root, text=text, work=work))
+    for batch in work.batches(stale):
+        fresh = []
+        for n in batch:
+            told = [found[c] for c in children.get(n, ()) if _may_stand_in(found[n], found[c])]
+            fresh.append((n, found[n], _overview(work, found[n], told)))
+        work.write(partial(_keep, fresh=fresh, work=work))
 
 
-def _keep(db: Connection, cycle_n: int, *, n: int, root: Fragment, text: str, work: Work) -> None:
-    """Write an overview, unless the root was changed meanwhile."""
-    now = fragments.by_number(db, [n]).get(n)
-    if now is None or now.version != root.version or fragments.is_deleted(db, n):
-        return
-    if text != root.content:
-        summary = root.summary or lines.summary(text)
-        steps.reword(db, cycle_n, n, text, summary, now=work.now)
-        work.count("reworded")
-        work.tell(named(root))
-    consolidation.set_overview_at(db, n, work.now)
+def _overview(work: Work, root: Fragment, told: Sequence[Fragment]) -> str:
+    """Return a root's fresh text; where too little is told of it, what it says now."""
+    if len(told) < LEAST_CHILDREN:
+        return root.content
+    return work.cleaned(work.means.digester.overview(root, told)) or root.content
+
+
+def _may_stand_in(root: Fragment, child: Fragment) -> bool:
+    """Tell whether an overview may tell a child: what has faded is not told any more, and what
+    has less trust than the root would gain it by standing in the root's text."""
+    return child.relevance >= VISIBLE and child.trust >= root.trust
+
+
+def _keep(
+    db: Connection, cycle_n: int, *, fresh: Sequence[tuple[int, Fragment, str]], work: Work
+) -> None:
+    """Write overviews, unless a root was changed meanwhile."""
+    ns = [n for n, _, _ in fresh]
+    now = fragments.by_number(db, ns)
+    gone = fragments.deleted_among(db, ns)
+    for n, root, text in fresh:
+        if n not in now or n in gone or now[n].version != root.version:
+            continue
+        if text != root.content:
+            summary = root.summary or lines.summary(text)
+            steps.reword(db, cycle_n, n, text, summary, now=work.now)
+            work.count("reworded")
+            work.tell(named(root))
+        consolidation.set_overview_at(db, n, work.now)

@@ -34,6 +34,7 @@ def _undo(db: Connection, database: Database, id_: str) -> UndoneCycle:
             weights.take_back(db, step)
         elif not steps.take_back(db, step, now=now):
             left += 1
+    steps.settle_trees(db, done, now=now)
     judgements.put(db, (one for step in done for one in _kept(step)), now=now)
     steps.drop(db, [cycle.n])
     cycles.mark_undone(db, cycle.n, now=now)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
+from lore import clock
 from lore.errors import NotFound
 from lore.records import (
     TRUST,
@@ -18,7 +19,7 @@ from lore.records import (
     Reading,
     Title,
 )
-from lore.relevance import relevance, strength
+from lore.relevance import faded, relevance, strength
 from lore.store import distillations, dump, edges, fragments, items, messages, retrievals, sessions
 from lore.store.db import Connection
 from lore.store.items import Item
@@ -195,6 +196,8 @@ def why(db: Connection, id_: str, *, now: datetime) -> Provenance:
         )
         version_count = len(fragments.versions(db, n))
         days = max(0.0, (now - fragment.last_reinforced).total_seconds() / 86_400)
+        boost, boosted_at, doubt = fragments.boost_and_doubt(db, n)
+        boosted_days = max(0.0, (clock.to_us(now) - boosted_at) / 8.64e10)
         numbers = {
             "importance": fragment.importance,
             "confidence": fragment.confidence,
@@ -203,7 +206,11 @@ def why(db: Connection, id_: str, *, now: datetime) -> Provenance:
             "strength": strength(fragment.access_count),
             "decay_per_day": fragment.decay_rate,
             "days_since_reinforced": days,
-            "relevance": relevance(fragment.importance, fragment.access_count, days),
+            "boost": faded(boost, fragment.importance, boosted_days),
+            "doubt": doubt,
+            "relevance": relevance(
+                fragment.importance, fragment.access_count, days, boost, boosted_days
+            ),
         }
     elif reading.message:
         sources = (reading.message,)

@@ -169,7 +169,7 @@ def stale_overviews(db: Connection, *, least_children: int, limit: int) -> list[
         "SELECT r.n FROM fragments r JOIN edges e ON e.source_n = r.n AND e.kind = 'hierarchical'"
         " JOIN fragments f ON f.n = e.target_n WHERE r.depth = 0 AND r.deleted_at IS NULL"
         " AND r.superseded_by IS NULL AND r.trust < :person AND r.source_messages <> '[]'"
-        " AND r.kind NOT IN ('preference', 'episode') AND r.n NOT IN"
+        " AND r.kind NOT IN ('preference', 'episode', 'insight') AND r.n NOT IN"
         " (SELECT a.fragment_n FROM actions a WHERE a.verb IN ('store', 'update'))"
         " GROUP BY r.n, r.overview_at"
         f" HAVING sum(CASE WHEN {LIVING_FRAGMENT} THEN 1 ELSE 0 END) >= :least"

@@ -103,12 +103,16 @@ def newest(db: Connection, *, limit: int) -> list[CycleReport]:
     return [_cycle(row).report for row in rows]
 
 
-def beyond_undo(db: Connection, *, now: datetime) -> list[int]:
-    """Return the cycles that left something to take back, and can no longer be taken back."""
+def beyond_undo(db: Connection, *, running: int = 0, now: datetime) -> list[int]:
+    """Return the cycles that left something to take back, and can no longer be taken back.
+
+    The one that runs now is none of them, also if it was begun long ago.
+    """
     rows = db.rows(
         "SELECT n FROM cycles WHERE coalesce(ended_at, started_at) <= :line"
-        " AND n IN (SELECT cycle_n FROM steps) ORDER BY n",
+        " AND n IN (SELECT cycle_n FROM steps) AND n <> :running ORDER BY n",
         line=clock.to_us(now - UNDO_FOR),
+        running=running,
     )
     return [row[0] for row in rows]
 

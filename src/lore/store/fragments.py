@@ -263,6 +263,14 @@ def find_deleted_at(db: Connection, n: int) -> int | None:
     return None if found is None else int(found)
 
 
+def boost_and_doubt(db: Connection, n: int) -> tuple[float, int, float]:
+    """Return what reading neighbours gave a fragment and when, and what lost files take."""
+    boost, at, doubt = db.rows("SELECT boost, boosted_at, doubt FROM fragments WHERE n = :n", n=n)[
+        0
+    ]
+    return boost, at, doubt
+
+
 def deleted_among(db: Connection, ns: Sequence[int]) -> set[int]:
     """Return which of some fragments were deleted and can be brought back."""
     rows = db.rows(

@@ -116,18 +116,40 @@ def reparent(db: Connection, cycle_n: int, child: int, parent: int, *, now: date
         drop_edge(db, cycle_n, former, child, "hierarchical")
     add_edge(db, cycle_n, edges.EdgeRow(parent, child, "hierarchical", 1.0), now=now)
     depth = int(db.value("SELECT depth FROM fragments WHERE n = :n", n=parent)) + 1
+    _set_depths(db, cycle_n, child, depth)
+
+
+def _set_depths(db: Connection, cycle_n: int, top: int, depth: int) -> None:
+    rows = _misplaced(db, top, depth)
+    record(db, cycle_n, *(Step("depth", n, value=old) for n, _, old in rows))
+    for n, fresh, _ in rows:
+        fragments.set_depth(db, n, fresh)
+
+
+def take_place(db: Connection, cycle_n: int, child: int, parent: int, *, now: datetime) -> None:
+    """Let a child stand where its parent stands, and its siblings below it."""
+    above = edges.find_parent(db, parent)
+    if above is not None:
+        reparent(db, cycle_n, child, above, now=now)
+    else:
+        drop_edge(db, cycle_n, parent, child, "hierarchical")
+        _set_depths(db, cycle_n, child, 0)
+    for sibling in edges.all_children(db, parent):
+        reparent(db, cycle_n, sibling, child, now=now)
+
+
+def _misplaced(db: Connection, top: int, depth: int) -> list[tuple[int, int, int]]:
+    """Return what has another depth than it should, if the top has this one: (n, should, has)."""
     rows = db.rows(
-        "WITH RECURSIVE below (n, depth) AS (SELECT :child, :depth UNION"
+        "WITH RECURSIVE below (n, depth) AS (SELECT :top, :depth UNION"
         " SELECT e.target_n, b.depth + 1 FROM below b JOIN edges e ON e.source_n = b.n"
         " WHERE e.kind = 'hierarchical' AND b.depth < 64)"
         " SELECT b.n, b.depth, f.depth FROM below b JOIN fragments f ON f.n = b.n"
         " WHERE b.depth <> f.depth",
-        child=child,
+        top=top,
         depth=depth,
     )
-    record(db, cycle_n, *(Step("depth", n, value=old) for n, _, old in rows))
-    for n, fresh, _ in rows:
-        fragments.set_depth(db, n, fresh)
+    return [(n, should, has) for n, should, has in rows]
 
 
 def hide(db: Connection, cycle_n: int, n: int, *, now: datetime) -> None:
@@ -271,6 +293,19 @@ def _reset(
         version=version,
         n=n,
     )
+
+
+def settle_trees(db: Connection, done: Sequence[Step], *, now: datetime) -> None:
+    """Give what was moved back a parent and its depth, also where the former one is gone."""
+    moved = [step for step in done if step.kind == "hierarchical"]
+    for step in moved:
+        child = step.other_n or 0
+        lost = fragments.by_number(db, [child]) and edges.find_parent(db, child) is None
+        if step.verb == "edge_added" and lost:
+            edges.put(db, step.fragment_n or 0, child, "hierarchical", now=now)
+    for child in {step.other_n or 0 for step in moved}:
+        for n, depth, _ in _misplaced(db, child, len(edges.ancestors(db, child))):
+            fragments.set_depth(db, n, depth)
 
 
 def withdraw_overviews(db: Connection, ns: Sequence[int], *, now: datetime) -> int:

@@ -63,7 +63,7 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _SPECIFIC = re.compile(
-    r"\b(?:\w*[_/\d]\w*|\w+\.\w+|[a-z]+[A-Z]\w*|[A-Z]{2,}\w*|(?<![.!?]\s)(?<!^)[A-Z][a-z]+)\b"
+    r"\b(?:\w*[_/\d]\w*|\w+\.\w+|[A-Za-z]?[a-z]+[A-Z]\w*|[A-Z]{2,}\w*|(?<![.!?]\s)(?<!^)[A-Z][a-z]+)\b"
 )
 _SMALL = frozenset(
     "a an the of to in on at by for from with and or but as is are was were be been being has have"

@@ -1,0 +1,138 @@
+"""Phase 0: idle sessions are digested, and one that fails stays staged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+
+from lore.consolidate.cycle import run_cycle
+from lore.consolidate.phase import Means
+from lore.errors import StoreError
+from lore.llm.offline.digester import OfflineDigester
+from lore.store import consolidation, sessions
+from lore.store.db import Database
+from tests.consolidate.samples import phase
+from tests.store.samples import add_messages
+
+
+def talk(database: Database, name: str) -> str:
+    """Store a session of one message, and return its id."""
+
+    def work(db):
+        now = database.now()
+        n = sessions.ensure_session(db, name, agent="test", project_n=None, started_at=now)
+        add_messages(db, n, f"{name} said something")
+        db.run("UPDATE sessions SET last_message_at = :at WHERE n = :n",
+               at=int(now.timestamp() * 1e6), n=n)  # fmt: skip
+        return sessions.get(db, n).id
+
+    return str(database.write(work))
+
+
+def means(*digest: Callable[[str], Mapping[str, int]], **more) -> Means:
+    return Means(OfflineDigester(), digest, **more)
+
+
+def waiting(database: Database) -> list[str]:
+    with database.read() as db:
+        found = consolidation.waiting_sessions(db, idle=timedelta(minutes=5), now=database.now())
+    return [one.id for one in found]
+
+
+def test_idle_sessions_are_digested_once_by_all_who_digest(database: Database, clock):
+    session = talk(database, "one")
+    clock.advance(minutes=5)
+    late = talk(database, "late")
+    seen: list[str] = []
+
+    def distil(id_: str) -> dict[str, int]:
+        seen.append(f"distil {id_}")
+        return {"distillations": 2}
+
+    def curate(id_: str) -> dict[str, int]:
+        seen.append(f"curate {id_}")
+        return {"fragments": 3}
+
+    report = run_cycle(database, means(distil, curate))
+    assert seen == [f"distil {session}", f"curate {session}"]
+    assert phase(report, "digest").counts == {"sessions": 1, "distillations": 2, "fragments": 3}
+    run_cycle(database, means(distil, curate))
+    assert len(seen) == 2
+    clock.advance(minutes=5)
+    run_cycle(database, means(distil, curate))
+    assert seen[2:] == [f"distil {late}", f"curate {late}"]
+
+
+def test_a_failure_leaves_the_session_staged_and_is_told(database: Database, clock):
+    bad, good = talk(database, "bad"), talk(database, "good")
+    clock.advance(minutes=5)
+
+    def digest(id_: str) -> dict[str, int]:
+        if id_ == bad:
+            msg = "the provider refused"
+            raise StoreError(msg)
+        return {}
+
+    report = run_cycle(database, means(digest))
+    digested = phase(report, "digest")
+    assert digested.counts == {"sessions": 1, "failed": 1}
+    assert any(bad in line and "refused" in line for line in digested.told)
+    assert waiting(database) == [bad]
+    assert good not in waiting(database)
+    assert phase(run_cycle(database, means(lambda _: {})), "digest").counts == {"sessions": 1}
+    assert waiting(database) == []
+
+
+def test_a_session_that_breaks_the_program_holds_no_other_up_twice(database: Database, clock):
+    bad, good = talk(database, "bad"), talk(database, "good")
+    clock.advance(minutes=5)
+    seen = []
+
+    def digest(id_: str) -> dict[str, int]:
+        seen.append(id_)
+        if id_ == bad:
+            raise ZeroDivisionError
+        return {}
+
+    assert phase(run_cycle(database, means(digest)), "digest").state == "failed"
+    run_cycle(database, means(digest))
+    assert seen[:2] == [bad, good]
+    assert waiting(database) == [bad]
+
+
+def test_after_three_failures_in_a_row_the_rest_is_left_for_later(database: Database, clock):
+    for i in range(5):
+        talk(database, f"s{i}")
+    clock.advance(minutes=5)
+    seen = []
+
+    def digest(id_: str) -> dict[str, int]:
+        seen.append(id_)
+        msg = "no answer"
+        raise StoreError(msg)
+
+    run_cycle(database, means(digest))
+    assert len(seen) == 3
+    assert len(waiting(database)) == 5
+
+
+def test_what_was_digested_gets_its_vectors_before_it_is_compared(database: Database, clock):
+    talk(database, "one")
+    clock.advance(minutes=5)
+    done = []
+    run_cycle(database, means(lambda _: {}, embed_waiting=lambda: done.append(1)))
+    assert done == [1]
+
+
+def test_a_dry_run_counts_the_sessions_and_digests_none(database: Database, clock):
+    talk(database, "one")
+    clock.advance(minutes=5)
+    seen: list[str] = []
+
+    def digest(id_: str) -> dict[str, int]:
+        seen.append(id_)
+        return {}
+
+    report = run_cycle(database, means(digest), dry_run=True)
+    assert phase(report, "digest").counts == {"sessions": 1}
+    assert not seen

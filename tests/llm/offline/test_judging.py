@@ -1,0 +1,85 @@
+"""Judging by rules: what changes, what contradicts, and above all what does neither."""
+
+from __future__ import annotations
+
+import pytest
+
+from lore.llm.offline.judging import clash, verdict
+
+CHANGES = [
+    ("We use MySQL for the orders database",
+     "We switched from MySQL to PostgreSQL for the orders database"),
+    ("The API listens on port 8080", "The API no longer listens on port 8080"),
+    ("Deploys run with Jenkins", "We replaced Jenkins with GitHub Actions for deploys"),
+    ("The project uses yarn", "The project now uses pnpm instead of yarn"),
+    ("The API listens on port 8080", "The API now listens on port 9090"),
+    ("The request timeout is 30 seconds", "The request timeout was raised from 30 to 60 seconds"),
+    ("We deploy on Fridays", "From now on we deploy on Mondays, not on Fridays any more"),
+    ("Python 3.10 is the oldest version we support",
+     "Python 3.11 is now the oldest version we support"),
+    ("The cache lives in Memcached", "Memcached was replaced by Redis for the cache"),
+    ("The frontend is built with webpack", "The frontend moved from webpack to vite"),
+    ("Logs are kept for 30 days", "Logs are now kept for 90 days"),
+    ("Sessions are stored in Redis", "We stopped using Redis for sessions"),
+]  # fmt: skip
+CONTRADICTS = [
+    ("The API listens on port 8080", "The API listens on port 9090"),
+    ("Tests must run before every commit", "Tests must not run before every commit"),
+    ("The request timeout is 30 seconds", "The request timeout is 60 seconds"),
+    ("The gateway takes 100 requests a second", "The gateway takes 300 requests a second"),
+    ("The staging database runs version 14.2", "The staging database runs version 15.1"),
+]
+AGREES = [
+    ("Step 1: run the linter on the code", "Step 2: run the linter on the code"),
+    ("Issue #12 was fixed in the parser", "Issue #13 was fixed in the parser"),
+    ("The API uses Redis", "The worker uses Redis"),
+    ("The API uses Redis", "The API uses Postgres"),
+    ("The frontend is written in TypeScript", "The backend has 12 endpoints now"),
+    ("Released on 2026-01-03 with the parser fix", "Released on 2026-02-03 with the parser fix"),
+    ("We deploy on Fridays", "Never deploy without a rollback plan"),
+    ("Alice owns the billing service", "Bob owns the search service"),
+    ("Use Postgres for the orders database",
+     "Use Postgres for the orders database with pgvector 0.8"),
+    ("The parser reads YAML files", "The parser now also writes a report"),
+    ("The API listens on port 8080", "The API listens on port 8080"),
+    ("Backups run nightly at the data centre", "The nightly backups are checked by a script"),
+    ("", "The API listens on port 8080"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("older", "newer"), CHANGES)
+def test_what_says_that_it_is_different_now_changes(older, newer):
+    assert verdict(older, newer) == "changes"
+
+
+@pytest.mark.parametrize(("older", "newer"), CONTRADICTS)
+def test_the_same_with_another_value_or_denied_contradicts(older, newer):
+    assert verdict(older, newer) == "contradicts"
+
+
+@pytest.mark.parametrize(("older", "newer"), AGREES)
+def test_all_else_agrees(older, newer):
+    assert verdict(older, newer) == "agrees"
+
+
+def test_a_long_text_is_not_replaced_by_one_change_in_it():
+    long = "The project uses yarn. " + "It has many more rules that hold still. " * 20
+    assert verdict(long, "The project now uses pnpm instead of yarn") != "changes"
+
+
+@pytest.mark.parametrize(("one", "other"), [*CONTRADICTS, ("Kept in Postgres", "Kept in MySQL")])
+def test_what_differs_in_a_value_cannot_stand_for_each_other(one, other):
+    assert clash(one, other)
+    assert clash(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Orders are kept in Postgres", "Postgres keeps the orders"),
+        ("The pool has 20 connections", "There are 20 connections in the pool"),
+        ("Never deploy on Fridays", "Do not deploy on Fridays"),
+    ],
+)
+def test_what_says_the_same_in_other_words_can(one, other):
+    assert not clash(one, other)
