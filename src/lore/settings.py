@@ -108,13 +108,13 @@ class Settings:
         16_384, "Most tokens that are condensed together.", Rule(least=512, most=200_000)
     )
     distill_idle_s: float = _setting(
-        60.0, "A session that is quiet so long is condensed.", _WITHIN_A_DAY
+        60.0, "A session that is quiet so long is condensed.", WITHIN_A_DAY
     )
     distill_meta_threshold: int = _setting(
         20, "So many logs of one session become one.", Rule(least=6, most=10_000)
     )
     curate_idle_s: float = _setting(
-        300.0, "Knowledge is made of a session that is quiet so long.", _WITHIN_A_DAY
+        300.0, "Knowledge is made of a session that is quiet so long.", WITHIN_A_DAY
     )
     consolidate_interval_s: float = _setting(
         7_200.0, "How often the daemon consolidates.", Rule(least=60, most=2_592_000)

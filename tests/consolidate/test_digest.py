@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 
@@ -9,9 +11,12 @@ from lore.consolidate.cycle import run_cycle
 from lore.consolidate.phase import Means
 from lore.errors import StoreError
 from lore.llm.offline.digester import OfflineDigester
+from lore.memory import Memory
+from lore.records import NewMessage, Part
 from lore.store import consolidation, sessions
 from lore.store.db import Database
 from tests.consolidate.samples import phase
+from tests.fakes import FakeEmbedder
 from tests.store.samples import add_messages
 
 
@@ -30,7 +35,8 @@ def talk(database: Database, name: str) -> str:
 
 
 def means(*digest: Callable[[str], Mapping[str, int]], **more) -> Means:
-    return Means(OfflineDigester(), digest, **more)
+    unwatched = [lambda id_, _watch, run=run: run(id_) for run in digest]
+    return Means(OfflineDigester(), unwatched, **more)
 
 
 def waiting(database: Database) -> list[str]:
@@ -136,3 +142,38 @@ def test_a_dry_run_counts_the_sessions_and_digests_none(database: Database, cloc
     report = run_cycle(database, means(digest), dry_run=True)
     assert phase(report, "digest").counts == {"sessions": 1}
     assert not seen
+
+
+def test_what_a_cycle_learned_is_taken_back_with_it_and_not_learned_again(tmp_path, clock):
+    with Memory.open(home=tmp_path, embedder=FakeEmbedder(), now=clock) as memory:
+        known = memory.store("We keep the queue in Postgres.", kind="decision", project="/code")
+        said = (
+            "We decided to keep the queue in Postgres because Redis is one more service.",
+            "Done: WORKER_MAX_ATTEMPTS is 3 in settings.py.",
+            "Never push to main without asking me first.",
+            "Understood.",
+            "And always run `make check` before every commit.",
+        )
+        memory.capture("s", [
+            NewMessage("assistant" if place % 2 else "user", (Part("text", text),), clock())
+            for place, text in enumerate(said)
+        ], project="/code")  # fmt: skip
+        clock.advance(minutes=6)
+        before = state_of(memory)
+        report = memory.consolidate(phases=["digest"])
+        assert phase(report, "digest").counts["fragments"] >= 1
+        assert state_of(memory) != before
+        memory.undo_cycle()
+        assert state_of(memory) == before
+        clock.advance(hours=1)
+        memory.consolidate(phases=["digest"])
+        assert state_of(memory) == before
+        assert memory.read([known], reinforce=False)[0].fragment is not None
+
+
+def state_of(memory: Memory) -> list[tuple[str, str, float, tuple[str, ...]]]:
+    told = io.BytesIO()
+    memory.export(told)
+    lines = map(json.loads, told.getvalue().splitlines())
+    found = [line for line in lines if line.get("record") == "fragment"]
+    return [(f["id"], f["content"], f["confidence"], tuple(f["source_messages"])) for f in found]

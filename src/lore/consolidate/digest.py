@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 from lore.consolidate.phase import Work
+from lore.curate.means import Deed
 from lore.errors import LoreError
-from lore.store import consolidation, session_states
+from lore.store import consolidation, session_states, steps
 from lore.store.consolidation import Waiting
 from lore.store.db import Connection
+from lore.store.steps import Step
 
 IDLE = timedelta(minutes=5)
 """Who pauses longer is done for now: the spec's line."""
@@ -40,9 +43,10 @@ def digest(work: Work) -> None:
 
 def _digest_one(work: Work, session: Waiting) -> bool:
     work.database.write(lambda db: _keep(db, session, "digest_tries", session.tries + 1, work))
+    watch = partial(_watch, work.cycle_n)
     try:
         for digest_session in work.means.digest:
-            for what, by in digest_session(session.id).items():
+            for what, by in digest_session(session.id, watch).items():
                 work.count(what, by)
     except LoreError as error:
         work.count("failed")
@@ -56,6 +60,18 @@ def _digest_one(work: Work, session: Waiting) -> bool:
 
     work.write(settle)
     return True
+
+
+def _watch(cycle_n: int, db: Connection, deed: Deed, n: int, other: int) -> None:
+    """Write down what curation does to fragments, so that it can be taken back."""
+    if deed == "store":
+        steps.record(db, cycle_n, Step("added", n))
+    elif deed == "supersede":
+        steps.record(db, cycle_n, Step("superseded", n, other))
+    elif deed == "contradict":
+        steps.record(db, cycle_n, Step("edge_added", n, other, "contradicts"))
+    else:
+        steps.confirm(db, cycle_n, n)
 
 
 def _keep(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
+from lore.curate.means import Watch
 from lore.llm import Digester
 from lore.records import Fragment, PhaseReport
 from lore.redaction import UNKEPT
@@ -19,8 +20,8 @@ from lore.text.secrets import Redactor
 
 T = TypeVar("T")
 
-DigestSession = Callable[[str], Mapping[str, int]]
-"""Digests the session of an id, and counts what came of it."""
+DigestSession = Callable[[str, Watch], Mapping[str, int]]
+"""Digests the session of an id, lets itself be watched, and counts what came of it."""
 
 Progress = Callable[[str, int, int], None]
 """Is told the phase, how much of it is done, and how much there is."""

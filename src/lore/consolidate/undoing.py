@@ -14,8 +14,8 @@ from lore.store.steps import Step
 def undo_cycle(database: Database, id_: str = "") -> UndoneCycle:
     """Take back all that a cycle did, the last one or that of an id.
 
-    What it merged, pruned, judged and reflected on is not done again by later cycles. What
-    it digested stays, for that is what was said.
+    What it learned, merged, pruned, judged and reflected on is not done again by later cycles.
+    The logs that it made stay: they are what was said.
     """
     return database.write(lambda db: _undo(db, database, id_))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,9 @@ class Nearest(Protocol):
         """Return the numbers of items and their cosines, nearest first."""
 
 
-Watch = Callable[[Connection, str, int, int], None]
+Deed = Literal["store", "merge", "supersede", "contradict"]
+
+Watch = Callable[[Connection, Deed, int, int], None]
 """Told of every change inside its transaction: what was done, to which fragment, and the other
 one (0 for none). A consolidation cycle writes down in it what undoing needs."""
 

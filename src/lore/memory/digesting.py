@@ -23,7 +23,7 @@ from lore.records import (
 from lore.store import cycles, sessions
 
 if TYPE_CHECKING:
-    from lore.curate.means import Means
+    from lore.curate.means import Means, Watch
     from lore.llm import Digester
 
 Progress = Callable[[int, int], None]
@@ -114,11 +114,13 @@ class Digesting(Desk):
         since = self.database.now() - last.report.started_at
         return since >= timedelta(seconds=self.settings.consolidate_interval_s)
 
-    def _distilled(self, session: str) -> Mapping[str, int]:
+    def _distilled(self, session: str, _watch: Watch) -> Mapping[str, int]:
         return {"distillations": len(self.distill(session))}
 
-    def _curated(self, session: str) -> Mapping[str, int]:
-        brought = self.curate(session)
+    def _curated(self, session: str, watch: Watch) -> Mapping[str, int]:
+        from lore.curate import curating
+
+        brought = curating.curate(self.database, session, self._curation(), watch=watch)
         return {"fragments": len(brought.stored), "confirmed": brought.merged}
 
     def undo_cycle(self, id: str = "") -> UndoneCycle:

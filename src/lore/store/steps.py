@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple
 
+import orjson
+
 from lore import clock
 from lore.store import changes, edges, fragments, items, keywords, mentions
 from lore.store.packing import moment
@@ -14,6 +16,7 @@ from lore.text import entities
 
 Verb = Literal[
     "edge_added", "edge_dropped", "depth", "superseded", "hidden", "reworded", "added", "decayed",
+    "confirmed",
 ]  # fmt: skip
 
 
@@ -176,6 +179,16 @@ def reword(
     )
 
 
+def confirm(db: Connection, cycle_n: int, n: int) -> None:
+    """Write down how a fragment stands before it is confirmed, perhaps in newer words."""
+    version, confidence, sources, at = db.rows(
+        "SELECT version, confidence, source_messages, last_reinforced FROM fragments WHERE n = :n",
+        n=n,
+    )[0]
+    note = orjson.dumps([confidence, sources]).decode()
+    record(db, cycle_n, Step("confirmed", n, value=version, note=note, at=at))
+
+
 def take_back(db: Connection, step: Step, *, now: datetime) -> bool:
     """Take one step back; False where something was changed since, which then stands."""
     return _REVERSES[step.verb](db, step, now)
@@ -258,6 +271,32 @@ def _say_as_before(db: Connection, step: Step, now: datetime) -> bool:
     return True
 
 
+def _doubt_again(db: Connection, step: Step, now: datetime) -> bool:
+    """Let a fragment be as sure as before, and say what it said; False if it was changed since."""
+    n, version = step.fragment_n or 0, int(step.value or 0)
+    confidence, sources = orjson.loads(step.note)
+    present = db.value("SELECT version FROM fragments WHERE n = :n", n=n)
+    if present not in (version, version + 1):
+        return False
+    if present == version + 1:
+        content, summary = db.rows(
+            "SELECT content, summary FROM fragment_versions"
+            " WHERE fragment_n = :n AND version = :version",
+            n=n,
+            version=version,
+        )[0]
+        _reset(db, n, content, summary, version, now=now)
+    db.run(
+        "UPDATE fragments SET confidence = :confidence, source_messages = :sources,"
+        " last_reinforced = :at WHERE n = :n",
+        confidence=confidence,
+        sources=sources,
+        at=step.at,
+        n=n,
+    )
+    return True
+
+
 _REVERSES: dict[Verb, Callable[[Connection, Step, datetime], bool]] = {
     "edge_added": _rub_out,
     "edge_dropped": _put_back,
@@ -266,6 +305,7 @@ _REVERSES: dict[Verb, Callable[[Connection, Step, datetime], bool]] = {
     "hidden": _show,
     "reworded": _say_as_before,
     "added": _unmake,
+    "confirmed": _doubt_again,
 }
 """How each step is taken back; `store.weights` has the way back for what decayed."""
 

@@ -19,7 +19,10 @@ from lore.records import Extract, Fragment, Log, Segment, Verdict
 class OfflineDigester:
     """Answers the six questions by rules; without `embed`, words are compared."""
 
-    identity = "offline"
+    @property
+    def identity(self) -> str:
+        """Return who it is."""
+        return "offline"
 
     def __init__(self, embed: Embed | None = None) -> None:
         self._embed = embed
