@@ -174,3 +174,16 @@ def test_a_late_chat_is_made_once_when_it_is_asked():
     assert [chat.ask(ask).text, chat.ask(ask).text] == ["One.", "Two."]
     chat.close()
     assert [one.closed for one in made] == [True]
+
+
+def test_the_page_on_chats_has_every_provider_as_it_is():
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "chats.md").read_text("utf-8")
+    for name, preset in PRESETS.items():
+        cells = [
+            f"`{name}`",
+            f"`{preset.model}`" if preset.model else "",
+            f"`{preset.base_url}`",
+            f"`{USUAL_KEYS[name]}`" if preset.needs_key else "",
+            "yes" if preset.structured else "no",
+        ]
+        assert f"| {' | '.join(cells)} |".replace("|  |", "| |") in page
