@@ -228,7 +228,7 @@ def test_a_failed_extraction_loses_nothing(memory: Memory, clock: FixedClock):
     clock.advance(minutes=6)
     tried: list[str] = []
 
-    def extract(session: str) -> dict[str, int]:
+    def extract(session: str, _watch: object) -> dict[str, int]:
         tried.append(session)
         if len(tried) < 4:
             msg = "The provider gave no answer."

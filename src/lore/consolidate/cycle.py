@@ -19,7 +19,7 @@ from lore.consolidate.prune_fragments import prune_fragments
 from lore.consolidate.reflect import reflect
 from lore.consolidate.rescore import rescore
 from lore.consolidate.resummarize import resummarize
-from lore.errors import InvalidInput
+from lore.errors import BudgetSpent, InvalidInput
 from lore.records import CycleReport, PhaseReport, PhaseState
 from lore.store import cycles
 from lore.store.db import Connection, Database
@@ -112,6 +112,8 @@ def _run(phase: Phase, work: Work, before: PhaseReport) -> PhaseReport:
             state, reason = "skipped", mine.skipped
     except Stopped:
         raise
+    except BudgetSpent as error:
+        state, reason = "skipped", str(error)
     except Exception as error:  # noqa: BLE001 - a phase that fails must not stop the others
         state, reason = "failed", f"{type(error).__name__}: {error}"
         log.warning("phase failed", extra={"phase": mine.phase, "error": type(error).__name__})

@@ -7,7 +7,7 @@ from functools import partial
 
 from lore.consolidate.phase import Work
 from lore.curate.means import Deed
-from lore.errors import LoreError
+from lore.errors import BudgetSpent, LoreError
 from lore.store import consolidation, session_states, steps
 from lore.store.consolidation import Waiting
 from lore.store.db import Connection
@@ -33,7 +33,11 @@ def digest(work: Work) -> None:
     failures = 0
     for done, session in enumerate(waiting):
         work.advance(done, len(waiting))
-        failures = 0 if _digest_one(work, session) else failures + 1
+        try:
+            failures = 0 if _digest_one(work, session) else failures + 1
+        except BudgetSpent as error:
+            work.tell(f"{len(waiting) - done} sessions stay staged: {error}")
+            break
         if failures == _FAILURES_IN_A_ROW:
             work.tell(f"stopped after {failures} failures in a row; the rest stays staged")
             break
@@ -48,6 +52,9 @@ def _digest_one(work: Work, session: Waiting) -> bool:
         for digest_session in work.means.digest:
             for what, by in digest_session(session.id, watch).items():
                 work.count(what, by)
+    except BudgetSpent:
+        work.database.write(lambda db: session_states.remove(db, session.n, "digest_tries"))
+        raise
     except LoreError as error:
         work.count("failed")
         work.tell(f"session {session.id} stays staged: {error}")

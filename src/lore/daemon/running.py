@@ -89,6 +89,7 @@ class Daemon:
             apart_s = self._notice_jump(apart_s)
             self.tell()
         self.stopping.set()
+        self._memory.interrupt()
         worker.join(GRACE_S)
         ended = not worker.is_alive()
         log.info("stopped", extra={"cut_off": not ended})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from math import sqrt
@@ -12,6 +12,7 @@ import numpy as np
 
 from lore import clock
 from lore.distill import saying, segmenting
+from lore.errors import PromptTooLong
 from lore.llm import Digester
 from lore.records import Distillation, Log, LogLine, Said, Segment
 from lore.store import distillations, items, messages, sessions, vectors
@@ -147,12 +148,25 @@ def _vectors(db: Connection, said: Sequence[Said], dimension: int) -> dict[str, 
 
 def _observed(digester: Digester, segment: Segment, limits: Limits, redact: Redact) -> Log:
     """Return the log of a segment, or what was said itself where that is shorter."""
-    log = digester.observe(segment, limit_tokens=limits.of(segment.tokens))
+    log = _written(digester, segment, limits)
     if tokens.count(log.text) > segment.tokens:
         log = as_it_stands(segment)
     elif not log.lines:
         log = beginnings(segment, limits.of(segment.tokens))
     return Log(tuple(LogLine(redact(line.text), line.sources) for line in log.lines))
+
+
+def _written(digester: Digester, segment: Segment, limits: Limits) -> Log:
+    """Return what a digester writes of a segment, in halves if it is too long for it."""
+    try:
+        return digester.observe(segment, limit_tokens=limits.of(segment.tokens))
+    except PromptTooLong:
+        if len(segment.said) < 2:
+            raise
+    middle = len(segment.said) // 2
+    halves = (segment.said[:middle], segment.said[middle:])
+    logs = [_written(digester, replace(segment, said=half), limits) for half in halves]
+    return Log(tuple(line for log in logs for line in log.lines))
 
 
 def as_it_stands(segment: Segment) -> Log:

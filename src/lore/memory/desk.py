@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from lore.capture import embedding
 from lore.checking import Seconds, checked_class
@@ -11,6 +12,10 @@ from lore.recall.sources import Sources
 from lore.settings import Settings
 from lore.store.db import Database
 from lore.text.secrets import Redactor
+
+
+def _do_nothing() -> None:
+    """Let nothing be ended: no chat was asked."""
 
 
 @checked_class
@@ -24,6 +29,7 @@ class Desk:
     redactor: Redactor
     notice: str = ""
     digester: Digester | None = None
+    end_requests: Callable[[], None] = field(default=_do_nothing, repr=False)
 
     def embed_waiting(
         self, *, within_s: Seconds | None = None, progress: embedding.Progress | None = None

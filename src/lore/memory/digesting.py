@@ -172,6 +172,10 @@ class Digesting(Desk):
 
         return SpendLedger(self.database, self.settings.daily_budget).today()
 
+    def interrupt(self) -> None:
+        """End what a chat has under way; whoever waits for it is told that it was cut off."""
+        self.end_requests()
+
     def _curation(self) -> Means:
         from lore.curate.means import Means
 
@@ -190,6 +194,6 @@ class Digesting(Desk):
                 offline=OfflineDigester(embedder.embed if embedder.dimension else None),
                 ledger=SpendLedger(self.database, self.settings.daily_budget),
             )
-            self.digester = opened.digester
+            self.digester, self.end_requests = opened.digester, opened.close
             self.notice = " ".join(filter(None, (self.notice, opened.notice)))
         return self.digester

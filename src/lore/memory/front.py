@@ -73,6 +73,7 @@ class Memory(Capturing, Knowing, Asking, Looking, Digesting, Keeping, Working):
 
     def close(self) -> None:
         """Finish what is queued and close everything."""
+        self.end_requests()
         self.sources.close()
         self.database.close()
 
