@@ -44,6 +44,7 @@ from lore.records.knowledge import (
     FragmentVersion,
     KeptEpisode,
     Mishap,
+    Task,
 )
 from lore.records.talk import (
     Distillation,
@@ -130,6 +131,7 @@ __all__ = [
     "Spend",
     "StagedTurn",
     "Stats",
+    "Task",
     "Title",
     "Watermark",
 ]

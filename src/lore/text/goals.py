@@ -29,8 +29,9 @@ _HOUSEKEEPING = frozenset(
     """add-dir agents bug clear color compact config context copy cost debug diff doctor effort exit
     export extra-usage fast feedback fork help hooks ide init-verifiers insights install-github-app
     login logout mcp memory mobile model new output-style passes permissions plugin plugins
-    privacy-settings quit reload-plugins release-notes rename resume rewind sandbox settings skills
-    stats status statusline tasks terminal-setup theme todos undo upgrade usage vim voice""".split()
+    privacy-settings quit reload-plugins release-notes remote-env rename
+    resume rewind sandbox settings skills stats status statusline tasks terminal-setup theme todos
+    undo upgrade usage vim voice""".split()
 )
 """Commands that set up the agent and ask for no work."""
 
@@ -50,7 +51,7 @@ _INTENT = re.compile(
     r"|Task Overview)\W{0,8}\s*(.{20,900})",
     re.DOTALL | re.IGNORECASE,
 )
-_FILLER = frozenset(
+FILLER = frozenset(
     """a ah alright also and awesome back can carry cheers continue cool did do done don't evening
     fine for go going good great happy hello help hey hi hm hmm i i'm is it it's just keep later
     let's like lol looks made make me minor moment morning need nice no nope now of oh ok okay on
@@ -142,6 +143,11 @@ def request_of(text: str) -> Request | None:
     return Request(words, real=_is_real(words))
 
 
+def asks(text: str) -> bool:
+    """Tell whether words ask for something, rather than only tell something."""
+    return bool(_ASKING.search(text[:_READ_CHARS]) or _DOING.match(text[:400]))
+
+
 def _command(head: str) -> Request | None:
     """Return a slash command as a request; one that asks for no work is an empty one."""
     marked = _COMMAND_NAME.search(head)
@@ -181,7 +187,7 @@ def _plain(text: str) -> str:
 
 def _is_real(text: str) -> bool:
     words = [word.lower().replace("’", "'") for word in _WORD.findall(text[:600])]
-    telling = [word for word in words if word not in _FILLER]
+    telling = [word for word in words if word not in FILLER]
     if _DOING.match(text[:200]) and telling and len(words) >= 2:
         return len(telling) >= 2 or not _vague(words)
     return len(words) >= _FEWEST_WORDS and len(telling) >= 2
