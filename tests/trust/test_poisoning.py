@@ -140,7 +140,13 @@ def as_episodes(memory: Memory) -> None:
 
 
 def as_an_import(memory: Memory) -> None:
-    memory.import_lines(forged())
+    memory.import_lines(forged(), trust=True)
+
+
+def as_an_import_of_another_home(memory: Memory) -> None:
+    lines = [line.replace(b'"web"', b'"user"').replace(b'"peer"', b'"user"') for line in forged()]
+    assert b'"origin": "user", "trust": 3' in lines[3]
+    memory.import_lines(lines, trust=False)
 
 
 def forged() -> Iterator[bytes]:
@@ -182,6 +188,7 @@ WAYS = (
     as_what_an_assistant_learned,
     as_episodes,
     as_an_import,
+    as_an_import_of_another_home,
 )
 
 
