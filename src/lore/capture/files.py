@@ -368,7 +368,7 @@ def _stretches(adapter: WholeAdapter, path: Path, position: int) -> Iterator[Str
     try:
         yield from adapter.read(path, position)
     except (OSError, ValueError, LoreError) as error:
-        raise CaptureError(f"cannot be read: {error}") from error
+        raise CaptureError(f"cannot be read: {str(error).rstrip('.')}") from error
     except _SLIPS as error:
         raise CaptureError(_slipped(error)) from error
 
