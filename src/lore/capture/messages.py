@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lore import clock, projects
+from lore.checking import check_origin
 from lore.errors import InvalidInput
 from lore.projects import Projects
 from lore.records import (
-    ORIGINS,
     PART_KINDS,
     ROLES,
     Channel,
@@ -240,9 +240,8 @@ def check(message: NewMessage) -> None:
             msg = f"'{part.kind}' is no kind of part."
             raise InvalidInput(msg, hint=f"Kinds: {', '.join(PART_KINDS)}.")
     for origin in (message.origin, *(part.origin for part in message.parts)):
-        if origin is not None and origin not in ORIGINS:
-            msg = f"'{origin}' is no origin."
-            raise InvalidInput(msg, hint=f"Origins: {', '.join(ORIGINS)}.")
+        if origin is not None:
+            check_origin(origin)
 
 
 def message_of(role: Role, text: str, created_at: datetime) -> NewMessage:

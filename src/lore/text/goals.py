@@ -6,20 +6,14 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from lore.text import lines
+from lore.text import fences, lines, marks
 
 GOAL_CHARS = 280
 _READ_CHARS = 6_000
 """A request stands at the beginning of a message."""
 
-_BLOCK = re.compile(
-    r"<(system-reminder|local-command-stdout|local-command-stderr|local-command-caveat|bash-stdout"
-    r"|bash-stderr|bash-input|task-notification|environment_context|user_instructions|ide_\w+"
-    r"|INSTRUCTIONS|command-contents|permissions[\w-]*|collaboration_mode)\b[^>]{0,200}>"
-    r"(?:.{0,6000}?)(?:</\1>|\Z)",
-    re.DOTALL,
-)
-"""What agents and editors put into a person's message between marks of their own."""
+_FENCES = (*fences.PUT_IN, "bash-input", "INSTRUCTIONS")
+"""What asks for nothing; a line for the shell is typed, but not for the agent."""
 
 _COMMAND_NAME = re.compile(r"<command-name>\s*/?([\w:.-]{1,80})\s*</command-name>")
 _COMMAND_ARGS = re.compile(r"<command-args>(.{0,2000}?)</command-args>", re.DOTALL)
@@ -137,10 +131,17 @@ def request_of(text: str) -> Request | None:
     if _RESUMED.match(head):
         intent = _INTENT.search(head)
         return Request(_plain(intent.group(1)), real=False) if intent else None
-    words = _words_of_a_person(_BLOCK.sub("\n", head))
+    words = _words_of_a_person(_unfenced(head))
     if not words:
         return None
     return Request(words, real=_is_real(words))
+
+
+def _unfenced(text: str) -> str:
+    if "<" not in text:
+        return text
+    pieces = marks.fences(text, _FENCES)
+    return "\n".join(piece for is_fence, piece in pieces if not is_fence)
 
 
 def asks(text: str) -> bool:
