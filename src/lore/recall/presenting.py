@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lore.recall import replies
 from lore.recall.features import within
 from lore.recall.question import Question
 from lore.records import (
@@ -73,9 +74,11 @@ def present(
     page = min(limits.hits, _PAGE) + _SPARE
     for start in range(0, len(order), page):
         places = order[start : start + page]
-        for hit in _hits(
+        made = _hits(
             db, question, ranked, places, explain=explain, trusted_only=limits.trusted_only
-        ):
+        )
+        at_hand = {hit.id for hit in (*hits, *made)[: limits.hits]}
+        for hit in made:
             bag = frozenset(words.split(hit.text))
             double = _double_of(bag, bags)
             if double is not None:
@@ -89,9 +92,14 @@ def present(
                 reasons[hit.id] = f"cut by the budget of {limits.tokens} tokens"
                 return Chosen(tuple(hits), reasons)
             else:
-                hits.append(hit)
+                left = limits.tokens - spent - hit.tokens
+                hits.append(
+                    replies.with_answer(
+                        db, hit, list(question.terms), most_tokens=left, shown=at_hand
+                    )
+                )
                 bags.append(bag)
-                spent += hit.tokens
+                spent += hits[-1].tokens
                 reasons[hit.id] = f"shown as hit {len(hits)}"
             if len(hits) >= limits.hits:
                 return Chosen(tuple(hits), reasons)

@@ -22,7 +22,10 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result: the text, where it comes from, its score and why it is here."""
+    """One result: the text, where it comes from, its score and why it is here.
+
+    `answer` is what the assistant said to a message that asks.
+    """
 
     id: str
     type: ItemType
@@ -42,6 +45,7 @@ class Hit:
     same: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
     signals: tuple[Signal, ...] = ()
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
