@@ -101,6 +101,7 @@ def main() -> None:
     print(f"with a goal            {sum(bool(e.goal) for e in found)}")
     print(f"with an outcome        {sum(e.outcome != 'unknown' for e in found)}")
     print(f"outcomes               {dict(Counter(e.outcome for e in found).most_common())}")
+    print(f"with several tasks     {sum(len(e.tasks) > 1 for e in found)}")
     print(f"errors, of them fixed  {sum(len(e.errors) for e in found)}"
           f", {sum(bool(x.resolution) for e in found for x in e.errors)}")  # fmt: skip
     print(f"with commits           {sum(bool(e.commits) for e in found)}")

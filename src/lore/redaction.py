@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 import secrets
 import tempfile
@@ -29,6 +30,11 @@ def open_redactor(config: Settings) -> Redactor:
         allow=config.capture_redact_allow,
         active=config.capture_redact,
     )
+
+
+def home_key(config: Settings, purpose: str) -> bytes:
+    """Return a key of a home for another purpose; neither tells anything of the other."""
+    return hmac.digest(_key_of(config.home / KEY_FILE), purpose.encode(), "sha256")
 
 
 def _key_of(path: Path) -> bytes:

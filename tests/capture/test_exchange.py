@@ -10,10 +10,12 @@ from lore.capture import exchange
 from lore.capture.messages import Conversation, capture, message_of
 from lore.curate import fragments
 from lore.errors import InvalidInput, StoreError
-from lore.records import Draft
-from lore.store import items, mentions
+from lore.records import Draft, Imported
+from lore.store import items, mentions, standing
 from lore.store.db import open_database
 from tests.fakes import NOON
+
+KEY, OTHER = b"k" * 32, b"o" * 32
 
 
 @pytest.fixture
@@ -43,8 +45,12 @@ def empty(tmp_path, clock):
 
 def exported(database) -> list[bytes]:
     stream = io.BytesIO()
-    exchange.export(database, stream)
+    exchange.export(database, stream, key=KEY)
     return stream.getvalue().splitlines()
+
+
+def bring(database, lines, **how) -> Imported:
+    return exchange.import_lines(database, lines, **{"key": KEY, **how})
 
 
 def mentioned(database) -> dict[str, set[tuple[str, bool]]]:
@@ -60,22 +66,21 @@ def mentioned(database) -> dict[str, set[tuple[str, bool]]]:
 
 def test_everything_is_the_same_after_a_round_trip(filled, empty):
     lines = exported(filled)
-    counts = exchange.import_lines(empty, lines)
-    assert counts == {"added": len(lines) - 1, "skipped": 0}
+    assert bring(empty, lines) == Imported(added=len(lines) - 2)
     assert exported(empty) == lines
     assert mentioned(empty) == mentioned(filled)
 
 
 def test_importing_again_adds_nothing(filled, empty):
     lines = exported(filled)
-    exchange.import_lines(empty, lines)
-    assert exchange.import_lines(empty, lines)["added"] == 0
+    bring(empty, lines)
+    assert bring(empty, lines) == Imported(skipped=len(lines) - 2)
     assert exported(empty) == lines
 
 
 def test_a_file_is_written_whole_and_for_its_owner_only(filled, tmp_path):
     target = tmp_path / "export.jsonl"
-    assert exchange.export(filled, target) == len(exported(filled)) - 1
+    assert exchange.export(filled, target, key=KEY) == len(exported(filled)) - 2
     assert target.read_bytes().splitlines() == exported(filled)
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     assert list(tmp_path.glob("*.part-*")) == []
@@ -83,14 +88,14 @@ def test_a_file_is_written_whole_and_for_its_owner_only(filled, tmp_path):
 
 def test_a_file_that_cannot_be_written_is_an_error_of_the_store(filled, tmp_path):
     with pytest.raises(StoreError):
-        exchange.export(filled, tmp_path / "nowhere" / "export.jsonl")
+        exchange.export(filled, tmp_path / "nowhere" / "export.jsonl", key=KEY)
 
 
 def test_progress_counts_every_record(filled, empty):
     seen: list[int] = []
     lines = exported(filled)
-    exchange.import_lines(empty, lines, progress=seen.append)
-    assert seen == [len(lines) - 1]
+    bring(empty, lines, progress=seen.append)
+    assert seen[-1] == len(lines) - 2
 
 
 @pytest.mark.parametrize(
@@ -109,8 +114,73 @@ def test_progress_counts_every_record(filled, empty):
 )
 def test_what_is_no_export_is_refused(empty, lines):
     with pytest.raises(InvalidInput):
-        exchange.import_lines(empty, lines)
+        bring(empty, lines, trust=True)
 
 
 def test_nothing_imports_as_nothing(empty):
-    assert exchange.import_lines(empty, [b"", b" "]) == {"added": 0, "skipped": 0}
+    assert bring(empty, [b"", b" "]) == Imported()
+
+
+def test_an_export_of_this_home_that_was_changed_or_cut_is_refused(filled, empty):
+    lines = exported(filled)
+    changed = [line.replace(b"Ada met Bob", b"Ada met Eve") for line in lines]
+    for broken in (changed, lines[:-1], lines[:2] + lines[3:]):
+        with pytest.raises(InvalidInput, match="changed or cut off"):
+            bring(empty, broken)
+    assert len(exported(empty)) == 2
+    assert bring(empty, changed, trust=True).added == len(lines) - 2
+
+
+def test_what_is_added_to_an_export_of_this_home_is_refused(filled, empty):
+    lines = exported(filled)
+    with pytest.raises(InvalidInput, match="changed or cut off"):
+        bring(empty, [*lines, lines[1]])
+    assert exported(empty) == lines
+
+
+def test_what_another_home_wrote_is_refused_without_a_word_on_trust(filled, empty):
+    with pytest.raises(InvalidInput, match="Another home"):
+        bring(empty, exported(filled), key=OTHER)
+    assert len(exported(empty)) == 2
+
+
+def test_a_long_export_is_sealed_by_parts_and_comes_back_whole(database, empty):
+    said = [message_of("user", f"number {place}", NOON) for place in range(1_200)]
+    capture(database, Conversation("long"), said)
+    lines = exported(database)
+    assert sum(b'"record":"seal"' in line for line in lines) == 3
+    assert bring(empty, lines).added == 1_201
+    assert exported(empty) == lines
+    with pytest.raises(InvalidInput, match="changed or cut off"):
+        bring(empty, [line for line in lines if b'"record":"seal"' not in line])
+
+
+def test_nothing_that_another_home_wrote_is_believed_more_than_a_peer(filled, empty):
+    lines = exported(filled)
+    brought = bring(empty, lines, key=OTHER, trust=False)
+    assert brought.foreign
+    assert brought.added + brought.left_out == len(lines) - 2
+    for line in map(orjson.loads, exported(empty)[1:]):
+        assert line.get("origin", "peer") == "peer"
+        assert line.get("trust", 1) <= 1
+    with empty.read() as db:
+        assert standing.newest(db, None, everywhere=True) == []
+
+
+def test_another_home_forgets_nothing_here_and_keeps_nothing_from_being_read(filled, empty):
+    lines = exported(filled)
+    bring(empty, lines)
+    [doomed] = [
+        line for line in map(orjson.loads, lines[1:]) if line.get("content") == "Ada met Bob."
+    ]
+    evil = [
+        {"record": "tombstone", "id": doomed["id"], "at": 1, "source": ""},
+        {"record": "edge", "source": doomed["id"], "target": doomed["id"], "kind": "contradicts",
+         "weight": 1.0, "note": "", "created_at": 1},
+        {"record": "version", "fragment_id": doomed["id"], "version": 9, "content": "x",
+         "summary": "x", "changed_at": 1, "reason": ""},
+    ]  # fmt: skip
+    before = exported(empty)
+    brought = bring(empty, [b'{"lore": 1}', *map(orjson.dumps, evil)], trust=False)
+    assert brought == Imported(left_out=3, foreign=True)
+    assert exported(empty) == before

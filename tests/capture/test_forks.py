@@ -46,6 +46,14 @@ class Folder:
         )  # fmt: skip
         return read_file(reading, self.path / f"{session}.jsonl").added
 
+    def rehearse(self, *sessions: str) -> list[int]:
+        """Count what would be new in the transcripts of sessions, without storing it."""
+        reading = FileReading(
+            self.database, registry.find_adapter, Projects(Path("/nowhere")),
+            batch_messages=self.batch_messages, dry_run=True,
+        )  # fmt: skip
+        return [read_file(reading, self.path / f"{name}.jsonl").added for name in sessions]
+
     def numbers(self, session: str) -> list[int]:
         """Return what is stored of a session, in order."""
         with self.database.read() as db:
@@ -172,6 +180,36 @@ def test_what_was_taken_back_and_forgotten_is_brought_by_neither(folder, tmp_pat
     assert (folder.numbers("first"), folder.numbers("fork")) == ([1], [7])
 
 
+def test_a_dry_run_counts_no_copies(folder):
+    folder.write("first", 1, 2, 3)
+    folder.write("fork", 1, 2, 3, 7)
+    assert folder.rehearse("first", "fork") == [3, 1]
+    assert folder.rehearse("fork", "first") == [4, 0]
+    folder.read("first")
+    assert folder.rehearse("first", "fork") == [0, 1]
+    folder.read("fork")
+    folder.write("fork", 8)
+    assert folder.rehearse("fork") == [1]
+
+
+def test_a_dry_run_counts_nothing_that_was_forgotten(folder):
+    folder.write("first", 1, 2, 3)
+    folder.read("first")
+    folder.forget(text="Line 2")
+    folder.write("fork", 1, 2, 3, 7)
+    assert folder.rehearse("fork") == [1]
+    folder.forget(session="first")
+    assert folder.rehearse("fork", "first") == [1, 0]
+
+
+def test_without_a_database_a_dry_run_counts_no_copies_either(folder):
+    folder.write("first", 1, 2)
+    folder.write("fork", 1, 2, 7)
+    reading = FileReading(None, registry.find_adapter, Projects(Path("/nowhere")), dry_run=True)
+    counts = [read_file(reading, folder.path / f"{name}.jsonl") for name in ("first", "fork")]
+    assert [count.added for count in counts] == [2, 1]
+
+
 @st.composite
 def families(draw: st.DrawFn) -> dict[str, list[int]]:
     """Transcripts that fork each other: each copies a stretch of another, and goes on."""
@@ -216,3 +254,23 @@ def test_every_line_is_stored_once_and_in_order_whatever_is_read_when(lines, dat
         assert [number for number in lines[name] if number in numbers] == numbers
         own = [number for number in lines[name] if told[number] == 1]
         assert [number for number in numbers if told[number] == 1] == own
+
+
+@given(families(), st.data(), st.sampled_from([1, 3, 1_000]))
+@settings(max_examples=30, deadline=None, phases=tuple(set(Phase) - {Phase.shrink}))
+def test_a_dry_run_tells_what_a_run_then_stores(lines, data, batch):
+    with TemporaryDirectory() as place:
+        path = Path(place)
+        database = open_database(
+            path / "memory.db", busy_timeout_s=5, backups=path / "backups", now=FixedClock()
+        )
+        folder = replace(Folder(path, database), batch_messages=batch)
+        names = data.draw(st.permutations(sorted(lines)))
+        for name in names:
+            folder.write(name, *lines[name])
+        for name in names[: data.draw(st.integers(0, len(names)))]:
+            folder.read(name)
+        rehearsed = sum(folder.rehearse(*names))
+        stored = sum(folder.read(name) for name in names)
+        database.close()
+    assert rehearsed == stored

@@ -66,7 +66,8 @@ class Lore:
     def export(self) -> set[str]:
         """Return every record that is in the memory, without what reading changes."""
         lines = self("export").works().out.splitlines()[1:]
-        return {line.split('"access_count"')[0] for line in lines}
+        records = (line for line in lines if not line.startswith('{"record":"seal"'))
+        return {line.split('"access_count"')[0] for line in records}
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,20 @@ def test_an_episode_is_told_and_then_listed_and_found(worked: Lore):
     assert "mend the date parser" in worked("recall", "date parser").works().out
 
 
+def test_the_tasks_of_a_session_are_told_apart(worked: Lore):
+    config = load({"LORE_EMBED_PROVIDER": "none"}, home=worked.home).settings
+    with Memory.open(config=config) as memory:
+        asked = message("user", 60, Part("text", "Add a dark theme to the settings page"))
+        answer = message("assistant", 61, Part("text", "Added."))
+        memory.capture("work", [asked, answer], project="/code", agent="codex")
+    told = worked("episode", "work").works().out
+    assert "1. Please mend the date parser" in told
+    assert "2. Add a dark theme to the settings page" in told
+    assert "messages 0 to 5, 2 tool calls, 1 file changed, 1 error not fixed" in told
+    tasks = json.loads(worked("episode", "work", "--json").works().out)["tasks"]
+    assert [task["outcome"] for task in tasks] == ["failure", "success"]
+
+
 def test_times_are_told_for_people():
     told = [lasting(seconds) for seconds in (0, 40, 720, 3_600, 4_180, 273_600)]
     assert told == ["0 s", "40 s", "12 min", "1 h", "1 h 9 min", "3 d 4 h"]
@@ -69,7 +83,7 @@ def test_an_episode_as_json_has_stable_keys(worked: Lore):
     found = json.loads(worked("episode", "work", "--json").works().out)
     assert set(found) == {
         "goal", "outcome", "reason", "agent", "calls", "actions", "errors", "files_read",
-        "files_changed", "artifacts", "commits", "duration_s", "tokens", "sources",
+        "files_changed", "artifacts", "commits", "tasks", "duration_s", "tokens", "sources",
     }  # fmt: skip
     [listed] = json.loads(worked("episodes", "--json", "--project", "/code").works().out)
     assert set(listed) == {"id", "session_id", "project_id", "at", "episode"}

@@ -30,7 +30,7 @@ GARBAGE = {
 @pytest.mark.parametrize("data", GARBAGE.values(), ids=GARBAGE)
 def test_what_is_no_export_is_refused_and_nothing_is_lost(seeded: Seeded, data: bytes):
     before = seeded.export()
-    seeded("import", "-", stdin=data).fails_with(2)
+    seeded("import", "-", "--trust", stdin=data).fails_with(2)
     assert seeded.export() == before
 
 
@@ -42,17 +42,41 @@ def test_an_export_comes_back_whole(seeded: Seeded, tmp_path: Path):
     file = tmp_path / "all.jsonl"
     seeded("export", str(file)).works()
     other = Lore(tmp_path / "other")
-    assert "4 records imported, 0 skipped." in other("import", str(file)).works().out
+    brought = other("import", str(file), "--trust").works()
+    assert (brought.out, brought.err) == ("4 records imported, 0 skipped.\n", "")
     assert other.export() == seeded.export()
-    assert "0 records imported, 4 skipped." in other("import", str(file)).works().out
+    again = other("import", str(file), "--trust").works().out
+    assert again == "0 records imported, 4 skipped.\n"
+
+
+def test_ones_own_export_is_believed_without_a_word(seeded: Seeded):
+    lines = seeded("export").works().out.encode()
+    seeded("forget", seeded.child, "--yes").works()
+    gone = seeded.export()
+    brought = seeded("import", "-", stdin=lines).works()
+    assert "skipped." in brought.out
+    assert "--trust" not in brought.err
+    assert seeded.export() == gone
+
+
+def test_what_another_home_wrote_needs_a_word_on_whether_to_trust_it(
+    seeded: Seeded, tmp_path: Path
+):
+    other, lines = Lore(tmp_path / "other"), seeded("export").works().out.encode()
+    assert "'--trust' if it is yours" in other("import", "-", stdin=lines).fails_with(2).err
+    assert other.export() == set()
+    brought = other("import", "-", "--no-trust", stdin=lines).works().out
+    assert brought == "4 records imported as a peer's word, 0 skipped.\n"
+    [hit, *_] = json.loads(other("recall", "deploys", "--json").works().out)["hits"]
+    assert "said by peer" in other("why", hit["id"]).works().out
 
 
 def test_an_import_that_breaks_off_is_completed_by_another(seeded: Seeded, tmp_path: Path):
     seeded("export", str(tmp_path / "all.jsonl")).works()
     whole = (tmp_path / "all.jsonl").read_bytes()
     other = Lore(tmp_path / "other")
-    other("import", "-", stdin=whole[: len(whole) - 40]).fails_with(2)
-    other("import", "-", stdin=whole).works()
+    other("import", "-", "--trust", stdin=whole[: len(whole) - 140]).fails_with(2)
+    other("import", "-", "--trust", stdin=whole).works()
     assert other.export() == seeded.export()
 
 
@@ -89,7 +113,7 @@ def test_no_change_of_one_field_makes_a_traceback(
     )
     def check(spot: tuple[int, str], junk: object):
         lore = Lore(tmp_path_factory.mktemp("import"))
-        outcome = lore("import", "-", stdin=changed(lines, *spot, junk))
+        outcome = lore("import", "-", "--trust", stdin=changed(lines, *spot, junk))
         assert outcome.code in (0, 2, 4), outcome
 
     check()
@@ -98,4 +122,4 @@ def test_no_change_of_one_field_makes_a_traceback(
 @pytest.mark.parametrize(("name", "junk"), [("relevance", ""), ("valid_from", "soon")])
 def test_what_is_imported_can_be_read(seed: Seeded, lore: Lore, name: str, junk: object):
     lines = [json.loads(line) for line in seed("export").works().out.splitlines()]
-    lore("import", "-", stdin=changed(lines, 1, name, junk)).fails_with(2)
+    lore("import", "-", "--trust", stdin=changed(lines, 1, name, junk)).fails_with(2)

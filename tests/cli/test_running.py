@@ -182,6 +182,26 @@ def test_a_daemon_that_does_not_stop_is_killed_only_by_force(lore: Running):
         assert process.wait(PATIENCE_S) == -signal.SIGKILL
 
 
+def test_a_process_that_only_the_lock_file_names_is_not_touched(lore: Running):
+    lore.home.mkdir()
+    holding = [sys.executable, "-c", STUBBORN, str(lore.home)]
+    with (
+        subprocess.Popen(["sleep", "60"]) as stranger,
+        subprocess.Popen(holding, stdout=subprocess.PIPE, text=True) as process,
+    ):
+        assert process.stdout
+        process.stdout.readline()
+        lock_file = lore.home / "lore.pid"
+        lock_file.write_text(lock_file.read_text().replace(str(process.pid), str(stranger.pid), 1))
+        assert "is not the daemon of this home" in lore("down", "--force").fails_with(12).err
+        assert (stranger.poll(), process.poll()) == (None, None)
+        process.kill()
+        process.wait(PATIENCE_S)
+        assert "not running" in lore("down", "--force").works().out
+        assert stranger.poll() is None
+        stranger.kill()
+
+
 def test_jobs_are_listed_and_tried_again(lore: Running):
     lore("remember", "a fact").works()
     assert "No jobs" in lore("jobs").works().out

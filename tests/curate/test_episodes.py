@@ -143,3 +143,15 @@ def test_an_episode_comes_out_of_its_payload_as_it_went_in(database, session):
     assert told is not None
     again = episodes.episode_of(json.loads(json.dumps(episodes.payload_of(told))))
     assert again == replace(told, sources=())
+
+
+def test_the_tasks_of_a_session_are_kept_and_come_back_in_one_fragment(database, session):
+    at = NOON + timedelta(seconds=20)
+    session(NewMessage("user", (Part("text", "Add a dark theme to the settings page"),), at))
+    [kept_id] = {record(database, "s"), record(database, "s")}
+    told = episodes.episode_of(kept(database, kept_id).payload)
+    goals = [(task.goal, task.first, task.last) for task in told.tasks]
+    assert goals == [
+        ("Please mend the date parser", 0, 3),
+        ("Add a dark theme to the settings page", 4, 4),
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -80,7 +81,34 @@ def test_a_link_in_place_of_the_lock_file_is_not_followed(tmp_path: Path):
     assert (tmp_path / "precious").read_text() == "kept"
 
 
-@pytest.mark.parametrize("content", ["", "garbage", "12\nno date\n1\n", "\0" * 300])
+GARBLED = ["", "garbage", "12\nno date\n1\n", "-1\n2026-01-01\n1\n", "0\n2026-01-01\n1\n"]
+
+
+@pytest.mark.parametrize("content", [*GARBLED, "\0" * 300])
 def test_a_garbled_file_names_nobody(tmp_path: Path, content: str):
-    (tmp_path / lock.LOCK_FILE).write_text(content)
-    assert lock.find_holder(tmp_path) is None
+    with hold(tmp_path) as process:
+        (tmp_path / lock.LOCK_FILE).write_text(content)
+        assert lock.find_holder(tmp_path) is None
+        process.kill()
+
+
+def test_the_process_that_holds_the_lock_is_told_from_others(tmp_path: Path):
+    (tmp_path / "other").mkdir()
+    with hold(tmp_path) as process, hold(tmp_path / "other") as neighbour:
+        assert lock.is_held_by(tmp_path, process.pid)
+        assert not lock.is_held_by(tmp_path, os.getpid())
+        assert not lock.is_held_by(tmp_path, 2**30)
+        if Path("/proc").is_dir():
+            assert not lock.is_held_by(tmp_path, neighbour.pid)
+        process.kill()
+        neighbour.kill()
+
+
+@pytest.mark.skipif(shutil.which("ps") is None, reason="there is no 'ps' here")
+def test_without_a_list_of_open_files_a_process_is_known_by_its_command(tmp_path: Path):
+    nowhere = tmp_path / "no such folder"
+    with hold(tmp_path) as process, subprocess.Popen(["sleep", "60"]) as stranger:
+        assert lock.is_held_by(tmp_path, process.pid, nowhere)
+        assert not lock.is_held_by(tmp_path, stranger.pid, nowhere)
+        process.kill()
+        stranger.kill()

@@ -55,7 +55,10 @@ def _command_page(path: str, command: Any) -> str:
     lines += ["```", f"{path} [OPTIONS]{below} {usage}".rstrip(), "```", ""]
     rows = [(_usage(argument), _explained(argument)) for argument in arguments]
     rows += [
-        (", ".join(f"`{name}`" for name in option.opts), _explained(option))
+        (
+            ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts)),
+            _explained(option),
+        )
         for option in command.params
         if option.param_type_name == "option" and not option.hidden
     ]

@@ -64,7 +64,7 @@ def test_tests_linters_and_builds_are_recognised(command, check):
 
 def test_two_tries_of_the_same_test_are_the_same_thing():
     keys = {
-        read_call("Bash", json.dumps({"command": command})).key
+        read_call("Bash", json.dumps({"command": command})).keys
         for command in ("pytest tests/a.py", "cd /code && uv run pytest -q 2>&1 | tail -5")
     }
     assert len(keys) == 1

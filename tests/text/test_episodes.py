@@ -11,11 +11,11 @@ from lore.text import tokens
 from lore.text.episodes import (
     CONTENT_TOKENS,
     MOST_ACTIONS,
-    MOST_ERRORS,
     MOST_SOURCES,
     derive,
     readable,
 )
+from lore.text.stories import MOST_ERRORS
 from tests.fakes import NOON
 
 
@@ -132,6 +132,100 @@ def test_an_error_that_was_not_mended_has_no_fix():
     assert told is not None
     assert [error.resolution for error in told.errors] == [""]
     assert told.outcome == "failure"
+
+
+def two_tasks() -> Talk:
+    talk = mended()
+    talk.user("Add a dark theme to the settings page")
+    talk.call("Edit", "Error: no match", failed=True, file_path="/code/theme.css")
+    talk.call("Bash", "Exit code 1\nerror: boom", failed=True, command="npm run build")
+    talk.assistant("I could not get the theme to build.")
+    return talk
+
+
+def test_each_task_of_a_session_has_its_own_goal_outcome_span_files_and_errors():
+    told = derive(two_tasks().messages)
+    assert told is not None
+    first, second = told.tasks
+    assert (first.goal, first.outcome) == ("Please mend the date parser", "success")
+    assert (first.first, first.last, first.calls) == (0, 16, 7)
+    assert first.files_changed == ("/code/dates.py", "/code/leap.py")
+    assert [error.type for error in first.errors] == ["test"]
+    assert second.goal == "Add a dark theme to the settings page"
+    assert (second.outcome, second.reason) == ("failure", "the last build failed")
+    assert (second.first, second.last, second.calls) == (17, 22, 2)
+    assert second.files_changed == ()
+    assert [error.type for error in second.errors] == ["edit", "build"]
+
+
+def test_a_session_of_one_request_is_one_task_and_tells_its_goal_in_full():
+    told = derive(mended().messages)
+    assert told is not None
+    [task] = told.tasks
+    assert (task.goal, task.outcome, task.errors) == (told.goal, told.outcome, told.errors)
+    assert "(success)" not in readable(told)
+
+
+def test_every_task_is_named_in_the_content_and_its_request_is_a_source():
+    told = derive(two_tasks().messages)
+    assert told is not None
+    text = readable(told)
+    assert "mend the date parser (success)" in text
+    assert "dark theme to the settings page (failure)" in text
+    assert "m17" in told.sources
+
+
+def test_an_error_of_one_task_may_be_mended_in_the_next():
+    talk = two_tasks()
+    talk.user("Next: write a tutorial for beginners")
+    talk.call("Bash", "built", command="npm run build")
+    told = derive(talk.messages)
+    assert told is not None
+    assert [error.resolution for error in told.tasks[1].errors] == ["", "tried again"]
+
+
+def test_an_error_is_mended_by_the_same_program_with_other_words():
+    talk = Talk()
+    talk.user("Please look at the comments")
+    talk.call("Bash", "gh: Not Found", failed=True, command="n=174 && gh api repos/o/r/pull/$n")
+    talk.call("Bash", "[]", command="gh api repos/o/r/pulls/174/comments")
+    told = derive(talk.messages)
+    assert told is not None
+    assert [e.resolution for e in told.errors] == ["Bash gh api repos/o/r/pulls/174/comments"]
+
+
+def test_an_error_is_mended_by_another_way_to_change_the_same_file():
+    talk = Talk()
+    talk.user("Please mend the date parser")
+    talk.call("Edit", "String not found", failed=True, file_path="/code/dates.py")
+    talk.call("Read", "text", file_path="/code/dates.py")
+    told = derive(talk.messages)
+    assert told is not None
+    assert [error.resolution for error in told.errors] == [""]
+    talk.call("Write", "written", file_path="/code/dates.py")
+    told = derive(talk.messages)
+    assert told is not None
+    assert [error.resolution for error in told.errors] == ["tried again"]
+
+
+def test_a_lint_that_failed_is_mended_by_a_command_that_lints_and_tests():
+    talk = Talk()
+    talk.user("Please mend the date parser")
+    talk.call("Bash", "error: unused", failed=True, command="ruff check .")
+    talk.call("Edit", "updated", file_path="/code/dates.py")
+    talk.call("Bash", "3 passed", command="ruff check . && pytest -q")
+    told = derive(talk.messages)
+    assert told is not None
+    assert [error.resolution for error in told.errors] == ["Edit code/dates.py"]
+
+
+def test_a_call_that_was_held_back_by_one_beside_it_is_no_error():
+    talk = Talk()
+    talk.user("Please look at both files")
+    talk.call("Read", "Sibling tool call errored", failed=True, file_path="/code/a.py")
+    told = derive(talk.messages)
+    assert told is not None
+    assert told.errors == ()
 
 
 def test_results_without_an_id_belong_to_the_calls_in_their_order():

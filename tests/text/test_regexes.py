@@ -9,20 +9,22 @@ from typing import Any
 
 import pytest
 
-from lore.capture.adapters import asides, payloads, tools
+from lore.capture.adapters import json_lists, payloads, tools
 from lore.distill import saying
 from lore.llm.offline import clauses, condensing
 from lore.recall import moments, question
 from lore.text import (
     calls,
     entities,
-    episodes,
+    fences,
     goals,
     instructions,
     lines,
     marks,
     outcomes,
     results,
+    stories,
+    tasks,
     tokens,
     traits,
     words,
@@ -46,8 +48,8 @@ PIECES = (
 def patterns() -> list[tuple[str, re.Pattern[Any]]]:
     found = []
     for module in (
-        calls, entities, episodes, goals, instructions, lines, marks, outcomes, results, traits,
-        words, moments, question, payloads, tools, saying, clauses, condensing,
+        calls, entities, goals, instructions, lines, marks, outcomes, results, stories, tasks,
+        traits, words, moments, question, json_lists, payloads, tools, saying, clauses, condensing,
     ):  # fmt: skip
         for name, value in vars(module).items():
             held = value if isinstance(value, tuple) else (value,)
@@ -91,7 +93,7 @@ def test_reading_a_long_text_takes_linear_time(piece):
     moments.spans(text[:100_000], NOW)
     question.parse(f"x{text}", NOW)
     marks.split(text)
-    marks.fences(text, asides.ASIDES)
+    marks.fences(text, fences.PUT_IN)
     marks.wrap(text)
     payloads.without(text)
     assert time.thread_time() - started < HOPELESS_S

@@ -71,8 +71,8 @@ def test_an_import_is_redacted_too(tmp_path: Path):
         loose.export(stream)
     assert BODY.encode() in stream.getvalue()
     with open_memory(tmp_path / "home") as memory:
-        counts = memory.import_lines(stream.getvalue().splitlines())
-        assert counts["added"]
+        counts = memory.import_lines(stream.getvalue().splitlines(), trust=True)
+        assert counts.added
     found = bytes_below(tmp_path / "home")
     assert BODY.encode() not in found
     assert b"Tr0ub4dor" not in found

@@ -1,6 +1,7 @@
 """Export and import: everything as JSON lines, the same again after a round trip.
 
-Indexes, vectors, mentions and standing instructions are derived and made anew.
+Indexes, vectors, mentions and standing instructions are derived and made anew. An export is sealed
+with the key of its home: what another home wrote comes in as a peer's word.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from typing import Any, BinaryIO
 import orjson
 
 from lore import clock
-from lore.capture import shapes
+from lore.capture import peers, shapes
 from lore.capture.messages import prepare
+from lore.capture.sealing import LINES_PER_SEAL, Sealer
 from lore.errors import InvalidInput, StoreError
-from lore.records import CHANNELS, TRUST, NewMessage, Part
+from lore.records import CHANNELS, TRUST, Imported, NewMessage, Part
 from lore.redaction import UNKEPT, redact_tree
 from lore.store import changes, dump, messages, trusting
 from lore.store.db import Connection, Database
@@ -26,20 +28,20 @@ from lore.text import entities
 from lore.text.secrets import Redactor
 
 FORMAT = 1
-_BATCH = 500
+_SEAL = "seal"
 
 Line = dict[str, Any]
 
 
-def export(database: Database, target: Path | BinaryIO) -> int:
-    """Write everything to a file or stream and return how many records that were."""
+def export(database: Database, target: Path | BinaryIO, *, key: bytes) -> int:
+    """Write everything to a file or stream, sealed, and return how many records that were."""
     if isinstance(target, Path):
         _refuse_own_file(database, target)
         part = target.with_name(f"{target.name}.part-{os.getpid()}")
         try:
             with part.open("wb") as stream:
                 part.chmod(0o600)
-                count = _write(database, stream)
+                count = _write(database, stream, Sealer(key))
                 stream.flush()
                 os.fsync(stream.fileno())
             part.replace(target)
@@ -49,7 +51,7 @@ def export(database: Database, target: Path | BinaryIO) -> int:
         finally:
             part.unlink(missing_ok=True)
         return count
-    return _write(database, target)
+    return _write(database, target, Sealer(key))
 
 
 def _refuse_own_file(database: Database, target: Path) -> None:
@@ -62,72 +64,141 @@ def _refuse_own_file(database: Database, target: Path) -> None:
         raise InvalidInput(msg, hint="Name another file, such as export.jsonl.")
 
 
-def _write(database: Database, stream: BinaryIO) -> int:
-    header = {"lore": FORMAT, "exported_at": database.now().isoformat()}
+def _write(database: Database, stream: BinaryIO, sealer: Sealer) -> int:
+    header = {"lore": FORMAT, "exported_at": database.now().isoformat(), "home": sealer.home}
     stream.write(orjson.dumps(header) + b"\n")
     count = 0
     with database.read() as db:
         for line in dump.everything(db):
-            stream.write(orjson.dumps(line) + b"\n")
+            if count and count % LINES_PER_SEAL == 0:
+                stream.write(_sealed(sealer))
+            raw = orjson.dumps(line)
+            sealer.add(raw)
+            stream.write(raw + b"\n")
             count += 1
+    stream.write(_sealed(sealer))
     return count
+
+
+def _sealed(sealer: Sealer) -> bytes:
+    return orjson.dumps({"record": _SEAL, "of": sealer.seal()}) + b"\n"
 
 
 def import_lines(
     database: Database,
     lines: Iterable[bytes],
     *,
+    key: bytes,
+    trust: bool | None = None,
     redactor: Redactor = UNKEPT,
     progress: Callable[[int], None] | None = None,
-) -> dict[str, int]:
-    """Bring in an export; records that are here already, or were forgotten, are skipped."""
-    counts = {"added": 0, "skipped": 0}
-    for batch in _batches(_parsed(lines)):
-        added = database.write(
-            partial(_add_batch, batch=_redacted(batch, redactor), now=database.now())
+) -> Imported:
+    """Bring in an export; records that are here already, or were forgotten, are skipped.
+
+    What another home wrote is refused, unless `trust` says whether to believe it. If not, it is
+    a peer's word, and nothing is deleted by it.
+    """
+    counts = Imported()
+    for batch, foreign in _batches(lines, Sealer(key), trust=trust):
+        told = _redacted(batch, redactor)
+        added, left_out = database.write(
+            partial(_add_batch, batch=told, foreign=foreign, now=database.now())
         )
-        counts["added"] += added
-        counts["skipped"] += len(batch) - added
+        counts = Imported(
+            added=counts.added + added,
+            skipped=counts.skipped + len(batch) - added - left_out,
+            left_out=counts.left_out + left_out,
+            foreign=foreign,
+        )
         if progress:
-            progress(counts["added"] + counts["skipped"])
+            progress(counts.added + counts.skipped + counts.left_out)
     return counts
 
 
-def _parsed(lines: Iterable[bytes]) -> Iterator[Line]:
-    header_seen = False
-    for number, raw in enumerate(lines, 1):
-        if not raw.strip():
-            continue
-        try:
-            line = orjson.loads(raw)
-        except orjson.JSONDecodeError as error:
-            msg = f"Line {number} is not JSON; everything before it was imported."
-            raise InvalidInput(msg, hint="Importing again skips what is here.") from error
-        if not header_seen:
-            if not isinstance(line, dict) or line.get("lore") != FORMAT:
-                msg = "This is no export of Lore: its first line should be a header."
-                raise InvalidInput(msg)
-            header_seen = True
-            continue
-        if not isinstance(line, dict) or str(line.get("record")) not in _ADDERS:
-            msg = f"Line {number} holds no record that this Lore knows."
-            raise InvalidInput(msg)
-        yield line
+_Numbered = Iterator[tuple[int, bytes]]
 
 
-def _batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
-    """Gather lines into batches; what came before a bad line is still given out."""
+def _batches(
+    lines: Iterable[bytes], sealer: Sealer, *, trust: bool | None
+) -> Iterator[tuple[list[Line], bool]]:
+    """Gather records into batches, and tell of each whether another home wrote it."""
+    filled = ((number, raw.strip()) for number, raw in enumerate(lines, 1) if raw.strip())
+    header = next(filled, None)
+    if header is None:
+        return
+    home = _home_of(*header)
+    if trust or home != sealer.home:
+        if trust is None:
+            msg = "Another home wrote this export."
+            hint = "'--trust' if it is yours; '--no-trust' takes it as a peer's word."
+            raise InvalidInput(msg, hint=hint)
+        yield from ((batch, not trust) for batch in _unsealed(filled))
+    else:
+        yield from ((batch, False) for batch in _sealed_ones(filled, sealer))
+
+
+def _unsealed(lines: _Numbered) -> Iterator[list[Line]]:
+    """Yield batches whatever their seals say; what came before a bad line is still given out."""
     batch: list[Line] = []
     try:
-        for line in lines:
-            batch.append(line)
-            if len(batch) >= _BATCH:
+        for line in (_parsed(number, raw) for number, raw in lines):
+            if line["record"] != _SEAL:
+                batch.append(line)
+            if len(batch) >= LINES_PER_SEAL:
                 yield batch
                 batch = []
     except InvalidInput:
         yield batch
         raise
     yield batch
+
+
+def _sealed_ones(lines: _Numbered, sealer: Sealer) -> Iterator[list[Line]]:
+    """Yield batches as they were sealed, and refuse to go on where a seal does not fit."""
+    batch: list[Line] = []
+    for number, raw in lines:
+        line = _parsed(number, raw)
+        if line["record"] == _SEAL and sealer.fits(line.get("of")):
+            yield batch
+            batch = []
+        elif line["record"] == _SEAL or len(batch) >= LINES_PER_SEAL:
+            raise _changed(number)
+        else:
+            sealer.add(raw)
+            batch.append(line)
+    if batch:
+        raise _changed(number + 1)
+
+
+def _changed(number: int) -> InvalidInput:
+    msg = f"This export of this home was changed or cut off before line {number}."
+    hint = "What stands before was imported. 'lore import --trust' takes it as it is."
+    return InvalidInput(msg, hint=hint)
+
+
+def _home_of(number: int, raw: bytes) -> object:
+    """Return the home that wrote an export, by its header."""
+    header = _json(number, raw)
+    if not isinstance(header, dict) or header.get("lore") != FORMAT:
+        msg = "This is no export of Lore: its first line should be a header."
+        raise InvalidInput(msg)
+    return header.get("home")
+
+
+def _parsed(number: int, raw: bytes) -> Line:
+    line = _json(number, raw)
+    if not isinstance(line, dict) or str(line.get("record")) not in (*_ADDERS, _SEAL):
+        msg = f"Line {number} holds no record that this Lore knows."
+        raise InvalidInput(msg)
+    return line
+
+
+def _json(number: int, raw: bytes) -> Any:
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        msg = f"Line {number} is not JSON; everything before it was imported."
+        raise InvalidInput(msg, hint="Importing again skips what is here.") from error
 
 
 def _redacted(batch: list[Line], redactor: Redactor) -> list[Line]:
@@ -138,17 +209,24 @@ def _redacted(batch: list[Line], redactor: Redactor) -> list[Line]:
         raise InvalidInput(msg) from error
 
 
-def _add_batch(db: Connection, batch: list[Line], now: datetime) -> int:
-    added = 0
-    for line in batch:
-        shapes.check(line["record"], line)
+def _add_batch(
+    db: Connection, batch: list[Line], *, foreign: bool, now: datetime
+) -> tuple[int, int]:
+    """Add records; return how many came in, and how many of another home are left out."""
+    added = left_out = 0
+    for given in batch:
+        shapes.check(given["record"], given)
+        line = peers.as_peers(db, given) if foreign else given
+        if line is None:
+            left_out += 1
+            continue
         fresh = not changes.buried(db, [str(line.get("id", ""))])
         try:
             added += bool(fresh and _ADDERS[line["record"]](db, line, now))
         except (ArithmeticError, TypeError, ValueError) as error:
             msg = f"A record of kind '{line['record']}' cannot be kept: {error}."
             raise InvalidInput(msg) from error
-    return added
+    return added, left_out
 
 
 def _add_message(db: Connection, line: Line, now: datetime) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from lore import clock
 from lore.capture import staging
+from lore.capture.rehearsing import Rehearsal
 from lore.capture.staging import Batch, Counts
 from lore.capture.transcript_files import (
     OpenFile,
@@ -72,6 +73,9 @@ class FileReading:
     stopping: Callable[[], bool] = lambda: False
     remembers_unknown: bool = False
     """Whether a file that nobody knows is told of once, and left alone while it stays as it is."""
+
+    rehearsal: Rehearsal = field(default_factory=Rehearsal)
+    """What a dry run has told so far."""
 
     longest_line: int = LONGEST_LINE
     batch_messages: int = staging.BATCH_MESSAGES
@@ -225,11 +229,12 @@ class _Reader:
 
     def _store(self, batch: Batch, mark: Watermark) -> int | None:
         database = self.reading.database
+        rehearsal, projects = self.reading.rehearsal, self.reading.projects
         if database is None:
-            return batch.messages
+            return rehearsal.count_new(None, batch, self.agent, projects)
         if self.reading.dry_run:
             with database.read() as db:
-                return staging.count_new(db, batch, self.agent)
+                return rehearsal.count_new(db, batch, self.agent, projects)
         return database.write(lambda db: self._write(db, batch, mark))
 
     def _write(self, db: Connection, batch: Batch, mark: Watermark) -> int | None:
@@ -376,7 +381,7 @@ def _stretches(adapter: WholeAdapter, path: Path, position: int) -> Iterator[Str
     try:
         yield from adapter.read(path, position)
     except (OSError, ValueError, LoreError) as error:
-        raise CaptureError(f"cannot be read: {error}") from error
+        raise CaptureError(f"cannot be read: {str(error).rstrip('.')}") from error
     except _SLIPS as error:
         raise CaptureError(_slipped(error)) from error
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lore import clock, projects
+from lore.checking import check_origin
 from lore.errors import InvalidInput
 from lore.projects import Projects
 from lore.records import (
-    ORIGINS,
     PART_KINDS,
     ROLES,
     Channel,
@@ -263,14 +263,9 @@ def check(message: NewMessage) -> None:
         if part.kind not in PART_KINDS:
             msg = f"'{part.kind}' is no kind of part."
             raise InvalidInput(msg, hint=f"Kinds: {', '.join(PART_KINDS)}.")
-        _check_origin(part.origin)
-    _check_origin(message.origin)
-
-
-def _check_origin(origin: Origin | None) -> None:
-    if origin is not None and origin not in ORIGINS:
-        msg = f"'{origin}' is no origin."
-        raise InvalidInput(msg, hint=f"Origins: {', '.join(ORIGINS)}.")
+    for origin in (message.origin, *(part.origin for part in message.parts)):
+        if origin is not None:
+            check_origin(origin)
 
 
 def message_of(role: Role, text: str, created_at: datetime) -> NewMessage:

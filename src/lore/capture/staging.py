@@ -195,17 +195,6 @@ def _find_goal(db: Connection, session_n: int, prepared: Sequence[PreparedMessag
     return lines.one_line(goal, TITLE_CHARS)
 
 
-def count_new(db: Connection, batch: Batch, agent: str) -> int:
-    """Return how many messages of a batch are not stored yet."""
-    new = 0
-    for run in batch.runs:
-        session_n = sessions.find_number(db, _name(run), agent=agent)
-        keys = {message.key for message in run.prepared}
-        known = claims.known(db, session_n, "file", list(keys)) if session_n else {}
-        new += len(keys - known.keys())
-    return new
-
-
 def _ensure_session(db: Connection, agent: str, run: Run, seen: Projects, *, now: datetime) -> int:
     """Return the number of the session that a run belongs to, made if it is new."""
     context = run.context

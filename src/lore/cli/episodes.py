@@ -22,7 +22,7 @@ from lore.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from lore.records import Action, Episode
+    from lore.records import Action, Episode, Task
 
 _COLOURS = {"success": "green", "failure": "red", "partial": "yellow"}
 _SHOWN = 20
@@ -66,6 +66,8 @@ def _print_episode(told: Episode) -> None:
     print(f"   {outcome}: {one_line(told.reason, 200)}")
     size = f"{counted(told.calls, 'tool call')}, {lasting(told.duration_s)}, {told.tokens:,} tokens"
     print(f"   {size}{f' of {one_line(told.agent, 40)}' if told.agent else ''}")
+    if len(told.tasks) > 1:
+        _print_tasks(told.tasks)
     if told.errors:
         print(bold("\nErrors"))
     for error in told.errors:
@@ -78,6 +80,19 @@ def _print_episode(told: Episode) -> None:
     ):
         _print_list(title, names)
     _print_actions(told.actions)
+
+
+def _print_tasks(tasks: tuple[Task, ...]) -> None:
+    print(bold("\nTasks"))
+    for place, task in enumerate(tasks, 1):
+        outcome = coloured(task.outcome, _COLOURS.get(task.outcome, "white"))
+        size = f"messages {task.first} to {task.last}, {counted(task.calls, 'tool call')}"
+        if task.files_changed:
+            size += f", {counted(len(task.files_changed), 'file')} changed"
+        if unmended := sum(not error.resolution for error in task.errors):
+            size += f", {counted(unmended, 'error')} not fixed"
+        print(f"   {place}. {one_line(task.goal, 160) or '(no goal was named)'}")
+        print(f"      {outcome}: {one_line(task.reason, 120)}; {dim(size)}")
 
 
 def _print_list(title: str, names: tuple[str, ...]) -> None:

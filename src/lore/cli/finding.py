@@ -222,6 +222,8 @@ def print_answer(memory: Memory, answer: Answer, *, explain: bool = False) -> No
     for place, hit in enumerate(answer.hits, 1):
         print(f"{bold(f'{place}. {_heading(hit)}')}  {dim(short[hit.id])}")
         print(indented(hit.text))
+        if hit.answer:
+            print(f"   {dim('→ assistant')}\n{indented(hit.answer, 6)}")
         print(f"   {dim(one_line(hit.why, 300))}")
         if explain:
             _print_signals(hit.signals)

@@ -173,11 +173,19 @@ def import_file(
             help="An export, or '-' for standard input.", parser=given_path, metavar="FILE"
         ),
     ],
+    trust: Annotated[
+        bool | None,
+        typer.Option(
+            "--trust/--no-trust",
+            help="Of another home: it is yours and is believed, or it is a peer's word.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Bring in an export.
 
-    What is here already, or was forgotten, is skipped.
+    What is here already, or was forgotten, is skipped. What another home wrote needs a word on
+    whether to trust it: a peer's word is found by asking only, and deletes nothing.
     """
     if str(file) != "-" and not file.exists():
         msg = f"There is no file {file}."
@@ -191,11 +199,14 @@ def import_file(
         open_memory(context, create=True) as memory,
         progress("importing", quiet=json) as report,
     ):
-        counts = memory.import_lines(source, progress=lambda done: report(done, None))
+        counts = memory.import_lines(source, trust=trust, progress=lambda done: report(done, None))
     if json:
         print_json(counts)
-    else:
-        print(f"{counted(counts['added'], 'record')} imported, {counts['skipped']:,} skipped.")
+        return
+    left_out = f", {counts.left_out:,} left out" if counts.left_out else ""
+    peers = " as a peer's word" if counts.foreign else ""
+    brought = f"{counted(counts.added, 'record')} imported{peers}"
+    print(f"{brought}, {counts.skipped:,} skipped{left_out}.")
 
 
 def embed(context: typer.Context, json: Json = False) -> None:

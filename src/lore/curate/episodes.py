@@ -7,7 +7,7 @@ from typing import Any
 
 from lore import clock
 from lore.errors import InvalidInput, NotFound
-from lore.records import Action, Episode, Fragment, KeptEpisode, Mishap, Origin
+from lore.records import Action, Episode, Fragment, KeptEpisode, Mishap, Origin, Outcome, Task
 from lore.store import changes, episodes, fragments, items, messages, sessions, trusting
 from lore.store.db import Connection, Database
 from lore.store.fragments import NewFragment
@@ -133,15 +133,16 @@ def payload_of(episode: Episode) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, tuple) else value
 
 
 def episode_of(payload: dict[str, Any]) -> Episode:
     """Return the episode in a payload; what another program wrote is taken as far as it fits."""
-    outcome = payload.get("outcome")
     return Episode(
         goal=str(payload.get("goal", "")),
-        outcome=outcome if outcome in ("success", "failure", "partial") else "unknown",
+        outcome=_outcome(payload),
         reason=str(payload.get("reason", "")),
         agent=str(payload.get("agent", "")),
         calls=_number(payload, "calls"),
@@ -149,16 +150,40 @@ def episode_of(payload: dict[str, Any]) -> Episode:
             Action(_number(a, "t"), str(a.get("action", "")), str(a.get("target", "")), _result(a))
             for a in _tables(payload, "actions")
         ),
-        errors=tuple(
-            Mishap(*(str(e.get(name, "")) for name in ("type", "message", "resolution")))
-            for e in _tables(payload, "errors")
-        ),
+        errors=_errors(payload),
         files_read=_texts(payload, "files_read"),
         files_changed=_texts(payload, "files_changed"),
         artifacts=_texts(payload, "artifacts"),
         commits=_texts(payload, "commits"),
+        tasks=tuple(_task(task) for task in _tables(payload, "tasks")),
         duration_s=_number(payload, "duration_s"),
         tokens=_number(payload, "tokens"),
+    )
+
+
+def _task(table: dict[str, Any]) -> Task:
+    return Task(
+        goal=str(table.get("goal", "")),
+        outcome=_outcome(table),
+        reason=str(table.get("reason", "")),
+        first=_number(table, "first"),
+        last=_number(table, "last"),
+        calls=_number(table, "calls"),
+        errors=_errors(table),
+        files_read=_texts(table, "files_read"),
+        files_changed=_texts(table, "files_changed"),
+    )
+
+
+def _outcome(table: dict[str, Any]) -> Outcome:
+    outcome = table.get("outcome")
+    return outcome if outcome in ("success", "failure", "partial") else "unknown"
+
+
+def _errors(table: dict[str, Any]) -> tuple[Mishap, ...]:
+    return tuple(
+        Mishap(*(str(error.get(name, "")) for name in ("type", "message", "resolution")))
+        for error in _tables(table, "errors")
     )
 
 

@@ -81,19 +81,29 @@ def stop(home: Path, *, force: bool = False) -> int | None:
     holder = lock.find_holder(home)
     if holder is None:
         return None
-    with suppress(ProcessLookupError):
-        os.kill(holder.pid, signal.SIGTERM)
+    _signal(home, holder.pid, signal.SIGTERM)
     if _is_gone(home, holder.pid):
         return holder.pid
     if not force:
         msg = f"The daemon (pid {holder.pid}) has not stopped within {STOP_S:.0f} s."
         raise DaemonError(msg, hint="'lore down --force' kills it; nothing stored is lost.")
-    with suppress(ProcessLookupError):
-        os.kill(holder.pid, signal.SIGKILL)
+    _signal(home, holder.pid, signal.SIGKILL)
     if not _is_gone(home, holder.pid):
         msg = f"The daemon (pid {holder.pid}) cannot be killed."
         raise DaemonError(msg)
     return holder.pid
+
+
+def _signal(home: Path, pid: int, number: signal.Signals) -> None:
+    """Send a signal to the daemon of a home, and to nobody else that its lock file may name."""
+    if lock.is_held_by(home, pid):
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+    elif (holder := lock.find_holder(home)) is not None and holder.pid == pid:
+        msg = f"{home / lock.LOCK_FILE} was changed: pid {pid} is not the daemon of this home."
+        raise DaemonError(
+            msg, hint="Find it with 'ps' and end it yourself; nothing stored is lost."
+        )
 
 
 def _is_gone(home: Path, pid: int) -> bool:

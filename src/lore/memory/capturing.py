@@ -15,7 +15,16 @@ from lore.capture.messages import Conversation
 from lore.checking import Count, checked_class
 from lore.memory.desk import Desk
 from lore.recall import moments
-from lore.records import Captured, CaptureEstimate, Channel, Episode, KeptEpisode, NewMessage
+from lore.records import (
+    Captured,
+    CaptureEstimate,
+    Channel,
+    Episode,
+    Imported,
+    KeptEpisode,
+    NewMessage,
+)
+from lore.redaction import home_key
 
 if TYPE_CHECKING:
     from lore.capture.gathering import Found
@@ -73,14 +82,20 @@ class Capturing(Desk):
         return gathering.find_files(paths, registry.ADAPTERS, Path.home(), since=after)
 
     def import_lines(
-        self, lines: Iterable[bytes], *, progress: Callable[[int], None] | None = None
-    ) -> dict[str, int]:
-        """Bring in an export and count what was added and what was skipped."""
+        self, lines: Iterable[bytes], *, trust: bool | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> Imported:  # fmt: skip
+        """Bring in an export and count what was added and what was not.
+
+        What another home wrote is refused, unless `trust` says whether to believe it; if not, it
+        comes in as a peer's word and deletes nothing.
+        """
         from lore.capture import exchange
 
         return exchange.import_lines(
-            self.database, lines, redactor=self.redactor, progress=progress
-        )
+            self.database, lines, key=home_key(self.settings, "export"), trust=trust,
+            redactor=self.redactor, progress=progress,
+        )  # fmt: skip
 
     def episode(self, session: str) -> Episode | None:
         """Tell a session as an episode and keep that as its fragment; None if nothing was done.

@@ -9,6 +9,7 @@ from lore.capture import exchange
 from lore.checking import checked_class
 from lore.memory.desk import Desk
 from lore.records import Forgettable, Names
+from lore.redaction import home_key
 from lore.store import forgetting, items, upkeep
 
 
@@ -28,7 +29,7 @@ class Keeping(Desk):
     def export(self, target: Path | str | BinaryIO) -> int:
         """Write everything as JSON lines and return how many records that were."""
         place = Path(target) if isinstance(target, str) else target
-        return exchange.export(self.database, place)
+        return exchange.export(self.database, place, key=home_key(self.settings, "export"))
 
     def count_forgettable(
         self, *, id: str = "", session: str = "", project: str = "", match: str = ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lore.recall import log_lines
+from lore.recall import log_lines, replies
 from lore.recall.features import Floats, within
 from lore.recall.log_lines import EXCERPT_TOKENS
 from lore.recall.question import Question
@@ -76,9 +76,11 @@ def present(
     page = min(limits.hits, _PAGE) + _SPARE
     for start in range(0, len(order), page):
         places = order[start : start + page]
-        for hit in _hits(
+        made = _hits(
             db, question, ranked, places, told, explain=explain, trusted_only=limits.trusted_only
-        ):
+        )
+        at_hand = {hit.id for hit in (*hits, *made)[: limits.hits]}
+        for hit in made:
             if not hit.text and hit.type == "distillation":
                 reasons[hit.id] = "what its lines tell is shown by hits above"
                 continue
@@ -97,10 +99,15 @@ def present(
                 reasons[hit.id] = f"cut by the budget of {limits.tokens} tokens"
                 return Chosen(tuple(hits), reasons)
             else:
-                hits.append(hit)
+                left = limits.tokens - spent - hit.tokens
+                hits.append(
+                    replies.with_answer(
+                        db, hit, list(question.terms), most_tokens=left, shown=at_hand
+                    )
+                )
                 bags.append(bag)
                 told.update((hit.id, *hit.sources))
-                spent += hit.tokens
+                spent += hits[-1].tokens
                 reasons[hit.id] = f"shown as hit {len(hits)}"
             if len(hits) >= limits.hits:
                 return Chosen(tuple(hits), reasons)

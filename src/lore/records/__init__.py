@@ -65,6 +65,7 @@ from lore.records.knowledge import (
     SharedChange,
     SharedEntry,
     SharedPage,
+    Task,
 )
 from lore.records.talk import (
     Distillation,
@@ -83,6 +84,7 @@ from lore.records.upkeep import (
     Check,
     FileProblem,
     Forgettable,
+    Imported,
     Job,
     Queues,
     Redaction,
@@ -131,6 +133,7 @@ __all__ = [
     "FragmentVersion",
     "Happening",
     "Hit",
+    "Imported",
     "ItemType",
     "Job",
     "KeptEpisode",
@@ -170,6 +173,7 @@ __all__ = [
     "SpentToday",
     "StagedTurn",
     "Stats",
+    "Task",
     "Title",
     "UndoneCycle",
     "Verdict",

@@ -24,7 +24,8 @@ class Signal:
 class Hit:
     """One result: the text, where it comes from, its score and why it is here.
 
-    `sources` are the messages that what is shown was derived from, the best first.
+    `sources` are the messages that what is shown was derived from, the best first; `answer` is what
+    the assistant said to a message that asks.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Hit:
     sources: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
     signals: tuple[Signal, ...] = ()
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

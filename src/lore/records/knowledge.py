@@ -137,8 +137,26 @@ class Mishap:
 
 
 @dataclass(frozen=True, slots=True)
+class Task:
+    """One thing that a person asked for in a session; `first` to `last` are message ordinals."""
+
+    goal: str
+    outcome: Outcome
+    reason: str
+    first: int
+    last: int
+    calls: int = 0
+    errors: tuple[Mishap, ...] = ()
+    files_read: tuple[str, ...] = ()
+    files_changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Episode:
-    """What a session set out to do, did and reached; `sources` are the messages it quotes."""
+    """What a session set out to do, did and reached; `sources` are the messages it quotes.
+
+    `tasks` are the things that were asked for, in order: one, as a rule.
+    """
 
     goal: str
     outcome: Outcome
@@ -151,6 +169,7 @@ class Episode:
     files_changed: tuple[str, ...] = ()
     artifacts: tuple[str, ...] = ()
     commits: tuple[str, ...] = ()
+    tasks: tuple[Task, ...] = ()
     duration_s: int = 0
     tokens: int = 0
     sources: tuple[str, ...] = ()

@@ -134,6 +134,19 @@ class Spend:
 
 
 @dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import brought: records that came in, were here already, or were left out.
+
+    If it was another home's (`foreign`), what came in is a peer's word.
+    """
+
+    added: int = 0
+    skipped: int = 0
+    left_out: int = 0
+    foreign: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Forgettable:
     """What forgetting would take: items by id, and how many sessions and projects."""
 

@@ -204,3 +204,23 @@ def sources(db: Connection, ns: Sequence[int]) -> dict[str, str]:
 
 def _source(agent: str, mark: _Mark) -> str:
     return changes.source_of(agent, "", f"\0copy\0{unpack_key(mark.key)}\0{mark[1:]}")
+
+
+def copied_by_new(
+    db: Connection, agent: str, project_n: int | None, fresh: Sequence[PreparedMessage]
+) -> set[str]:
+    """Return the keys of what a session that is not stored yet only copies, or copied in vain."""
+    head = fresh[:_HEAD_MESSAGES]
+    others = db.rows(
+        "SELECT n FROM sessions WHERE agent = :agent AND last_message_at >= :earliest"
+        " AND project_n IS NOT DISTINCT FROM :project_n",
+        agent=agent,
+        earliest=min((_mark_of(message).at for message in head), default=0),
+        project_n=project_n,
+    )
+    near: set[int] = set()
+    for held in _held(db, [row[0] for row in others], head).values():
+        near |= {held.session_n, *_kin(db, held.session_n)}
+    sources = {_source(agent, _mark_of(message)): message.key for message in fresh}
+    gone = changes.buried_sources(db, list(sources))
+    return {*_held(db, sorted(near), fresh), *(sources[source] for source in gone)}

@@ -58,9 +58,15 @@ _CHECKS: tuple[tuple[Check, re.Pattern[str]], ...] = (
         re.IGNORECASE)),
 )  # fmt: skip
 _STEP = re.compile(r"&&|\|\||;")
+_VERB = re.compile(r"[a-z][a-z:-]{1,30}$")
+_LOOKING = re.compile(
+    r"\s*(?:$|(?:cat|cd|echo|find|grep|head|ls|printf|pwd|rg|sed|tail|test|wc|which)\b)"
+)
+"""Commands whose next try, for something else, mends nothing."""
+
 _SPEAKING = re.compile(r"\s*(?:git|gh|glab|echo|printf|cat|ls|grep|rg|find|sed|cp|mv|rm|mkdir)\b")
 _WRAPPED = re.compile(
-    r"^\s*(?:(?:cd|export|source|set)\s[^&;|\n]{0,300}(?:&&|;)\s*|[A-Z_]{1,40}=\S{0,200}\s+"
+    r"^\s*(?:(?:cd|export|source|set)\s[^&;|\n]{0,300}(?:&&|;)\s*|[A-Za-z_]{1,40}=\S{0,200}\s+(?:&&\s*)?"
     r"|(?:timeout|time|sudo|nice)\s+(?:\d+\w?\s+)?)"
 )
 _PIPED = re.compile(r"\s*(?:2>&1|\|\|?\s*(?:tail|head|grep|true|echo)\b.*|>\s*/dev/null.*)")
@@ -74,15 +80,33 @@ class Call:
     deed: Deed
     target: str
     command: str = ""
-    check: Check = ""
+    checks: tuple[Check, ...] = ()
     read: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     created: tuple[str, ...] = ()
 
     @property
-    def key(self) -> str:
-        """Return what two tries of the same thing have in common."""
-        return self.check or f"{self.deed}:{self.target}"
+    def check(self) -> Check:
+        """Return what it checks first of all; a command may test and lint in one."""
+        return self.checks[0] if self.checks else ""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Return what two tries of the same thing have in common, one for each check."""
+        return self.checks or (f"{self.deed}:{self.target}",)
+
+    @property
+    def kin(self) -> frozenset[str]:
+        """Return what a second try shares that was made in other words: programs or a file."""
+        if self.command:
+            steps = () if self.checks else _STEP.split(self.target)
+            return frozenset(_program(step) for step in steps if not _LOOKING.match(step))
+        if self.changed:
+            return frozenset(f"change {file}" for file in self.changed)
+        if self.read:
+            name = self.read[0].rsplit("/", 1)[-1]
+            return frozenset((f"read {name.lstrip('.').split('.')[0]}",))
+        return frozenset((self.tool,)) if self.deed == "look" else frozenset()
 
 
 def read_call(name: str, text: str) -> Call:
@@ -148,13 +172,19 @@ def _run(tool: str, command: str) -> Call:
     command = command[:_COMMAND_CHARS]
     bare = bare_command(command)
     target = lines.one_line(bare, TARGET_CHARS)
-    return Call(tool, "run", target, command=command, check=_check(bare[:400]))
+    return Call(tool, "run", target, command=command, checks=_checks(bare[:400]))
 
 
-def _check(command: str) -> Check:
+def _checks(command: str) -> tuple[Check, ...]:
     """Return what a command checks; one that only speaks of tests checks nothing."""
     steps = [step for step in _STEP.split(command) if not _SPEAKING.match(step)]
-    return next((kind for kind, pattern in _CHECKS if any(map(pattern.search, steps))), "")
+    return tuple(kind for kind, pattern in _CHECKS if any(map(pattern.search, steps)))
+
+
+def _program(command: str) -> str:
+    """Return the program of a command, and what it was told to do if that is a word."""
+    words = command.split()[:2]
+    return " ".join(word for place, word in enumerate(words) if not place or _VERB.match(word))
 
 
 def bare_command(command: str) -> str:

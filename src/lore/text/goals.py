@@ -6,20 +6,14 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from lore.text import lines
+from lore.text import fences, lines, marks
 
 GOAL_CHARS = 280
 _READ_CHARS = 6_000
 """A request stands at the beginning of a message."""
 
-_BLOCK = re.compile(
-    r"<(system-reminder|local-command-stdout|local-command-stderr|local-command-caveat|bash-stdout"
-    r"|bash-stderr|bash-input|task-notification|environment_context|user_instructions|ide_\w+"
-    r"|INSTRUCTIONS|command-contents|permissions[\w-]*|collaboration_mode)\b[^>]{0,200}>"
-    r"(?:.{0,6000}?)(?:</\1>|\Z)",
-    re.DOTALL,
-)
-"""What agents and editors put into a person's message between marks of their own."""
+_FENCES = (*fences.PUT_IN, "bash-input", "INSTRUCTIONS")
+"""What asks for nothing; a line for the shell is typed, but not for the agent."""
 
 _COMMAND_NAME = re.compile(r"<command-name>\s*/?([\w:.-]{1,80})\s*</command-name>")
 _COMMAND_ARGS = re.compile(r"<command-args>(.{0,2000}?)</command-args>", re.DOTALL)
@@ -29,8 +23,9 @@ _HOUSEKEEPING = frozenset(
     """add-dir agents bug clear color compact config context copy cost debug diff doctor effort exit
     export extra-usage fast feedback fork help hooks ide init-verifiers insights install-github-app
     login logout mcp memory mobile model new output-style passes permissions plugin plugins
-    privacy-settings quit reload-plugins release-notes rename resume rewind sandbox settings skills
-    stats status statusline tasks terminal-setup theme todos undo upgrade usage vim voice""".split()
+    privacy-settings quit reload-plugins release-notes remote-env rename
+    resume rewind sandbox settings skills stats status statusline tasks terminal-setup theme todos
+    undo upgrade usage vim voice""".split()
 )
 """Commands that set up the agent and ask for no work."""
 
@@ -50,7 +45,7 @@ _INTENT = re.compile(
     r"|Task Overview)\W{0,8}\s*(.{20,900})",
     re.DOTALL | re.IGNORECASE,
 )
-_FILLER = frozenset(
+FILLER = frozenset(
     """a ah alright also and awesome back can carry cheers continue cool did do done don't evening
     fine for go going good great happy hello help hey hi hm hmm i i'm is it it's just keep later
     let's like lol looks made make me minor moment morning need nice no nope now of oh ok okay on
@@ -136,7 +131,7 @@ def request_of(text: str) -> Request | None:
     if _RESUMED.match(head):
         intent = _INTENT.search(head)
         return Request(_plain(intent.group(1)), real=False) if intent else None
-    words = _words_of_a_person(_BLOCK.sub("\n", head))
+    words = _words_of_a_person(_unfenced(head))
     if not words:
         return None
     return Request(words, real=_is_real(words))
@@ -146,6 +141,18 @@ def is_told_again(text: str) -> bool:
     """Tell whether a message only repeats an earlier talk, or was put there by a program."""
     head = text[:_READ_CHARS]
     return bool(_RESUMED.match(head) or _NO_REQUEST.match(head))
+
+
+def _unfenced(text: str) -> str:
+    if "<" not in text:
+        return text
+    pieces = marks.fences(text, _FENCES)
+    return "\n".join(piece for is_fence, piece in pieces if not is_fence)
+
+
+def asks(text: str) -> bool:
+    """Tell whether words ask for something, rather than only tell something."""
+    return bool(_ASKING.search(text[:_READ_CHARS]) or _DOING.match(text[:400]))
 
 
 def _command(head: str) -> Request | None:
@@ -187,7 +194,7 @@ def _plain(text: str) -> str:
 
 def _is_real(text: str) -> bool:
     words = [word.lower().replace("’", "'") for word in _WORD.findall(text[:600])]
-    telling = [word for word in words if word not in _FILLER]
+    telling = [word for word in words if word not in FILLER]
     if _DOING.match(text[:200]) and telling and len(words) >= 2:
         return len(telling) >= 2 or not _vague(words)
     return len(words) >= _FEWEST_WORDS and len(telling) >= 2

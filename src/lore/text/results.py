@@ -14,11 +14,14 @@ MESSAGE_CHARS = 160
 _HEAD, _TAIL = 3_000, 3_000
 """Errors stand at the beginning of an output or at its end."""
 
-_REFUSED = re.compile(
-    r"The user doesn't want to (?:proceed|take this action)|user (?:rejected|declined|denied)"
+_NOT_RUN = re.compile(
+    r"Sibling tool call errored|The user doesn't want to (?:proceed|take this action)"
+    r"|user (?:rejected|declined|denied)"
     r"|\[Request interrupted by user|tool use was rejected",
     re.IGNORECASE,
 )
+"""Signs that a call was not made: a person or the failure of one beside it kept it back."""
+
 _FAILED = re.compile(
     r"""^\s*(?:<tool_use_error>|Exit\ code\ [1-9]|"?exit_code"?:\ ?[1-9]|ENOENT|EACCES
         |exit(?:ed)?\ (?:with\ )?(?:code|status)[:\ ]\ ?[1-9]|InputValidationError
@@ -51,7 +54,7 @@ _TAG = re.compile(r"</?(?:tool_use_error|error|output|stdout|stderr)>")
 def verdict_of(call: Call, text: str, *, failed: bool) -> Verdict:
     """Tell how a call went by what came back."""
     head = text[:_HEAD]
-    if _REFUSED.search(head[:400]):
+    if _NOT_RUN.search(head[:400]):
         return "refused"
     if failed or _FAILED.match(head):
         return "failed"

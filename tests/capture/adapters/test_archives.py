@@ -8,6 +8,7 @@ import pytest
 
 from lore.capture.adapters import chatgpt, claude_ai
 from lore.capture.adapters.registry import find_adapter
+from lore.capture.files import FileReading, read_file
 from lore.capture.messages import prepare
 from lore.errors import InvalidInput, NotFound
 from tests.capture.adapters.samples import CHATGPT, CLAUDE_AI, shapes
@@ -117,3 +118,28 @@ def test_a_damaged_archive_is_an_error_that_says_so(tmp_path):
         list(claude_ai.read(text, 0))
     with pytest.raises(NotFound):
         list(claude_ai.read(tmp_path / "missing.json", 0))
+
+
+def test_what_unpacks_to_far_more_than_talk_does_is_refused_unread(tmp_path):
+    path = tmp_path / "a.zip"
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file,
+        file.open("conversations.json", "w") as stream,
+    ):
+        stream.write(b'[{"mapping": {}}')
+        for _ in range(20):
+            stream.write(b" " * (1 << 20))
+        stream.write(b"]")
+    assert chatgpt.fits(path, path.read_bytes())
+    with pytest.raises(InvalidInput, match="would unpack to 20 MB"):
+        list(chatgpt.read(path, 0))
+
+
+def test_a_bomb_is_told_in_one_sentence_and_the_rest_goes_on(tmp_path, database):
+    talk = archive(tmp_path / "talk.zip", [CHATGPT])
+    bomb = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("conversations.json", b'[{"mapping": {}}' + b" " * (17 << 20) + b"]")
+    counts = [read_file(FileReading(database, find_adapter), path) for path in (bomb, talk)]
+    assert counts[0].problem.startswith("cannot be read: Its 16 KB would unpack to 17 MB")
+    assert (counts[1].added, counts[1].problem) == (4, "")

@@ -68,3 +68,33 @@ def test_a_database_that_another_program_is_writing_can_be_read(path):
     with foreign.open_foreign(path) as db:
         assert len(foreign.rows(db, "talk", ("id",))) == 4
     writer.close()
+
+
+@pytest.fixture
+def logged(path):
+    """Return a closed database that its program keeps with a log."""
+    theirs = apsw.Connection(str(path))
+    theirs.execute("PRAGMA journal_mode = wal").fetchall()
+    theirs.execute("CREATE TABLE said (text)")
+    theirs.close()
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+    return path
+
+
+def test_reading_a_closed_database_leaves_no_file_beside_it(logged):
+    before = logged.read_bytes()
+    with foreign.open_foreign(logged) as db:
+        assert foreign.rows(db, "said", ("text",)) == []
+    assert [each.name for each in logged.parent.iterdir()] == [logged.name]
+    assert logged.read_bytes() == before
+
+
+def test_the_log_of_a_program_that_has_its_database_open_stays(logged):
+    with foreign.open_foreign(logged) as db:
+        theirs = apsw.Connection(str(logged))
+        theirs.execute("INSERT INTO said VALUES ('hello')")
+        assert foreign.rows(db, "said", ("text",)) == [("hello",)]
+    assert logged.with_name(f"{logged.name}-wal").stat().st_size
+    theirs.execute("INSERT INTO said VALUES ('again')")
+    assert theirs.execute("SELECT count(*) FROM said").fetchall() == [(2,)]
+    theirs.close()

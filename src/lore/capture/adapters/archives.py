@@ -6,17 +6,22 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import orjson
 
 from lore.capture.adapters import fields
+from lore.capture.adapters.json_lists import read_objects
 from lore.errors import InvalidInput, NotFound
 
 _ZIP = b"PK\x03\x04"
 _HEAD_BYTES = 65_536
-_MOST_BYTES = 2 << 30
-"""The largest conversations that are read; the whole has to fit into memory several times."""
+_MOST_BYTES = 256 << 20
+"""The largest conversation that is read; parsed, it takes several times as much memory."""
+
+_SMALL_BYTES = 16 << 20
+_MOST_TIMES = 100
+"""Talk is packed to a fifth or a tenth; only what repeats itself without end to a hundredth."""
 
 
 def holds(path: Path, head: bytes, sign: bytes) -> bool:
@@ -44,16 +49,15 @@ def _beginning(path: Path) -> bytes:
 
 
 def conversations(path: Path) -> Iterator[dict[str, Any]]:
-    """Return the conversations of an archive, in order."""
+    """Return the conversations of an archive, in order; one at a time is held in memory."""
     for document in _documents(path):
         try:
             told = orjson.loads(document)
         except orjson.JSONDecodeError as error:
-            msg = f"{path} is no JSON: {error}."
+            msg = f"A conversation in it is no JSON: {error}."
             raise InvalidInput(msg) from error
-        if isinstance(told, dict):
-            told = told.get("conversations", [told])
-        for conversation in fields.items(told):
+        listed = told.get("conversations") if isinstance(told, dict) else None
+        for conversation in [told] if listed is None else fields.items(listed):
             yield fields.table(conversation)
 
 
@@ -61,25 +65,27 @@ def _documents(path: Path) -> Iterator[bytes]:
     try:
         if path.suffix != ".zip":
             with path.open("rb") as stream:
-                yield _all_of(path, stream.read(_MOST_BYTES + 1))
+                yield from read_objects(stream, most_bytes=_MOST_BYTES)
             return
         with zipfile.ZipFile(path) as archive:
             for name in _members(archive):
-                with archive.open(name) as stream:
-                    yield _all_of(path, stream.read(_MOST_BYTES + 1))
+                _refuse_bomb(archive.getinfo(name))
+                with archive.open(name) as packed:
+                    yield from read_objects(cast("BinaryIO", packed), most_bytes=_MOST_BYTES)
     except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror}."
+        msg = f"{path} cannot be opened: {error.strerror}."
         raise NotFound(msg) from error
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
-        msg = f"{path} is damaged or locked: {error}"
+        msg = f"It is damaged or locked: {error}"
         raise InvalidInput(msg) from error
 
 
-def _all_of(path: Path, document: bytes) -> bytes:
-    if len(document) > _MOST_BYTES:
-        msg = f"The conversations in {path} are larger than {_MOST_BYTES >> 20} MB."
-        raise InvalidInput(msg, hint="Export a shorter span of time.")
-    return document
+def _refuse_bomb(member: zipfile.ZipInfo) -> None:
+    """Refuse what unpacks to far more than talk does; no more than it says is ever unpacked."""
+    if member.file_size > max(_SMALL_BYTES, _MOST_TIMES * member.compress_size):
+        packed, whole = member.compress_size >> 10, member.file_size >> 20
+        msg = f"Its {packed:,} KB would unpack to {whole:,} MB, which conversations never do."
+        raise InvalidInput(msg)
 
 
 def _members(archive: zipfile.ZipFile) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from lore.capture.adapters import asides, fields, payloads, tools
@@ -39,6 +40,14 @@ def typed(content: Any, *, aside: bool = False, origin: Origin | None = None) ->
     return tuple(parts)
 
 
+def brought(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Return what stands behind the result of a tool: the tool brought its images and documents."""
+    return tuple(
+        replace(part, origin=part.origin or "tool") if part.kind in ("image", "document") else part
+        for part in parts
+    )
+
+
 def _typed(text: str, *, aside: bool, origin: Origin | None) -> tuple[Part, ...]:
     if aside:
         return (asides.aside(text),) if text.strip() else ()
@@ -62,7 +71,8 @@ def spoken(block: Any, state: dict[str, str]) -> tuple[Part, ...]:
         return answered(told, state, told.get("tool_use_id"), name=sort)
     if sort == "redacted_thinking" or not told:
         return ()
-    return typed([told], origin="assistant")
+    # a model writes text: images and documents in its answer come from a program
+    return typed([told], origin="tool" if sort in REFERENCES else "assistant")
 
 
 def thought(text: str) -> tuple[Part, ...]:

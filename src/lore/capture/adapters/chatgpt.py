@@ -118,9 +118,14 @@ def _answer(record: Record, parts: tuple[Part, ...], message: NewMessage) -> New
     said = tuple(
         each
         for part in parts
-        for each in (asides.said(part.text) if part.kind == "text" else (part,))
+        for each in (asides.said(part.text) if part.kind == "text" else (_given(part),))
     )
     return replace(message, parts=said)
+
+
+def _given(part: Part) -> Part:
+    """Return a picture in an answer: a tool made or found it, and named it."""
+    return replace(part, origin="tool") if part.kind == "image" else part
 
 
 def _parts(content: Record) -> tuple[Part, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,8 @@ def _asked(record: Record, key: str, at: datetime) -> list[NewMessage]:
         attached = fields.table(each)
         name = fields.text(attached.get("file_name"))
         text = payloads.without(fields.text(attached.get("extracted_content")))
-        parts.append(Part("document", text or f"[document] {name}", name))
+        part = Part("document", text or f"[document] {name}", name)
+        parts.append(replace(part, origin="tool") if text else part)
     files = (fields.table(each) for each in fields.items(record.get("files")))
     parts += [payloads.reference({**file, "type": "document"}) for file in files]
     return [asides.from_person(NewMessage("user", (), at, key), parts)] if parts else []

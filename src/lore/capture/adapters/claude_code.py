@@ -205,7 +205,8 @@ def _user(line: Line, state: State, key: str, at: datetime) -> Said:
         else:
             beside.append(block)
     name = key if len(content) == 1 else f"{key}:{first}"
-    return [*messages, *_asked(blocks.typed(beside, aside=shown), name, at)], []
+    rest = blocks.typed(beside, aside=shown)
+    return [*messages, *_asked(blocks.brought(rest) if messages else rest, name, at)], []
 
 
 def _by_human(origin: Any) -> bool:

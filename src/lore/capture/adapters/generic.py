@@ -134,6 +134,8 @@ def _with_results(content: Any, state: State) -> tuple[Part, ...]:
     for block in content:
         if isinstance(block, dict) and block.get("type") == "tool_result":
             parts += blocks.answered(block, state, block.get("tool_use_id"))
+        elif any(part.kind == "tool_result" for part in parts):
+            parts += blocks.brought(blocks.typed([block]))
         else:
             parts += blocks.typed([block])
     return tuple(parts)

@@ -98,7 +98,7 @@ class Teller:
             elif kind == "patch":
                 self._remember(fields.text(name) for name in fields.items(part.get("files")))
             elif kind not in _SILENT:
-                said = (_file(part),) if kind == "file" else blocks.spoken(part, {})
+                said = (_file(part, "tool"),) if kind == "file" else blocks.spoken(part, {})
                 at = self._moment(fields.table(part.get("time")).get("start"))
                 if said and record.get("summary") is True:
                     beside = tuple(asides.aside(each.text, "summary") for each in said)

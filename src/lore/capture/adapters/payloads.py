@@ -54,7 +54,10 @@ def _goes_on(text: str) -> bool:
 
 
 def reference(block: dict[str, Any], origin: Origin | None = None) -> Part:
-    """Return an image or document as what it is called and where it is, without its bytes."""
+    """Return an image or document as what it is called and where it is, without its bytes.
+
+    What a document says was written by someone else than who attached it.
+    """
     kind: PartKind = "image" if "image" in fields.text(block.get("type")) else "document"
     source = fields.table(block.get("source")) or fields.table(block.get("image_url"))
     source = source or fields.table(block.get("file")) or block
@@ -64,7 +67,7 @@ def reference(block: dict[str, Any], origin: Origin | None = None) -> Part:
     if found := _URI.match(place):
         sort, place = found[1] or sort, ""
     if kind == "document" and source.get("type") == "text":
-        return Part(kind, fields.text(source.get("data")), name, origin=origin)
+        return Part(kind, fields.text(source.get("data")), name, origin=origin or "tool")
     told = " ".join(word for word in (name, place) if word)
     return Part(kind, f"[{sort}] {told}".rstrip(), name, origin=origin)
 

@@ -17,9 +17,6 @@ from lore.capture.adapters import (
 )
 from lore.capture.transcripts import Adapter
 
-HEAD_BYTES = 65_536
-"""So much of a file's beginning is enough to tell whose it is."""
-
 ADAPTERS: tuple[Adapter, ...] = (
     claude_code,
     codex,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import apsw
 
 from lore.store.sqlite.connection import Connection, Row, open_connection
 
@@ -16,11 +18,29 @@ _PATIENCE_S = 2.0
 @contextmanager
 def open_foreign(path: Path) -> Iterator[Connection]:
     """Open a database that belongs to another program; nothing can be written to it."""
+    log_file = path.with_name(f"{path.name}-wal")
+    was_closed = not log_file.exists()
     db = open_connection(path, busy_timeout_s=_PATIENCE_S, read_only=True)
     try:
         yield db
     finally:
         db.close()
+        if was_closed and log_file.exists():
+            _leave_closed(path)
+
+
+def _leave_closed(path: Path) -> None:
+    """Take away the log that reading made beside a closed database, unless it is in use now.
+
+    A connection for reading cannot; one that may write does so when it is the last to close.
+    """
+    with suppress(apsw.Error):
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW
+        raw = apsw.Connection(str(path.parent.resolve() / path.name), flags=flags)
+        try:
+            raw.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        finally:
+            raw.close()
 
 
 def columns(db: Connection, table: str) -> tuple[str, ...]:

@@ -1,0 +1,36 @@
+"""Fences: the names of the marks that agents put around what they add to a person's message."""
+
+from __future__ import annotations
+
+PUT_IN = (
+    "system-reminder",
+    "local-command-caveat",
+    "local-command-stdout",
+    "local-command-stderr",
+    "command-name",
+    "command-message",
+    "command-contents",
+    "bash-stdout",
+    "bash-stderr",
+    "task-notification",
+    "*-hook",
+    "*_hook",
+    "agent-message",
+    "teammate-message",
+    "new-diagnostics",
+    "tool_use_error",
+    "ide_opened_file",
+    "ide_selection",
+    "ide_diagnostics",
+    "environment_context",
+    "user_instructions",
+    "permissions instructions",
+    "collaboration_mode",
+    "turn_aborted",
+    "subagent_notification",
+    "user_shell_command",
+)
+"""Names of the marks with which agents fence what nobody typed; a hook's is its own."""
+
+TYPED = ("command-args", "bash-input", "user-memory-input")
+"""Names of the marks with which Claude Code fences what was typed behind a command."""
