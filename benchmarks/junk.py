@@ -15,12 +15,9 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from episodes import messages_of
-
 from lore.capture.messages import Conversation, capture
 from lore.curate import curating
 from lore.curate.means import Means

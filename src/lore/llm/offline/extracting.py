@@ -21,7 +21,8 @@ MOST_FACTS = 10
 KEYWORDS = 8
 
 _AT_WORK = re.compile(
-    r"\b(?:Let me|I'll|I will) (?:\w+ )?(?:add|check|create|debug|examine|explore|find|fix|implement"
+    r"\b(?:Let me|I'll|I will) (?:\w+ )?(?:add|check|create|debug|examine|explore|find|fix"
+    r"|implement"
     r"|investigate|look|make|read|remove|rename|run|search|see|start|update|use|verify|write)\b"
 )
 _FAILED = re.compile(r"^\s*(?:Exit code [1-9]|<tool_use_error>|Error:|FAIL|--- FAIL|panic:|fatal:"

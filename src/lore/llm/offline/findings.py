@@ -12,7 +12,7 @@ from lore.llm.offline.tool_lines import without_calls
 from lore.records import FragmentKind, Said
 from lore.text import lines, specifics, statements
 from lore.text.statements import Statement
-from lore.text.told import stands_alone, strip_opening
+from lore.text.told import is_whole, stands_alone, strip_opening
 
 _OF_THE_MOMENT = re.compile(
     r"""^(?:let\ me|let's|lets|now|i'll|i\ will|i'm|i\ am|i\ need|i\ should|i\ can|i\ see|i\ think
@@ -34,7 +34,8 @@ _UNSURE = re.compile(
     re.IGNORECASE,
 )
 _PROGRESS = re.compile(
-    r"\b(?:all (?:\d+ )?(?:unit |integration |the )?tests? (?:pass|are|now)|tests? pass|lint(?:ing)?"
+    r"\b(?:all (?:\d+ )?(?:unit |integration |the )?tests? (?:pass|are|now)|tests? pass"
+    r"|lint(?:ing)?"
     r" (?:is|passes|clean)|build(?:s)? (?:passes|succeed|clean|fine)|committed|pushed|no (?:issues"
     r"|errors|changes)|ready|completed?|successfully|working tree|is (?:clean|done|green)"
     r"|pre-existing|up to date|rebased?|merged|conflicts?|cherry-pick\w*|background task"
@@ -43,7 +44,8 @@ _PROGRESS = re.compile(
     re.IGNORECASE,
 )
 _FLEETING = re.compile(
-    r"\blines? \d+|:\d+(?:-\d+)?\b|\b[0-9a-f]{7,40}\b|\b\d+ (?:tests?|files?|lines?|insertions"
+    r"→|^\d+\.|\blines? \d+|:\d+(?:-\d+)?\b|\b[0-9a-f]{7,40}\b|\b\d+ (?:tests?|files?|lines?"
+    r"|insertions"
     r"|deletions|commits?|errors?|occurrences|places|comments)\b|\btest\w*\.go\b|/tmp/|/private/"
 )
 _UNSETTLED = re.compile(
@@ -102,34 +104,47 @@ _SETTING = re.compile(
 )
 _PLACE = re.compile(r"\b(?:in|at|under|inside)\s+`?([~./\w\-]*[/.][\w./\-]+)`?")
 _DEED = re.compile(
-    r"(?:^|`\s*[-—:]+\s*)(?:now |also )?(?:added|removed|updated|changed|replaced|renamed|moved|created|extracted|refactored|switched"
+    r"(?:^|`\s*[-—:]+\s*)(?:now |also )?(?:added|removed|updated|changed|replaced|renamed|moved"
+    r"|created|extracted|refactored|switched"
     r"|introduced|deleted|converted|simplified|made|improved|wrote|implemented|modified|inlined"
     r"|new|adds?|removes?|updates?|changes?|tests?|verif\w+|test\w*)\b",
     re.IGNORECASE,
 )
 _ABOUT_TESTS = re.compile(
-    r"^`?(?:Test[A-Z_]\w*|test_\w+)|\b(?:verif(?:y|ies|ied)|asserts?|test cases?|subtests?|unit tests?"
+    r"\b(?:Test[A-Z_]\w*|test_\w+|\w+_test\.\w+|\w+\.test\.\w+)|\b(?:verif(?:y|ies|ied)|asserts?"
+    r"|test cases?|subtests?|unit tests?"
     r"|mock(?:s|ed)?|fixtures?|golden files?|the tests?|this test|coverage)\b",
     re.IGNORECASE,
 )
 _REPORTING = re.compile(
-    r"^(?:the )?(?:user|reviewer|agent|assistant|explorer?)\b|\b(?:I|we)\s+(?:initially|had|was|were"
+    r"^(?:the )?(?:user|reviewer|agent|assistant|explorer?)\b|\b(?:I|we)\s+(?:initially|had|was"
+    r"|were"
     r"|found|checked|read|noticed|removed|added|ran|verified|looked|just|also)\b|^(?:had|got|found"
     r"|checked|saw|read|asked|received)\b|\b(?:dead code|unused|redundant|duplicated?|nit|dup)\b",
     re.IGNORECASE,
 )
 _OPINION = re.compile(
-    r"\b(?:is|are|looks?|was) (?:fine|cleaner|safe|correct|expected|reasonable|simpler|better|ok|okay"
+    r"\b(?:is|are|looks?|was) (?:fine|cleaner|safe|correct|expected|reasonable|simpler|better|ok"
+    r"|okay"
     r"|good|valid|legitimate|acceptable|enough|overkill|straightforward|minimal|trivial|confusing"
-    r"|misleading|dead|stale|outdated|missing|broken|identical|consistent|similar)\b|\bmakes sense\b"
+    r"|misleading|dead|stale|outdated|missing|broken|identical|consistent|similar)\b"
+    r"|\bmakes sense\b"
     r"|\b(?:properly|correctly|legitimately|no longer needed|still needs?|not (?:yet )?updated"
-    r"|remains?|unrelated|as expected)\b",
+    r"|remains?|unrelated|as expected|if you want|optional|simplest|cleanest|easiest|that line"
+    r"|my changes"
+    r"|nolint|the linter|must be \w+ing|has been removed|currently|right now|for now"
+    r"|at the moment|supposed to)\b",
     re.IGNORECASE,
 )
 _FOLLOWING = re.compile(
     r"^(?:additionally|furthermore|moreover|later|until|still|again|similarly|finally|meanwhile"
     r"|consequently|also|adding|using|renaming|having|changing|removing|making|issue|problem|bug"
-    r"|question|confirmed|short answer|answer|status|result|update|note|fix|key)\b|^[^\w`(]",
+    r"|question|requires|uses|validates|returns|creates|handles|fixes|checks|calls|adds|removes"
+    r"|prevents"
+    r"|ensures|allows|avoids|keeps|makes|sets|reads|writes|runs|supports|stores|takes|gets|goes"
+    r"|my|same"
+    r"|the remaining|the bug|both|confirmed|short answer|answer|status|result|update|note|fix"
+    r"|key)\b|^[^\w`(]",
     re.IGNORECASE,
 )
 _BUILDING = re.compile(
@@ -188,7 +203,8 @@ def _bug(
     text = f"{_ended(strip_opening(cause))} {_ended(told[fix].text)}"
     if not stands_alone(text) or not fits(text[:400]) or len(text) > 700:
         return None
-    symptom, sources = _symptom(told[place], heard), (one.id,)
+    symptom = _symptom(told[place], heard)
+    sources: tuple[str, ...] = (one.id,)
     if not symptom and _shares_name(heard.error, text):
         symptom, sources = heard.error, (one.id, heard.error_id)
     payload = {"symptom": symptom, "root_cause": cause, "solution": told[fix].text}
@@ -237,23 +253,13 @@ def _lasting(text: str, statement: Statement) -> bool:
         return False
     if any(form.search(text) for form in _PASSING):
         return False
-    if orders.is_order(text) or not stands_alone(text) or not _is_whole(text):
+    if orders.is_order(text) or not stands_alone(text) or not is_whole(text):
         return False
     return not _UNSETTLED.search(f"{statement.heading} {statement.lead}")
 
 
 _PASSING = (_PROGRESS, _FLEETING, _ABOUT_TESTS, _REPORTING, _OPINION, _FOLLOWING)
 """Signs of what is said in passing: true for a day, or only beside what stood before."""
-
-
-def _is_whole(text: str) -> bool:
-    """Tell whether nothing was cut off: brackets, backticks and quotes come in pairs."""
-    return (
-        text.count("(") == text.count(")")
-        and text.count("`") % 2 == 0
-        and text.count('"') % 2 == 0
-        and text.count("[") == text.count("]")
-    )
 
 
 def _decision(text: str) -> dict[str, object]:
