@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from lore.capture.adapters import asides, payloads, tools
+from lore.llm.offline import changing, extracting, findings, orders, persons, workflows
 from lore.recall import moments, question
 from lore.text import (
     calls,
@@ -21,8 +22,12 @@ from lore.text import (
     marks,
     outcomes,
     results,
+    specifics,
+    statements,
     tokens,
+    told,
     traits,
+    values,
     words,
 )
 
@@ -44,7 +49,8 @@ def patterns() -> list[tuple[str, re.Pattern[Any]]]:
     found = []
     for module in (
         calls, entities, episodes, goals, instructions, lines, marks, outcomes, results, traits,
-        words, moments, question, payloads, tools,
+        words, moments, question, payloads, tools, statements, specifics, told, values, persons,
+        findings, workflows, orders, changing, extracting,
     ):  # fmt: skip
         for name, value in vars(module).items():
             held = value if isinstance(value, tuple) else (value,)

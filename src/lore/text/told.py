@@ -29,8 +29,8 @@ _ASKING = r"""(?:
   | (?:here's|here\ is|here\ are|this\ is)\ (?:my|the|what|an|some|our)\b
 )"""
 _ASK = re.compile(
-    rf"(?:^|[,;:—–]\s+|\s+-\s+|\s+(?=(?:and|but|so|or)\s))(?:(?:and|but|so|or|then|now|also|well"
-    rf"|plus|because|since)[,]?\s+)*{_ASKING}",
+    rf"(?:^|[,;:—–]\ |\ -\ |\ (?=(?:and|but|so|or)\ ))(?:(?:and|but|so|or|then|now|also|well"
+    rf"|plus|because|since),?\ )*{_ASKING}",
     re.IGNORECASE | re.VERBOSE,
 )
 _OPENING = re.compile(
@@ -49,14 +49,16 @@ _GIVEN = re.compile(
     r"(?=(?:I(?:'m|'ve|’m|’ve)?|we(?:'re|'ve)?|my|our|[A-Z][a-z]+)\b)".replace("\\ ", " ")
 )
 _OWN_CLAUSE = re.compile(
-    r",?\s+(?:and|but|especially since|since|because|as)\s+(?=(?:I(?:'ve| have| had| already| just"
+    r",? (?:and|but|especially since|since|because|as) (?=(?:I(?:'ve| have| had| already| just"
     r"| also| chose| prefer| prioritize| recently| met| got| aim| plan| set| took| made)"
     r"|my \w+ (?:is"
     r"|are|was|has)|we(?:'ve| have| had))\b)"
 )
 """Where a person who asks goes on to tell something of their own."""
 
-_TRAILING = re.compile(r"(?:[\s,;:—–-]+|\s+(?:and|but|so|or|because|since|which|that))+$")
+_TRAILING = re.compile(
+    r"(?:[\s,;:—–-]| (?:and|but|so|or|because|since|which|that)(?=[\s,;:—–-]|$))+$"
+)
 _CUT_OFF = re.compile(
     r"\b(?:either|neither|to|with|the|a|an|of|like|for|in|on|at|from|by|than|is|are|was|if|when|as"
     r"|my|our|this|these|about|into|whether|including|such)\s*[.:]?$",

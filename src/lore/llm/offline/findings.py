@@ -111,7 +111,7 @@ _DEED = re.compile(
     re.IGNORECASE,
 )
 _ABOUT_TESTS = re.compile(
-    r"\b(?:Test[A-Z_]\w*|test_\w+|\w+_test\.\w+|\w+\.test\.\w+)|\b(?:verif(?:y|ies|ied)|asserts?"
+    r"\b(?:\w*Test[A-Z_]\w*|test_\w+|\w+_test\.\w+|\w+\.test\.\w+)|\b(?:verif(?:y|ies|ied)|asserts?"
     r"|test cases?|subtests?|unit tests?"
     r"|mock(?:s|ed)?|fixtures?|golden files?|the tests?|this test|coverage)\b",
     re.IGNORECASE,
@@ -258,7 +258,25 @@ def _lasting(text: str, statement: Statement) -> bool:
     return not _UNSETTLED.search(f"{statement.heading} {statement.lead}")
 
 
-_PASSING = (_PROGRESS, _FLEETING, _ABOUT_TESTS, _REPORTING, _OPINION, _FOLLOWING)
+_LABEL = re.compile(
+    r"^(?:`[^`]+`|[\w./-]+)\s*(?:[—–:]|\s-\s)\s*(?!(?:now |it |this )?(?:uses?|used|returns?|is"
+    r"|was|are|runs?"
+    r"|only|does|doesn't|has|checks?|takes?|falls?|stores?|creates?|writes?|reads?|requires?|must"
+    r"|cannot"
+    r"|can't|added|removed|updated|changed|replaced|always|never|when|if|the|a|an)\b)",
+    re.IGNORECASE,
+)
+"""A name with a note behind it, as lists have them: no sentence."""
+
+_POINTING = re.compile(
+    r"\b(?:these|those) \w+|\bmy \w+ (?:fix|change|code)|\bhere\.?$|\bkeep HEAD\b|\((?:correct"
+    r"|fine|good)\b"
+    r"|\bflagg(?:ing|ed)\b|\bsame (?:idea|thing|pattern)\b",
+    re.IGNORECASE,
+)
+_PASSING = (
+    _PROGRESS, _FLEETING, _ABOUT_TESTS, _REPORTING, _OPINION, _FOLLOWING, _LABEL, _POINTING,
+)  # fmt: skip
 """Signs of what is said in passing: true for a day, or only beside what stood before."""
 
 

@@ -71,6 +71,14 @@ _RULE = re.compile(
       | \b(?:only|never|always|every|by\ default|instead\ of|rather\ than|because|so\ that)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+_MODAL = re.compile(r"\b(?:should|must|needs? to|has to|have to)\b", re.IGNORECASE)
+_ABOUT_TESTS = re.compile(r"\b(?:tests?|Test\w+|\w+_test)\b")
+_FAILING = re.compile(
+    r"\b(?:still (?:not|getting|having|doesn't)|not working|doesn't work|no luck|(?:as"
+    r"|like) (?:we|you|I)"
+    r" (?:discussed|mentioned|said|talked|suggested)|for this purpose)\b",
+    re.IGNORECASE,
+)
 _IS = re.compile(
     r"\b(?:is|are|was|were|has|have|uses?|runs?|lives?|returns?|means|contains|requires|depends"
     r"|supports?|comes|belongs|points|goes|works?|doesn't|don't|isn't|aren't|can't|cannot)\b"
@@ -127,8 +135,9 @@ def _own_words(text: str) -> str:
 
 
 _PASTED = re.compile(
-    r"<([a-z][\w-]{2,40})\b[^>]{0,200}>.*?(?:</\1>|\Z)|^\s*(?:\[[^\]\n]{2,80}\]\s*)$"
-    r"|^\s*(?:at \S+\(|File \"|\d+[→|]|[+-]{3} |@@ |=== |--- |\S+\.\w{1,5}:\d+)[^\n]*$",
+    r"<([a-z][\w-]{2,40})\b[^>]{0,200}>.*?(?:</\1>|\Z)|^[ \t]*\[[^\]\n]{2,80}\][ \t]*$"
+    r"|^[ \t]*(?:at \S{1,200}\(|File \"|\d+[→|]|[+-]{3} |@@ |=== |--- "
+    r"|\S{1,200}\.\w{1,5}:\d+)[^\n]*$",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -152,9 +161,7 @@ def _standing_clause(whole: str) -> str:
     return ""
 
 
-_CLAUSE = re.compile(
-    r",\s+(?:and\s+|but\s+|so\s+|since\s+|because\s+)?|\s+(?:and|but|since|because)\s+(?=I\b)"
-)
+_CLAUSE = re.compile(r", (?:(?:and|but|so|since|because) )?| (?:and|but|since|because) (?=I\b)")
 _SUBJECT = re.compile(
     r"(?:I|I'd|I'm|I've|We|Always|Never|From|Please|Going|Whenever|My \w+ (?:is|are))\b"
 )
@@ -193,7 +200,7 @@ def _judged(part: str, *, in_code: bool) -> tuple[FragmentKind, float, float] | 
         return "decision", HIGH if changing.says_so(part) else MEDIUM, 2.5 + 0.2 * said.total
     if orders.is_order(part) or not _OWN.search(part) or not _HAPPENED.search(part):
         return None
-    if _HEARSAY.match(part) and not said.dates:
+    if _FAILING.search(part) or (_HEARSAY.match(part) and not said.dates):
         return None
     return _fact_of_life(part, said)
 
@@ -236,9 +243,11 @@ def _judged_in_code(
 ) -> tuple[FragmentKind, float, float] | None:
     if orders.is_order(part) or _MOMENT.search(part) or _FUTURE.match(part):
         return None
+    if _ABOUT_TESTS.search(part):
+        return None
     if _DECIDED.search(part) and (said.code or said.names):
         return "decision", HIGH, 3.0
-    if said.code and _RULE.search(part):
+    if said.code and _RULE.search(part) and (_OWN.search(part) or _MODAL.search(part)):
         return "decision", MEDIUM, 2.0
     if said.code and _IS.search(part) and not _WORKING.search(part) and _OWN.search(part):
         return "fact", MEDIUM if said.code > 1 else LOW, 1.0
