@@ -108,7 +108,7 @@ def main() -> None:
         table(group, guarded=False)
         print("  and no value differs")
         table(group, guarded=True)
-    thresholds: dict[str, float] = {**merging.THRESHOLDS}
+    thresholds = {str(kind): line for kind, line in merging.THRESHOLDS.items()}
     if chosen.wrong:
         for pair in pairs:
             line = thresholds.get(pair.kind, merging.USUAL_THRESHOLD)

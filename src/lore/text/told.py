@@ -43,7 +43,10 @@ _OPENING = re.compile(
         (?:,?\ (?!I\b)[A-Z][a-z]+)?\s*[,.!:;…-]+\s*)+""",
     re.IGNORECASE | re.VERBOSE,
 )
-_JOINED = re.compile(r"^(?:and|but|so|also|plus|then|because|or|though)\s+", re.IGNORECASE)
+_JOINED = re.compile(
+    r"^(?:and|but|so|also|plus|then|because|or|though|given that|considering that)\s+",
+    re.IGNORECASE,
+)
 _GIVEN = re.compile(
     r"\b(?:considering|given|since|because|now\ that|especially\ since|seeing\ as)\ (?:that\ )?"
     r"(?=(?:I(?:'m|'ve|’m|’ve)?|we(?:'re|'ve)?|my|our|[A-Z][a-z]+)\b)".replace("\\ ", " ")
@@ -59,6 +62,7 @@ _OWN_CLAUSE = re.compile(
 _TRAILING = re.compile(
     r"(?:[\s,;:—–-]| (?:and|but|so|or|because|since|which|that)(?=[\s,;:—–-]|$))+$"
 )
+_THINKING = re.compile(r",? and I(?: was|'m| am|'ve been) (?:just )?(?:thinking|wondering)$")
 _CUT_OFF = re.compile(
     r"\b(?:either|neither|to|with|the|a|an|of|like|for|in|on|at|from|by|than|is|are|was|if|when|as"
     r"|my|our|this|these|about|into|whether|including|such)\s*[.:]?$",
@@ -139,5 +143,5 @@ def is_whole(text: str) -> bool:
 
 
 def _tidy(text: str) -> str:
-    text = _TRAILING.sub("", text.strip().rstrip("?"))
+    text = _TRAILING.sub("", _THINKING.sub("", text.strip().rstrip("?")))
     return text[:1].upper() + text[1:] if text else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lore.llm.offline import changing, orders
-from lore.llm.offline.finding import HIGH, LOW, MEDIUM, Found, fits
+from lore.llm.offline.finding import HIGH, MEDIUM, Found, fits
 from lore.llm.offline.tool_lines import without_calls
 from lore.records import FragmentKind, Said
 from lore.text import lines, specifics, statements
@@ -44,7 +44,7 @@ _PROGRESS = re.compile(
     re.IGNORECASE,
 )
 _FLEETING = re.compile(
-    r"→|^\d+\.|\blines? \d+|:\d+(?:-\d+)?\b|\b[0-9a-f]{7,40}\b|\b\d+ (?:tests?|files?|lines?"
+    r"→|^\d+\.|\b[Ll]ines? \d+|:\d+(?:-\d+)?\b|\b[0-9a-f]{7,40}\b|\b\d+ (?:tests?|files?|lines?"
     r"|insertions"
     r"|deletions|commits?|errors?|occurrences|places|comments)\b|\btest\w*\.go\b|/tmp/|/private/"
 )
@@ -84,19 +84,16 @@ _REASONED = re.compile(
     re.IGNORECASE,
 )
 _CONSTRAINT = re.compile(
-    r"""\b(?:must(?:n't)?|requires?|only|never|always|cannot|can't|(?:doesn't|does\ not|don't)
-          \ (?:support|exist|have|handle|work|know|include|track|allow|use|expose|preserve)
-        |not\ supported|(?:is|are)\ (?:stored|located|defined|configured|kept|persisted|saved|named
-          |loaded|triggered|required|responsible|gitignored|skipped|ignored|never|always|only
-          |not|shared|derived|keyed|encoded|limited|capped)
+    r"""\b(?:must(?:n't)?|requires?|never|always|cannot|can't|(?:doesn't|does\ not|don't)\ support
+        |not\ supported|(?:is|are)\ (?:stored|located|configured|persisted|saved|gitignored|keyed
+          |encoded|limited|capped|required|derived)
         |lives?\ (?:in|at|under)|defaults?\ to|by\ default|falls?\ back|expects?|overrides?
-        |takes?\ precedence|points\ to|maps?\ to|depends\ on|means\ that|format\ is|silently
-        |regardless|at\ most|at\ least|before|after|whenever|unless|except)\b""",
+        |takes?\ precedence|maps?\ to|depends\ on|regardless|at\ most|at\ least)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 _SETTING = re.compile(
     r"""`(?P<setting>[\w.\-]{3,60})`\ (?:\([^)]{1,60}\)\ )?(?:now\ )?(?:is\ set\ to|defaults\ to|is
-          |=|set\ to|has\ the\ default)\ (?P<value>`[^`]{1,60}`|"[^"]{1,60}"|\d[\w.]{0,20}|true
+          |set\ to|has\ the\ default)\ (?P<value>`[^`]{1,60}`|"[^"]{1,60}"|\d[\w.]{0,20}|true
           |false|on|off|enabled|disabled)(?=[\s.,;)]|$)
       | \bset(?:s|ting)?\ `(?P<setting2>[\w.\-]{3,60})`\ to\ (?P<value2>`[^`]{1,60}`|\d[\w.]{0,20}
           |true|false)""",
@@ -104,7 +101,8 @@ _SETTING = re.compile(
 )
 _PLACE = re.compile(r"\b(?:in|at|under|inside)\s+`?([~./\w\-]*[/.][\w./\-]+)`?")
 _DEED = re.compile(
-    r"(?:^|`\s*[-—:]+\s*)(?:now |also )?(?:added|removed|updated|changed|replaced|renamed|moved"
+    r"(?:^|`\s*[-—:]+\s*)(?:now |also |i |i've |we )?(?:used|redesigned|kept|added|removed"
+    r"|updated|changed|replaced|renamed|moved"
     r"|created|extracted|refactored|switched"
     r"|introduced|deleted|converted|simplified|made|improved|wrote|implemented|modified|inlined"
     r"|new|adds?|removes?|updates?|changes?|tests?|verif\w+|test\w*)\b",
@@ -137,13 +135,14 @@ _OPINION = re.compile(
     re.IGNORECASE,
 )
 _FOLLOWING = re.compile(
-    r"^(?:additionally|furthermore|moreover|later|until|still|again|similarly|finally|meanwhile"
+    r"^(?:I'd|additionally|furthermore|moreover|later|until|still|again|similarly|finally|meanwhile"
     r"|consequently|also|adding|using|renaming|having|changing|removing|making|issue|problem|bug"
     r"|question|requires|uses|validates|returns|creates|handles|fixes|checks|calls|adds|removes"
     r"|prevents"
     r"|ensures|allows|avoids|keeps|makes|sets|reads|writes|runs|supports|stores|takes|gets|goes"
     r"|my|same"
-    r"|the remaining|the bug|both|confirmed|short answer|answer|status|result|update|note|fix"
+    r"|the remaining|the bug|both|none|if|confirmed|short answer|answer|status|result|update"
+    r"|note|fix"
     r"|key)\b|^[^\w`(]",
     re.IGNORECASE,
 )
@@ -198,7 +197,9 @@ def _bug(
 ) -> Found | None:
     """Return a cause with its fix; a cause without a fix is open, so it is left out."""
     cause = told[place].text
-    if fix is None or _UNSURE.search(cause) or not specifics.identifiers(cause + told[fix].text):
+    if fix is None or _ABOUT_TESTS.match(cause) or _ABOUT_TESTS.search(told[fix].text):
+        return None
+    if _UNSURE.search(cause) or not specifics.identifiers(cause + told[fix].text):
         return None
     text = f"{_ended(strip_opening(cause))} {_ended(told[fix].text)}"
     if not stands_alone(text) or not fits(text[:400]) or len(text) > 700:
@@ -228,23 +229,23 @@ def _judged(one: Said, statement: Statement) -> Found | None:
     text = strip_opening(statement.text)
     if not _lasting(text, statement):
         return None
-    said = specifics.of(text)
+    names = [name for name in specifics.identifiers(text) if _OWN_NAME.search(name)]
     reasoned = bool(_REASONED.search(text))
-    if said.code < (1 if reasoned else 2):
+    if len(names) < (1 if reasoned else 2) or _CAUSE.search(text):
         return None
     setting = _SETTING.search(text)
     if setting:
         return Found(text, "config", MEDIUM, 2.0, (one.id,), _config(setting, text))
     if not _CONSTRAINT.search(text) and not reasoned:
         return None
-    if _DEED.search(text) and not reasoned:
+    if _DEED.search(text) and not _GROUND.search(text):
         return None
     kind: FragmentKind = "fact"
     payload = {}
     if reasoned and _BUILDING.search(text):
         kind, payload = "architecture", _decision(text)
-    score = 1.0 + 0.8 * reasoned + 0.2 * min(said.code, 4)
-    importance = MEDIUM if reasoned or said.code >= 2 else LOW
+    score = 1.0 + 0.8 * reasoned + 0.2 * min(len(names), 4)
+    importance = MEDIUM
     return Found(_ended(text), kind, importance, score, (one.id,), payload)
 
 
@@ -258,6 +259,16 @@ def _lasting(text: str, statement: Statement) -> bool:
     return not _UNSETTLED.search(f"{statement.heading} {statement.lead}")
 
 
+_GROUND = re.compile(
+    r"\b(?:because|since|so that|so|to avoid|to prevent|otherwise|which means)\b", re.IGNORECASE
+)
+"""What was changed is worth keeping with the ground for it; the change itself is in the code."""
+
+_OWN_NAME = re.compile(
+    r"[a-z]_|_[a-z]|[a-z][A-Z]|\w/\w|\w\(|\w\.[a-z]{2}|^--[a-z]|[A-Z]_[A-Z]|\w \w"
+)
+"""A name that a project gave to something of its own, rather than a word the world knows."""
+
 _LABEL = re.compile(
     r"^(?:`[^`]+`|[\w./-]+)\s*(?:[—–:]|\s-\s)\s*(?!(?:now |it |this )?(?:uses?|used|returns?|is"
     r"|was|are|runs?"
@@ -269,9 +280,14 @@ _LABEL = re.compile(
 """A name with a note behind it, as lists have them: no sentence."""
 
 _POINTING = re.compile(
-    r"\b(?:these|those) \w+|\bmy \w+ (?:fix|change|code)|\bhere\.?$|\bkeep HEAD\b|\((?:correct"
-    r"|fine|good)\b"
-    r"|\bflagg(?:ing|ed)\b|\bsame (?:idea|thing|pattern)\b",
+    r"^[A-Z]\. |^task \d|^the (?:real |best |right |correct |proper )?(?:fix|place|approach"
+    r"|solution"
+    r"|way|document|doc|deletions|commit message)\b(?! ensures)|\b(?:is|are) being\b|\bstill\b"
+    r"|\bactually\b"
+    r"|\boriginal\b|\b(?:these|those) \w+|\b(?:in|of|for|from) this \w+|^setting is\b|\bhere\.?$"
+    r"|\bkeep HEAD\b"
+    r"|\bmy \w+ (?:fix|change|code)|\((?:correct|fine|good)\b|\bflagg(?:ing|ed)\b"
+    r"|\bsame (?:idea|thing|pattern)\b",
     re.IGNORECASE,
 )
 _PASSING = (

@@ -71,6 +71,12 @@ _RULE = re.compile(
       | \b(?:only|never|always|every|by\ default|instead\ of|rather\ than|because|so\ that)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+_ASIDE = re.compile(
+    r"(?:I'm|I would|I do|I did|you|mmm|now|continuing|looking|user|need|critical|linear)\b"
+    r"|.*\b(?:these should|would be (?:great|nice))\b",
+    re.IGNORECASE,
+)
+_OF_US = re.compile(r"\b(?:we|our|in my head)\b|==", re.IGNORECASE)
 _MODAL = re.compile(r"\b(?:should|must|needs? to|has to|have to)\b", re.IGNORECASE)
 _ABOUT_TESTS = re.compile(r"\b(?:tests?|Test\w+|\w+_test)\b")
 _FAILING = re.compile(
@@ -243,13 +249,13 @@ def _judged_in_code(
 ) -> tuple[FragmentKind, float, float] | None:
     if orders.is_order(part) or _MOMENT.search(part) or _FUTURE.match(part):
         return None
-    if _ABOUT_TESTS.search(part):
+    if _ASIDE.match(part) or _ABOUT_TESTS.search(part):
         return None
     if _DECIDED.search(part) and (said.code or said.names):
         return "decision", HIGH, 3.0
     if said.code and _RULE.search(part) and (_OWN.search(part) or _MODAL.search(part)):
         return "decision", MEDIUM, 2.0
-    if said.code and _IS.search(part) and not _WORKING.search(part) and _OWN.search(part):
+    if said.code and _IS.search(part) and _OF_US.search(part) and not _WORKING.search(part):
         return "fact", MEDIUM if said.code > 1 else LOW, 1.0
     return None
 
