@@ -229,9 +229,11 @@ def _judged(one: Said, statement: Statement) -> Found | None:
     text = strip_opening(statement.text)
     if not _lasting(text, statement):
         return None
-    names = [name for name in specifics.identifiers(text) if _OWN_NAME.search(name)]
+    named = specifics.identifiers(text)
+    names = [name for name in named if _OWN_NAME.search(name)]
     reasoned = bool(_REASONED.search(text))
-    if len(names) < (1 if reasoned else 2) or _CAUSE.search(text):
+    enough = names or len(named) > 1 if reasoned else len(names) > 1
+    if not enough or _CAUSE.search(text):
         return None
     setting = _SETTING.search(text)
     if setting:
