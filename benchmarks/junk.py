@@ -1,6 +1,7 @@
 """How much of what curation keeps without a model is worth keeping: a sample to judge by eye.
 
     uv run python benchmarks/junk.py [--seed 1] [--samples 100] [--sessions 284] [--beam 20]
+                                         [--of coding|beam|locomo] [--home FOLDER]
 
 Reads the evaluation data, curates it offline into a memory of its own, and prints fragments,
 numbered, each with the message that it came from.
@@ -15,12 +16,9 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from episodes import messages_of
-
 from lore.capture.messages import Conversation, capture
 from lore.curate import curating
 from lore.curate.means import Means
@@ -28,11 +26,13 @@ from lore.evals.trials import beam_talks, locomo_talks, rows
 from lore.llm.offline.digester import OfflineDigester
 from lore.memory import Memory
 from lore.records import Fragment, NewMessage
-from lore.store import fragments, items, messages
+from lore.store import fragments, items, messages, sessions
 from lore.text import parts, tokens
 
 BENCH = Path(__file__).parents[1] / ".." / "shared" / "bench"
 CONTEXT_CHARS = 300
+
+Numbered = tuple[int, Fragment]
 
 
 def coding_talks(path: Path, most: int) -> Iterator[tuple[Conversation, list[NewMessage]]]:
@@ -86,11 +86,18 @@ def fill(memory: Memory, chosen: argparse.Namespace) -> int:
     return told
 
 
-def everything(memory: Memory) -> list[tuple[int, Fragment]]:
+def everything(memory: Memory) -> list[Numbered]:
     """Return all fragments that stand, in the order in which they were learned."""
     with memory.database.read() as db:
         ns = fragments.visible(db, fragments.FragmentFilter())
         return sorted(fragments.by_number(db, sorted(ns)).items())
+
+
+def of_agent(memory: Memory, found: list[Numbered], agent: str) -> list[Numbered]:
+    """Return the fragments that come from one of the data sets."""
+    with memory.database.read() as db:
+        known = {session.id: session.agent for session in sessions.recent(db, limit=10_000)}
+    return [(n, one) for n, one in found if known.get(one.session_id or "") == agent]
 
 
 def show(memory: Memory, place: int, fragment: Fragment) -> None:
@@ -113,6 +120,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=100)
     parser.add_argument("--sessions", type=int, default=284)
     parser.add_argument("--beam", type=int, default=20)
+    parser.add_argument("--of", default="", help="sample one set only: coding, beam or locomo")
     parser.add_argument("--home", default="", help="keep the memory here, or use what is here")
     chosen = parser.parse_args()
     if not BENCH.exists():
@@ -128,6 +136,9 @@ def main() -> None:
             print(f"fragments        {len(found)}, tokens {size:,}")
             print(f"kinds            {dict(Counter(one.kind for _, one in found).most_common())}")
             print(f"roots            {sum(one.depth == 0 for _, one in found)}")
+            if chosen.of:
+                found = of_agent(memory, found, chosen.of)
+                print(f"of {chosen.of:<13} {len(found)}")
             sample = random.Random(chosen.seed).sample(found, min(chosen.samples, len(found)))
             for place, (_, fragment) in enumerate(sample, 1):
                 show(memory, place, fragment)

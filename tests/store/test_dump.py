@@ -12,7 +12,18 @@ from hypothesis import strategies as st
 from lore.errors import InvalidInput, LoreError
 from lore.memory import Memory
 from lore.records import EDGE_KINDS, Imported, Spend, Watermark
-from lore.store import changes, checks, dump, session_states, spend, staged_turns, watermarks
+from lore.store import (
+    changes,
+    checks,
+    curation,
+    dump,
+    items,
+    session_states,
+    sessions,
+    spend,
+    staged_turns,
+    watermarks,
+)
 from lore.store.sqlite import Connection
 from tests.store.samples import NOON, new_message, new_session, open_memory
 
@@ -112,6 +123,24 @@ def test_what_is_kept_beside_the_items_is_brought_along(tmp_path: Path) -> None:
         assert bring_in(other, lines) == len(lines)
         assert lines_of(other) == lines
         assert bring_in(other, lines) == 0
+
+
+def test_how_far_knowledge_has_come_is_brought_along(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "a") as one, open_memory(tmp_path / "b") as other:
+        one.capture("talk", [new_message("said", 1, key="1")], project="/p")
+        id_ = one.store("fact", project="/p", session="talk")
+
+        def fill(db: Connection) -> None:
+            project_n = sessions.get_project(db, "/p")
+            curation.advance(db, sessions.get_number(db, "talk"), 7, now=NOON)
+            curation.count_confirmation(db, items.resolve(db, id_).n, project_n, now=NOON)
+
+        one.database.write(fill)
+        lines = lines_of(one)
+        assert {line["record"] for line in lines} >= {"curation", "confirmation"}
+        other.import_lines(exported(one))
+        assert lines_of(other) == lines
+        assert other.import_lines(exported(one))["added"] == 0
 
 
 def test_a_project_or_session_known_under_another_id_takes_what_belongs_to_it(

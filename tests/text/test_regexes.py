@@ -11,7 +11,16 @@ import pytest
 
 from lore.capture.adapters import json_lists, payloads, tools
 from lore.distill import saying
-from lore.llm.offline import clauses, condensing
+from lore.llm.offline import (
+    changing,
+    clauses,
+    condensing,
+    extracting,
+    findings,
+    orders,
+    persons,
+    workflows,
+)
 from lore.recall import moments, question
 from lore.text import (
     calls,
@@ -23,10 +32,14 @@ from lore.text import (
     marks,
     outcomes,
     results,
+    specifics,
+    statements,
     stories,
     tasks,
     tokens,
+    told,
     traits,
+    values,
     words,
 )
 
@@ -50,6 +63,8 @@ def patterns() -> list[tuple[str, re.Pattern[Any]]]:
     for module in (
         calls, entities, goals, instructions, lines, marks, outcomes, results, stories, tasks,
         traits, words, moments, question, json_lists, payloads, tools, saying, clauses, condensing,
+        statements, specifics, told, values, persons, findings, workflows, orders, changing,
+        extracting,
     ):  # fmt: skip
         for name, value in vars(module).items():
             held = value if isinstance(value, tuple) else (value,)

@@ -149,6 +149,10 @@ SHAPES: dict[str, dict[str, Test]] = {
     "claim": {"session_id": _name, "channel": _channel, "key": _name, "message_id": _name},
     "staged_turn": {"session_id": _name, "key": _name, "body": _text, "created_at": _moment},
     "session_state": {"session_id": _name, "name": _name, "value": _text, "updated_at": _moment},
+    "curation": {"session_id": _name, "ordinal": _count, "at": _moment},
+    "confirmation": {
+        "fragment_id": _name, "project_id": _name, "times": _count, "at": _moment,
+    },
     "spend": {
         "key": _name, "at": _moment, "session_id": _maybe(_name), "project_id": _maybe(_name),
         "purpose": _text, "model": _text, "usage": _text, "usd": _amount,

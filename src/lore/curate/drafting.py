@@ -116,8 +116,17 @@ def _checked(extract: Extract, parent: int | None, origin: _Origin, means: Means
         return None
     kind, fields = checked
     corrects = lines.one_line(means.redactor.redact(words.clean(extract.corrects)), SUMMARY_CHARS)
-    return Drafted(content, title, kind, extract.importance, fields,
-                   origin.sources_of(extract, content), parent, corrects, extract.relations)  # fmt: skip
+    return Drafted(
+        content=content,
+        summary=title,
+        kind=kind,
+        importance=extract.importance,
+        payload=fields,
+        sources=origin.sources_of(extract, content),
+        parent=parent,
+        corrects=corrects,
+        relations=extract.relations,
+    )
 
 
 def _spoken(message: Message) -> str:

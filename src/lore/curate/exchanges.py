@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lore.records import Message, Part, Said, Segment
-from lore.text import lines, told_calls, tokens
+from lore.text import lines, tokens, told_calls
 from lore.text.parts import is_said, lowest_origin
 
 MOST_TOKENS = 16_384

@@ -78,6 +78,7 @@ class Keeper:
         self._place = place
         self._watch = watch
         self._fresh: list[int] = []
+        self._deleted: list[tuple[str, frozenset[str]]] | None = None
         self._late = self._newcomers()
 
     def keep(
@@ -136,8 +137,12 @@ class Keeper:
 
     def _was_deleted(self, one: _One) -> bool:
         """Tell whether a person deleted what these messages had become."""
+        if self._deleted is None:
+            self._deleted = curation.deleted(self._db)
         told = set(words.split(one.draft.content))
-        for text in curation.deleted_from(self._db, one.sources):
+        for text, sources in self._deleted:
+            if sources.isdisjoint(one.sources):
+                continue
             former = set(words.split(text))
             if len(told & former) >= SAME_WORDS * len(told | former):
                 return True
@@ -172,13 +177,14 @@ class Keeper:
         return candidate.fragment.project_id in (None, self._place.project_id)
 
     def _same(self, one: _One, own: Sequence[Candidate]) -> Candidate | None:
+        """Return what says the same: by its vector, and word for word where there is none."""
         draft = one.draft
+        if draft.vector is not None:
+            return merging.find(draft.kind, draft.content, draft.payload, own)
         n = curation.find_saying(
             self._db, draft.content, project_n=self._place.project_n, kind=draft.kind
         )
-        if n is not None:
-            return Candidate(n, 1.0, fragments.get(self._db, n))
-        return merging.find(draft.kind, draft.content, draft.payload, own)
+        return None if n is None else Candidate(n, 1.0, fragments.get(self._db, n))
 
     def _merge(self, one: _One, same: Candidate) -> None:
         """Let a fragment stand on the draft's messages too, in the newer words if they say all."""

@@ -61,11 +61,13 @@ def due(db: Connection, *, idle_since: datetime, turns: int) -> list[Due]:
     return [Due(id_, bool(is_idle)) for id_, is_idle in rows]
 
 
-def deleted_from(db: Connection, message_ids: Sequence[str]) -> list[str]:
-    """Return what deleted fragments said that came from one of the messages."""
-    wanted = set(message_ids)
-    rows = db.rows("SELECT content, source_messages FROM fragments WHERE deleted_at IS NOT NULL")
-    return [text for text, sources in rows if not wanted.isdisjoint(unpack_json(sources))]
+def deleted(db: Connection) -> list[tuple[str, frozenset[str]]]:
+    """Return what deleted fragments said, each with the messages that it came from."""
+    rows = db.rows(
+        "SELECT content, source_messages FROM fragments"
+        " WHERE deleted_at IS NOT NULL AND source_messages <> '[]'"
+    )
+    return [(text, frozenset(unpack_json(sources))) for text, sources in rows]
 
 
 def find_saying(db: Connection, content: str, *, project_n: int | None, kind: str) -> int | None:

@@ -35,11 +35,11 @@ _RELATIVE = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|last\s+(?:night|week|weekend|month|year|summer|winter"
     r"|spring|fall|autumn|\w+day)|next\s+(?:week|weekend|month|year|summer|winter|spring|fall"
     r"|\w+day)|this\s+(?:week|weekend|month|year|summer|morning|afternoon|evening)"
-    r"|(?:\w+\s+)?(?:days?|weeks?|months?|years?)\s+ago|the\s+other\s+day|recently|just)\b",
+    r"|(?:days?|weeks?|months?|years?)\s+ago|the\s+other\s+day|recently|just)\b",
     re.IGNORECASE,
 )
 _NAME = re.compile(r"(?<![.!?:]\s)(?<!^)(?<![\w'’-])[A-Z][a-z]{1,}(?:['’]s)?\b(?!\()")
-_CALENDAR = re.compile(rf"(?:{_MONTHS}|\w+days?)$")
+_CALENDAR = re.compile(rf"(?:{_MONTHS}|\w{{2,9}}days?)$")
 _QUOTED = re.compile(r"[\"“][^\"”\n]{2,80}[\"”]")
 _NO_NAMES = frozenset(
     "I I'm I'd I'll I've OK Ok Okay Yes No Sure Also But And So The A An It This That".split()

@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 READ_CHARS = 60_000
 """Of one text, so much is cut; what comes later is a document, not talk."""
 
+LINE_CHARS, LONGEST_CHARS = 4_000, 1_500
+"""Of one line so much is read; a longer sentence is data that nobody wrote as one."""
+
 CODE_LINES = 3
 """A block of code up to so long may be what the line before it announces."""
 
@@ -80,7 +83,7 @@ def sentences(line: str) -> list[str]:
         found.append(line[start : end.end()].strip())
         start = end.end()
     found.append(line[start:].strip())
-    return [sentence for sentence in found if sentence]
+    return [sentence for sentence in found if 0 < len(sentence) <= LONGEST_CHARS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,7 @@ def _blocks(text: str, *, by_line: bool) -> Iterator[_Block]:
     """Yield headings, paragraphs, items and blocks of code; quotes and tables are left out."""
     kept: list[str] = []
     kind = "prose"
-    lines = iter(text.splitlines())
+    lines = (line[:LINE_CHARS] for line in text.splitlines())
     for line in lines:
         fence = _FENCE.match(line)
         item = _ITEM.match(line)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 _ASKING = r"""(?:
-    (?:can|could|would|will|should|shall|do|does|did|is|are|am|has|have|may)\ (?:you|i|we|it|there
+    (?:can|could|would|will|should|shall|do|does|did|is|are|am|was|were|has|have|may)\ (?:you|i
+          |we|it|there
         |this|that|these|those|they|he|she|my|the|anyone|someone)\b
   | (?:what|how|why)(?:'s|’s|\b(?:\ \w+){0,3}?\ (?:is|are|do|does|did|can|could|should|would
         |will|might|to|about|if|it|you|i)\b)
@@ -14,7 +15,7 @@ _ASKING = r"""(?:
   | (?:i'm|i\ am|we're|i’m|i\ was|i've\ been)\ (?:(?:just|also|kinda|really|a\ bit|still|now|kind
         \ of|so|not|pretty|a\ little|currently)\ )*(?:wondering|sure|unsure|curious|hoping\ (?:you
         |to\ get|for)|looking\ for\ (?:some|advice|help|tips|ways|suggestions|your)|certain
-        |thinking\ if|torn|debating|confused|asking|trying\ to\ (?:figure|decide|understand|see
+        |thinking\ if|asking|trying\ to\ (?:figure|decide|understand|see
         |determine|think|process))\b
   | (?:i|we)\ (?:wonder|wanna\ know|just\ want\ to\ know)\b
   | (?:i|we)(?:'d|’d)?\ (?:need|want|could\ use|would\ like|like|would\ love|would\ appreciate
@@ -28,8 +29,8 @@ _ASKING = r"""(?:
   | (?:here's|here\ is|here\ are|this\ is)\ (?:my|the|what|an|some|our)\b
 )"""
 _ASK = re.compile(
-    rf"(?:^|[,;:—–]\s+|\s+-\s+|\s+(?=(?:and|but|so|or)\s))(?:(?:and|but|so|or|then|now|also|well"
-    rf"|plus|because|since)[,]?\s+)*{_ASKING}",
+    rf"(?:^|[,;:—–]\ |\ -\ |\ (?=(?:and|but|so|or)\ ))(?:(?:and|but|so|or|then|now|also|well"
+    rf"|plus|because|since),?\ )*{_ASKING}",
     re.IGNORECASE | re.VERBOSE,
 )
 _OPENING = re.compile(
@@ -42,12 +43,31 @@ _OPENING = re.compile(
         (?:,?\ (?!I\b)[A-Z][a-z]+)?\s*[,.!:;…-]+\s*)+""",
     re.IGNORECASE | re.VERBOSE,
 )
-_JOINED = re.compile(r"^(?:and|but|so|also|plus|then|because|or|though)\s+", re.IGNORECASE)
+_JOINED = re.compile(
+    r"^(?:and|but|so|also|plus|then|because|or|though|given that|considering that)\s+",
+    re.IGNORECASE,
+)
 _GIVEN = re.compile(
     r"\b(?:considering|given|since|because|now\ that|especially\ since|seeing\ as)\ (?:that\ )?"
     r"(?=(?:I(?:'m|'ve|’m|’ve)?|we(?:'re|'ve)?|my|our|[A-Z][a-z]+)\b)".replace("\\ ", " ")
 )
-_TRAILING = re.compile(r"(?:[\s,;:—–-]+|\s+(?:and|but|so|or|because|since|which|that))+$")
+_OWN_CLAUSE = re.compile(
+    r",? (?:and|but|especially since|since|because|as) (?=(?:I(?:'ve| have| had| already| just"
+    r"| also| chose| prefer| prioritize| recently| met| got| aim| plan| set| took| made)"
+    r"|my \w+ (?:is"
+    r"|are|was|has)|we(?:'ve| have| had))\b)"
+)
+"""Where a person who asks goes on to tell something of their own."""
+
+_TRAILING = re.compile(
+    r"(?:[\s,;:—–-]| (?:and|but|so|or|because|since|which|that)(?=[\s,;:—–-]|$))+$"
+)
+_THINKING = re.compile(r",? and I(?: was|'m| am|'ve been) (?:just )?(?:thinking|wondering)$")
+_CUT_OFF = re.compile(
+    r"\b(?:either|neither|to|with|the|a|an|of|like|for|in|on|at|from|by|than|is|are|was|if|when|as"
+    r"|my|our|this|these|about|into|whether|including|such)\s*[.:]?$",
+    re.IGNORECASE,
+)
 _QUESTION_START = re.compile(
     r"^(?:what|how|why|which|who|whose|where|when|can|could|would|will|should|shall|do|does|did|is"
     r"|are|am|was|were|has|have|any|may|might)\b",
@@ -85,12 +105,16 @@ def told(sentence: str) -> str:
     head = _tidy(text[: ask.start()]) if ask else ""
     if head and not _QUESTION_START.match(head):
         return head
+    own = _OWN_CLAUSE.search(text, ask.end() if ask else 0)
     given = _GIVEN.search(text)
-    if given is None:
-        return ""
-    rest = text[given.end() :]
-    inner = _ASK.search(rest)
-    clause = _tidy(rest[: inner.start()] if inner else rest)
+    start = min((found.end() for found in (own, given) if found), default=None)
+    return "" if start is None else _clause(text[start:])
+
+
+def _clause(text: str) -> str:
+    """Return a clause of a question up to where it asks again."""
+    inner = _ASK.search(text)
+    clause = _tidy(text[: inner.start()] if inner else text)
     return "" if _QUESTION_START.match(clause) else clause
 
 
@@ -106,6 +130,18 @@ def stands_alone(sentence: str) -> bool:
     return not _POINTING.search(sentence)
 
 
+def is_whole(text: str) -> bool:
+    """Tell whether nothing was cut off: it has an end, and brackets and quotes come in pairs."""
+    return (
+        not _CUT_OFF.search(text)
+        and text.count("(") == text.count(")")
+        and text.count("`") % 2 == 0
+        and text.count('"') % 2 == 0
+        and text.count("“") == text.count("”")
+        and text.count("[") == text.count("]")
+    )
+
+
 def _tidy(text: str) -> str:
-    text = _TRAILING.sub("", text.strip().rstrip("?"))
+    text = _TRAILING.sub("", _THINKING.sub("", text.strip().rstrip("?")))
     return text[:1].upper() + text[1:] if text else ""

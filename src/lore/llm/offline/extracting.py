@@ -21,11 +21,15 @@ MOST_FACTS = 10
 KEYWORDS = 8
 
 _AT_WORK = re.compile(
-    r"\b(?:Let me|I'll|I will) (?:\w+ )?(?:add|check|create|debug|examine|explore|find|fix|implement"
+    r"\b(?:Let me|I'll|I will) (?:\w+ )?(?:add|check|create|debug|examine|explore|find|fix"
+    r"|implement"
     r"|investigate|look|make|read|remove|rename|run|search|see|start|update|use|verify|write)\b"
 )
-_FAILED = re.compile(r"^\s*(?:Exit code [1-9]|<tool_use_error>|Error:|FAIL|--- FAIL|panic:|fatal:"
-                     r"|Traceback|error(?:\[E\d+\])?:)", re.MULTILINE)  # fmt: skip
+_FAILED = re.compile(
+    r"^[ \t]*(?:Exit code [1-9]|<tool_use_error>|Error:|FAIL|--- FAIL|panic:|fatal:|Traceback"
+    r"|error(?:\[E\d+\])?:)",
+    re.MULTILINE,
+)
 
 
 def extract(exchange: Segment, *, embed: Embed | None = None) -> list[Extract]:

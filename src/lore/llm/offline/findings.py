@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lore.llm.offline import changing, orders
-from lore.llm.offline.finding import HIGH, LOW, MEDIUM, Found, fits
+from lore.llm.offline.finding import HIGH, MEDIUM, Found, fits
 from lore.llm.offline.tool_lines import without_calls
 from lore.records import FragmentKind, Said
 from lore.text import lines, specifics, statements
 from lore.text.statements import Statement
-from lore.text.told import stands_alone, strip_opening
+from lore.text.told import is_whole, stands_alone, strip_opening
 
 _OF_THE_MOMENT = re.compile(
     r"""^(?:let\ me|let's|lets|now|i'll|i\ will|i'm|i\ am|i\ need|i\ should|i\ can|i\ see|i\ think
@@ -34,7 +34,8 @@ _UNSURE = re.compile(
     re.IGNORECASE,
 )
 _PROGRESS = re.compile(
-    r"\b(?:all (?:\d+ )?(?:unit |integration |the )?tests? (?:pass|are|now)|tests? pass|lint(?:ing)?"
+    r"\b(?:all (?:\d+ )?(?:unit |integration |the )?tests? (?:pass|are|now)|tests? pass"
+    r"|lint(?:ing)?"
     r" (?:is|passes|clean)|build(?:s)? (?:passes|succeed|clean|fine)|committed|pushed|no (?:issues"
     r"|errors|changes)|ready|completed?|successfully|working tree|is (?:clean|done|green)"
     r"|pre-existing|up to date|rebased?|merged|conflicts?|cherry-pick\w*|background task"
@@ -43,7 +44,8 @@ _PROGRESS = re.compile(
     re.IGNORECASE,
 )
 _FLEETING = re.compile(
-    r"\blines? \d+|:\d+(?:-\d+)?\b|\b[0-9a-f]{7,40}\b|\b\d+ (?:tests?|files?|lines?|insertions"
+    r"→|^\d+\.|\b[Ll]ines? \d+|:\d+(?:-\d+)?\b|\b[0-9a-f]{7,40}\b|\b\d+ (?:tests?|files?|lines?"
+    r"|insertions"
     r"|deletions|commits?|errors?|occurrences|places|comments)\b|\btest\w*\.go\b|/tmp/|/private/"
 )
 _UNSETTLED = re.compile(
@@ -82,19 +84,16 @@ _REASONED = re.compile(
     re.IGNORECASE,
 )
 _CONSTRAINT = re.compile(
-    r"""\b(?:must(?:n't)?|requires?|only|never|always|cannot|can't|(?:doesn't|does\ not|don't)
-          \ (?:support|exist|have|handle|work|know|include|track|allow|use|expose|preserve)
-        |not\ supported|(?:is|are)\ (?:stored|located|defined|configured|kept|persisted|saved|named
-          |loaded|triggered|required|responsible|gitignored|skipped|ignored|never|always|only
-          |not|shared|derived|keyed|encoded|limited|capped)
+    r"""\b(?:must(?:n't)?|requires?|never|always|cannot|can't|(?:doesn't|does\ not|don't)\ support
+        |not\ supported|(?:is|are)\ (?:stored|located|configured|persisted|saved|gitignored|keyed
+          |encoded|limited|capped|required|derived)
         |lives?\ (?:in|at|under)|defaults?\ to|by\ default|falls?\ back|expects?|overrides?
-        |takes?\ precedence|points\ to|maps?\ to|depends\ on|means\ that|format\ is|silently
-        |regardless|at\ most|at\ least|before|after|whenever|unless|except)\b""",
+        |takes?\ precedence|maps?\ to|depends\ on|regardless|at\ most|at\ least)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 _SETTING = re.compile(
     r"""`(?P<setting>[\w.\-]{3,60})`\ (?:\([^)]{1,60}\)\ )?(?:now\ )?(?:is\ set\ to|defaults\ to|is
-          |=|set\ to|has\ the\ default)\ (?P<value>`[^`]{1,60}`|"[^"]{1,60}"|\d[\w.]{0,20}|true
+          |set\ to|has\ the\ default)\ (?P<value>`[^`]{1,60}`|"[^"]{1,60}"|\d[\w.]{0,20}|true
           |false|on|off|enabled|disabled)(?=[\s.,;)]|$)
       | \bset(?:s|ting)?\ `(?P<setting2>[\w.\-]{3,60})`\ to\ (?P<value2>`[^`]{1,60}`|\d[\w.]{0,20}
           |true|false)""",
@@ -102,34 +101,49 @@ _SETTING = re.compile(
 )
 _PLACE = re.compile(r"\b(?:in|at|under|inside)\s+`?([~./\w\-]*[/.][\w./\-]+)`?")
 _DEED = re.compile(
-    r"(?:^|`\s*[-—:]+\s*)(?:now |also )?(?:added|removed|updated|changed|replaced|renamed|moved|created|extracted|refactored|switched"
+    r"(?:^|`\s*[-—:]+\s*)(?:now |also |i |i've |we )?(?:used|redesigned|kept|added|removed"
+    r"|updated|changed|replaced|renamed|moved"
+    r"|created|extracted|refactored|switched"
     r"|introduced|deleted|converted|simplified|made|improved|wrote|implemented|modified|inlined"
     r"|new|adds?|removes?|updates?|changes?|tests?|verif\w+|test\w*)\b",
     re.IGNORECASE,
 )
 _ABOUT_TESTS = re.compile(
-    r"^`?(?:Test[A-Z_]\w*|test_\w+)|\b(?:verif(?:y|ies|ied)|asserts?|test cases?|subtests?|unit tests?"
+    r"\b(?:\w*Test[A-Z_]\w*|test_\w+|\w+_test\.\w+|\w+\.test\.\w+)|\b(?:verif(?:y|ies|ied)|asserts?"
+    r"|test cases?|subtests?|unit tests?"
     r"|mock(?:s|ed)?|fixtures?|golden files?|the tests?|this test|coverage)\b",
     re.IGNORECASE,
 )
 _REPORTING = re.compile(
-    r"^(?:the )?(?:user|reviewer|agent|assistant|explorer?)\b|\b(?:I|we)\s+(?:initially|had|was|were"
+    r"^(?:the )?(?:user|reviewer|agent|assistant|explorer?)\b|\b(?:I|we)\s+(?:initially|had|was"
+    r"|were"
     r"|found|checked|read|noticed|removed|added|ran|verified|looked|just|also)\b|^(?:had|got|found"
     r"|checked|saw|read|asked|received)\b|\b(?:dead code|unused|redundant|duplicated?|nit|dup)\b",
     re.IGNORECASE,
 )
 _OPINION = re.compile(
-    r"\b(?:is|are|looks?|was) (?:fine|cleaner|safe|correct|expected|reasonable|simpler|better|ok|okay"
+    r"\b(?:is|are|looks?|was) (?:fine|cleaner|safe|correct|expected|reasonable|simpler|better|ok"
+    r"|okay"
     r"|good|valid|legitimate|acceptable|enough|overkill|straightforward|minimal|trivial|confusing"
-    r"|misleading|dead|stale|outdated|missing|broken|identical|consistent|similar)\b|\bmakes sense\b"
+    r"|misleading|dead|stale|outdated|missing|broken|identical|consistent|similar)\b"
+    r"|\bmakes sense\b"
     r"|\b(?:properly|correctly|legitimately|no longer needed|still needs?|not (?:yet )?updated"
-    r"|remains?|unrelated|as expected)\b",
+    r"|remains?|unrelated|as expected|if you want|optional|simplest|cleanest|easiest|that line"
+    r"|my changes"
+    r"|nolint|the linter|must be \w+ing|has been removed|currently|right now|for now"
+    r"|at the moment|supposed to)\b",
     re.IGNORECASE,
 )
 _FOLLOWING = re.compile(
-    r"^(?:additionally|furthermore|moreover|later|until|still|again|similarly|finally|meanwhile"
+    r"^(?:I'd|additionally|furthermore|moreover|later|until|still|again|similarly|finally|meanwhile"
     r"|consequently|also|adding|using|renaming|having|changing|removing|making|issue|problem|bug"
-    r"|question|confirmed|short answer|answer|status|result|update|note|fix|key)\b|^[^\w`(]",
+    r"|question|requires|uses|validates|returns|creates|handles|fixes|checks|calls|adds|removes"
+    r"|prevents"
+    r"|ensures|allows|avoids|keeps|makes|sets|reads|writes|runs|supports|stores|takes|gets|goes"
+    r"|my|same"
+    r"|the remaining|the bug|both|none|if|confirmed|short answer|answer|status|result|update"
+    r"|note|fix"
+    r"|key)\b|^[^\w`(]",
     re.IGNORECASE,
 )
 _BUILDING = re.compile(
@@ -183,12 +197,15 @@ def _bug(
 ) -> Found | None:
     """Return a cause with its fix; a cause without a fix is open, so it is left out."""
     cause = told[place].text
-    if fix is None or _UNSURE.search(cause) or not specifics.identifiers(cause + told[fix].text):
+    if fix is None or _ABOUT_TESTS.match(cause) or _ABOUT_TESTS.search(told[fix].text):
+        return None
+    if _UNSURE.search(cause) or not specifics.identifiers(cause + told[fix].text):
         return None
     text = f"{_ended(strip_opening(cause))} {_ended(told[fix].text)}"
     if not stands_alone(text) or not fits(text[:400]) or len(text) > 700:
         return None
-    symptom, sources = _symptom(told[place], heard), (one.id,)
+    symptom = _symptom(told[place], heard)
+    sources: tuple[str, ...] = (one.id,)
     if not symptom and _shares_name(heard.error, text):
         symptom, sources = heard.error, (one.id, heard.error_id)
     payload = {"symptom": symptom, "root_cause": cause, "solution": told[fix].text}
@@ -212,23 +229,25 @@ def _judged(one: Said, statement: Statement) -> Found | None:
     text = strip_opening(statement.text)
     if not _lasting(text, statement):
         return None
-    said = specifics.of(text)
+    named = specifics.identifiers(text)
+    names = [name for name in named if _OWN_NAME.search(name)]
     reasoned = bool(_REASONED.search(text))
-    if said.code < (1 if reasoned else 2):
+    enough = names or len(named) > 1 if reasoned else len(names) > 1
+    if not enough or _CAUSE.search(text):
         return None
     setting = _SETTING.search(text)
     if setting:
         return Found(text, "config", MEDIUM, 2.0, (one.id,), _config(setting, text))
     if not _CONSTRAINT.search(text) and not reasoned:
         return None
-    if _DEED.search(text) and not reasoned:
+    if _DEED.search(text) and not _GROUND.search(text):
         return None
     kind: FragmentKind = "fact"
     payload = {}
     if reasoned and _BUILDING.search(text):
         kind, payload = "architecture", _decision(text)
-    score = 1.0 + 0.8 * reasoned + 0.2 * min(said.code, 4)
-    importance = MEDIUM if reasoned or said.code >= 2 else LOW
+    score = 1.0 + 0.8 * reasoned + 0.2 * min(len(names), 4)
+    importance = MEDIUM
     return Found(_ended(text), kind, importance, score, (one.id,), payload)
 
 
@@ -237,23 +256,46 @@ def _lasting(text: str, statement: Statement) -> bool:
         return False
     if any(form.search(text) for form in _PASSING):
         return False
-    if orders.is_order(text) or not stands_alone(text) or not _is_whole(text):
+    if orders.is_order(text) or not stands_alone(text) or not is_whole(text):
         return False
     return not _UNSETTLED.search(f"{statement.heading} {statement.lead}")
 
 
-_PASSING = (_PROGRESS, _FLEETING, _ABOUT_TESTS, _REPORTING, _OPINION, _FOLLOWING)
+_GROUND = re.compile(
+    r"\b(?:because|since|so that|so|to avoid|to prevent|otherwise|which means)\b", re.IGNORECASE
+)
+"""What was changed is worth keeping with the ground for it; the change itself is in the code."""
+
+_OWN_NAME = re.compile(
+    r"[a-z]_|_[a-z]|[a-z][A-Z]|\w/\w|\w\(|\w\.[a-z]{2}|^--[a-z]|[A-Z]_[A-Z]|\w \w"
+)
+"""A name that a project gave to something of its own, rather than a word the world knows."""
+
+_LABEL = re.compile(
+    r"^(?:`[^`]+`|[\w./-]+)\s*(?:[—–:]|\s-\s)\s*(?!(?:now |it |this )?(?:uses?|used|returns?|is"
+    r"|was|are|runs?"
+    r"|only|does|doesn't|has|checks?|takes?|falls?|stores?|creates?|writes?|reads?|requires?|must"
+    r"|cannot"
+    r"|can't|added|removed|updated|changed|replaced|always|never|when|if|the|a|an)\b)",
+    re.IGNORECASE,
+)
+"""A name with a note behind it, as lists have them: no sentence."""
+
+_POINTING = re.compile(
+    r"^[A-Z]\. |^task \d|^the (?:real |best |right |correct |proper )?(?:fix|place|approach"
+    r"|solution"
+    r"|way|document|doc|deletions|commit message)\b(?! ensures)|\b(?:is|are) being\b|\bstill\b"
+    r"|\bactually\b"
+    r"|\boriginal\b|\b(?:these|those) \w+|\b(?:in|of|for|from) this \w+|^setting is\b|\bhere\.?$"
+    r"|\bkeep HEAD\b"
+    r"|\bmy \w+ (?:fix|change|code)|\((?:correct|fine|good)\b|\bflagg(?:ing|ed)\b"
+    r"|\bsame (?:idea|thing|pattern)\b",
+    re.IGNORECASE,
+)
+_PASSING = (
+    _PROGRESS, _FLEETING, _ABOUT_TESTS, _REPORTING, _OPINION, _FOLLOWING, _LABEL, _POINTING,
+)  # fmt: skip
 """Signs of what is said in passing: true for a day, or only beside what stood before."""
-
-
-def _is_whole(text: str) -> bool:
-    """Tell whether nothing was cut off: brackets, backticks and quotes come in pairs."""
-    return (
-        text.count("(") == text.count(")")
-        and text.count("`") % 2 == 0
-        and text.count('"') % 2 == 0
-        and text.count("[") == text.count("]")
-    )
 
 
 def _decision(text: str) -> dict[str, object]:

@@ -11,7 +11,7 @@ from lore.llm.offline import changing, orders
 from lore.llm.offline.finding import HIGH, LOW, MEDIUM, Found, fits
 from lore.records import FragmentKind, Said
 from lore.text import instructions, specifics, statements
-from lore.text.told import stands_alone, strip_opening, told
+from lore.text.told import is_whole, stands_alone, told
 
 PASTED_CHARS = 700
 """At work, a longer message is a plan or a review that someone pasted, not the person's words."""
@@ -21,7 +21,8 @@ _DECIDED = re.compile(
           (?:decided|chose|chosen|opted|settled\ on|picked|agreed|switched|migrated|replaced|adopted
           |moved\ (?:to|from|away)|went\ with|upgraded|dropped|declined|accepted|rejected|selected
           |rescheduled|postponed|committed\ to)\b
-      | \b(?:i'll|we'll|i\ will|we\ will|i'm\ gonna|let's|lets|i\ think\ i'll|we\ should)\ (?:just\ )?
+      | \b(?:i'll|we'll|i\ will|we\ will|i'm\ gonna|let's|lets|i\ think\ i'll
+          |we\ should)\ (?:just\ )?
           (?:go\ with|stick\ with|stick\ to|keep\ using|use|drop|switch\ to|standardi[sz]e\ on)\b
       | \bwe're\ (?:going\ with|using|moving\ to|switching\ to)\b""",
     re.IGNORECASE | re.VERBOSE,
@@ -38,7 +39,8 @@ _FUTURE = re.compile(
 )
 _OWN = re.compile(r"\b(?:I|I'm|I've|I'd|we|We|we've|we're|We've|We're|my|My|our|Our|mine|myself)\b")
 _HAPPENED = re.compile(
-    r"""\b(?:i|we|he|she|they|[A-Z][a-z]+)(?:'ve|\ have|\ has|'s)?\ (?:just\ |also\ |already\ |recently
+    r"""\b(?:i|we|he|she|they|[A-Z][a-z]+)(?:'ve|\ have|\ has|'s)?\ (?:just\ |also\ |already\ "
+    r"|recently
           \ |only\ |finally\ |never\ |always\ |actually\ |even\ )*(?:\w+ed|was|were|had|got|went
           |made|met|took|bought|built|wrote|won|spent|found|set|read|saw|gave|told|said|sent
           |began|chose|ran|paid|lost|left|kept|felt|became|came|did|grew|taught|thought|drew|sold
@@ -68,6 +70,20 @@ _RULE = re.compile(
     r"""\b(?:should|must|needs?\ to|has\ to|have\ to|shouldn't|mustn't|ought\ to|is\ supposed\ to)\b
       | \b(?:only|never|always|every|by\ default|instead\ of|rather\ than|because|so\ that)\b""",
     re.IGNORECASE | re.VERBOSE,
+)
+_ASIDE = re.compile(
+    r"(?:I'm|I would|I do|I did|you|mmm|now|continuing|looking|user|need|critical|linear)\b"
+    r"|.*\b(?:these should|would be (?:great|nice))\b",
+    re.IGNORECASE,
+)
+_OF_US = re.compile(r"\b(?:we|our|in my head)\b|==", re.IGNORECASE)
+_MODAL = re.compile(r"\b(?:should|must|needs? to|has to|have to)\b", re.IGNORECASE)
+_ABOUT_TESTS = re.compile(r"\b(?:tests?|Test\w+|\w+_test)\b")
+_FAILING = re.compile(
+    r"\b(?:still (?:not|getting|having|doesn't)|not working|doesn't work|no luck|(?:as"
+    r"|like) (?:we|you|I)"
+    r" (?:discussed|mentioned|said|talked|suggested)|for this purpose)\b",
+    re.IGNORECASE,
 )
 _IS = re.compile(
     r"\b(?:is|are|was|were|has|have|uses?|runs?|lives?|returns?|means|contains|requires|depends"
@@ -104,16 +120,19 @@ def find(one: Said, *, named: bool, in_code: bool) -> Iterator[Found]:
     if in_code and len(own) > PASTED_CHARS:
         return
     for statement in statements.cut(own, by_line=True):
-        told_part = told(statement.text)
-        if not fits(told_part):
+        part = told(statement.text)
+        found = _rule_of(statement.text, part) or _statement_of(part, in_code=in_code)
+        if found is None or (named and not _tells_of_self(found[0])):
             continue
-        found = _rule_of(statement.text, told_part) or _judged(told_part, in_code=in_code)
-        if found is None:
-            continue
-        kind, importance, score = found
-        if named and not _speaks_of_self(told_part):
-            continue
-        yield _kept(one, told_part, kind, importance, score, named=named)
+        yield _kept(one, *found, named=named)
+
+
+def _tells_of_self(part: str) -> bool:
+    """Tell whether someone speaks of themselves: talk between people is full of kindness."""
+    return bool(_OWN.search(part)) and not _YOU.search(part)
+
+
+_YOU = re.compile(r"\b(?:you|your|you're|you've|no matter what)\b", re.IGNORECASE)
 
 
 def _own_words(text: str) -> str:
@@ -122,21 +141,59 @@ def _own_words(text: str) -> str:
 
 
 _PASTED = re.compile(
-    r"<([a-z][\w-]{2,40})\b[^>]{0,200}>.*?(?:</\1>|\Z)|^\s*(?:\[[^\]\n]{2,80}\]\s*)$"
-    r"|^\s*(?:at \S+\(|File \"|\d+[→|]|[+-]{3} |@@ |=== |--- |\S+\.\w{1,5}:\d+)[^\n]*$",
+    r"<([a-z][\w-]{2,40})\b[^>]{0,200}>.*?(?:</\1>|\Z)|^[ \t]*\[[^\]\n]{2,80}\][ \t]*$"
+    r"|^[ \t]*(?:at \S{1,200}\(|File \"|\d+[→|]|[+-]{3} |@@ |=== |--- "
+    r"|\S{1,200}\.\w{1,5}:\d+)[^\n]*$",
     re.MULTILINE | re.DOTALL,
 )
 
 
-def _rule_of(whole: str, part: str) -> tuple[FragmentKind, float, float] | None:
-    """Return how a standing instruction or preference is kept, if the sentence is one."""
-    if not instructions.standing(part) and not instructions.standing(whole):
+def _rule_of(whole: str, part: str) -> tuple[str, FragmentKind, float, float] | None:
+    """Return a standing instruction or preference as it is kept, if the sentence has one."""
+    rule = part if instructions.standing(part) else _standing_clause(whole)
+    if not rule or not fits(rule) or not stands_alone(rule):
         return None
-    if not stands_alone(part):
+    if _DECIDED.search(rule) and not _PREFERS.search(rule):
+        return rule, "decision", HIGH, 3.0
+    return rule, "preference", HIGH, 4.0
+
+
+def _standing_clause(whole: str) -> str:
+    """Return the clause of a longer sentence that is meant to last."""
+    for start in _CLAUSE.finditer(whole):
+        clause = told(whole[start.end() :])
+        if _SUBJECT.match(clause) and instructions.standing(clause):
+            return clause
+    return ""
+
+
+_CLAUSE = re.compile(r", (?:(?:and|but|so|since|because) )?| (?:and|but|since|because) (?=I\b)")
+_SUBJECT = re.compile(
+    r"(?:I|I'd|I'm|I've|We|Always|Never|From|Please|Going|Whenever|My \w+ (?:is|are))\b"
+)
+_PREFERS = re.compile(
+    r"\b(?:prefer\w*|always|never|from now on|going forward|rather|like|hate|love|whenever"
+    r"|in future"
+    r"|insist)\b",
+    re.IGNORECASE,
+)
+_HEARSAY = re.compile(
+    r"^I(?:'ve| have) (?:heard|tried|been trying|looked|read)\b|^(?:I|We) (?:want|need"
+    r"|'d like) to (?:make sure"
+    r"|ensure|know|see|understand)\b|^I'm (?:not|just|also|still) |^I think (?!I'll|we'll)"
+    r"|^[\"“‘'*(]"
+    r"|^I'm (?:trying|having trouble|stuck|struggling)[^,]{0,24}\b(?:apply|verify|calculat|solve"
+    r"|prove|find"
+    r"|comput|determin|understand|simplify)\w*",
+    re.IGNORECASE,
+)
+
+
+def _statement_of(part: str, *, in_code: bool) -> tuple[str, FragmentKind, float, float] | None:
+    if not fits(part) or not is_whole(part):
         return None
-    if _DECIDED.search(part) and not instructions.standing(strip_opening(part)[:1] + part[1:]):
-        return "decision", HIGH, 3.0
-    return "preference", HIGH, 4.0
+    found = _judged(part, in_code=in_code)
+    return None if found is None else (part, *found)
 
 
 def _judged(part: str, *, in_code: bool) -> tuple[FragmentKind, float, float] | None:
@@ -147,16 +204,44 @@ def _judged(part: str, *, in_code: bool) -> tuple[FragmentKind, float, float] | 
         return _judged_in_code(part, said)
     if _DECIDED.search(part) and said.total and not _FUTURE.match(part):
         return "decision", HIGH if changing.says_so(part) else MEDIUM, 2.5 + 0.2 * said.total
-    if _FUTURE.match(part) or orders.is_order(part) or not _OWN.search(part):
+    if orders.is_order(part) or not _OWN.search(part) or not _HAPPENED.search(part):
         return None
-    if not _HAPPENED.search(part):
+    if _FAILING.search(part) or (_HEARSAY.match(part) and not said.dates):
         return None
+    return _fact_of_life(part, said)
+
+
+def _fact_of_life(part: str, said: specifics.Specifics) -> tuple[FragmentKind, float, float] | None:
+    """Return how a fact of a person's own is kept: it says when, how much, who or what."""
     hard = said.numbers + said.dates + said.quoted + said.code
-    needed = 2 if _WORKING.search(part) else 1
-    if hard + said.names < needed + 1 and not (hard >= 1 and needed == 1):
-        if not specifics.is_relative(part) or hard + said.names < needed:
-            return None
+    if _FUTURE.match(part):
+        planned = _PLANNED.match(part) and said.numbers + said.dates > 0
+        return ("fact", LOW, 1.0) if planned else None
+    if _NEVER.search(part):
+        return "fact", MEDIUM, 1.5
+    told = bool(_DONE.search(part)) or said.dates > 0 or said.quoted > 0
+    needed = 1 if told else 2
+    needed += 1 if _WORKING.search(part) and not said.dates else 0
+    if hard + said.names < needed or (not hard and said.names < 2 and not _when(part)):
+        return None
     return "fact", MEDIUM, 1.0 + 0.3 * min(said.total, 5)
+
+
+def _when(part: str) -> bool:
+    return specifics.is_relative(part)
+
+
+_PLANNED = re.compile(r"(?:I'll|I will|I'm going to|We'll|I'm gonna)\b", re.IGNORECASE)
+_NEVER = re.compile(r"\bI(?:'ve| have)? never \w+", re.IGNORECASE)
+_DONE = re.compile(
+    r"\b(?:I|We|He|She|They|[A-Z][a-z]+)(?:'ve| have| has|'d| had)? (?:just |also |already "
+    r"|recently "
+    r"|only |finally |actually )*(?:\w+ed|was|were|got|went|made|met|took|bought|built|wrote|won"
+    r"|spent"
+    r"|found|set|read|saw|gave|told|said|sent|began|chose|ran|paid|lost|left|kept|became|came|did"
+    r"|grew"
+    r"|taught|drew|sold|been|done|gone)\b|\bI've\b|\bI'm \d\d\b"
+)
 
 
 def _judged_in_code(
@@ -164,17 +249,15 @@ def _judged_in_code(
 ) -> tuple[FragmentKind, float, float] | None:
     if orders.is_order(part) or _MOMENT.search(part) or _FUTURE.match(part):
         return None
+    if _ASIDE.match(part) or _ABOUT_TESTS.search(part):
+        return None
     if _DECIDED.search(part) and (said.code or said.names):
         return "decision", HIGH, 3.0
-    if said.code and _RULE.search(part):
+    if said.code and _RULE.search(part) and (_OWN.search(part) or _MODAL.search(part)):
         return "decision", MEDIUM, 2.0
-    if said.code and _IS.search(part) and not _WORKING.search(part) and _OWN.search(part):
+    if said.code and _IS.search(part) and _OF_US.search(part) and not _WORKING.search(part):
         return "fact", MEDIUM if said.code > 1 else LOW, 1.0
     return None
-
-
-def _speaks_of_self(part: str) -> bool:
-    return bool(_OWN.search(part))
 
 
 def _kept(

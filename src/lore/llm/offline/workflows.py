@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from lore.llm.offline.finding import LOW, MEDIUM, Found, fits
 from lore.llm.offline.tool_lines import calls_in
@@ -12,14 +13,20 @@ from lore.text import calls, results, statements
 from lore.text.statements import Statement
 from lore.text.told import stands_alone, strip_opening
 
-_PURPOSES = {"test": "run the tests", "lint": "lint the code", "build": "build it"}
+_PURPOSES = {
+    "test": "run the tests of this project",
+    "lint": "lint this project",
+    "build": "build this project",
+}
 _OF_THE_PROJECT = re.compile(
     r"^(?:mise|just|make|task|npm|pnpm|yarn|bun|uv|poetry|tox|nox|cargo|gradle|\./gradlew|mvn|rake"
-    r"|composer|dotnet|bazel|deno)\s+\S|^go (?:test|build|vet) \./\.\.\.|^(?:pytest|golangci-lint run"
+    r"|composer|dotnet|bazel|deno)\s+\S|^go (?:test|build|vet) \./\.\.\.|^(?:pytest"
+    r"|golangci-lint run"
     r"|ruff check|mypy|eslint|tsc)\b"
 )
 _NARROW = re.compile(
-    r"\s-(?:run|k|t|timeout|count)\b|::|\bTest[A-Z]|/tmp/|<<|\$\(|[|;&\"'<>]|\b\w+_test\b|\w/\w|/\w+/"
+    r"\s-(?:run|k|t|timeout|count)\b|::|\bTest[A-Z]|/tmp/|<<|\$\(|[|;&\"'<>]|\b\w+_test\b|\w/\w"
+    r"|/\w+/"
 )
 """A command for one test, one file or one moment is not how the project is checked."""
 
@@ -31,8 +38,10 @@ _COMMAND = re.compile(
     r"{2,120})`"
 )
 _TRIGGER = re.compile(
-    r"^(?:to|before|after|when(?:ever)?|for)\s+([^,:`]{6,120}),?:?\s+(?:please\s+)?(?:run|use|execute)"
-    r"\s`|^(?:run|use|execute)\s`[^`]+`\s+(?:to|before|after|when(?:ever)?|for)\s+([^`]{6,120})[.]?$",
+    r"^(?:to|before|after|when(?:ever)?|for)\s+([^,:`]{6,120}),?:?\s+(?:please\s+)?(?:run|use"
+    r"|execute)"
+    r"\s`|^(?:run|use|execute)\s`[^`]+`\s+(?:to|before|after|when(?:ever)?"
+    r"|for)\s+([^`]{6,120})[.]?$",
     re.IGNORECASE,
 )
 _PASSING = re.compile(
@@ -56,7 +65,7 @@ def find(said: Sequence[Said]) -> Iterator[Found]:
 def _ran(said: Sequence[Said]) -> Iterator[Found]:
     """Yield checks of the project that went well, each once; the call is told, not its output."""
     known: set[str] = set()
-    for one, after in zip(said, said[1:], strict=False):
+    for one, after in pairwise(said):
         made = calls_in(one.text) if one.voice == "assistant" else []
         if len(made) != 1 or after.voice != "tool":
             continue
@@ -67,9 +76,7 @@ def _ran(said: Sequence[Said]) -> Iterator[Found]:
         if results.verdict_of(call, after.text, failed=False) == "ok":
             known.add(command)
             purpose = _PURPOSES[call.check]
-            text = f"To {purpose} of this project, `{command}` works."
-            text = text.replace("build it of", "build")
-            text = text.replace("lint the code of this project", "lint this project")
+            text = f"To {purpose}, `{command}` works."
             yield Found(text, "workflow", MEDIUM, 1.2, (one.id,),
                         {"command": command, "trigger": f"to {purpose}"})  # fmt: skip
 

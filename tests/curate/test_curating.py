@@ -1,0 +1,217 @@
+"""A session becomes knowledge: once, in steps, and never from what a person took back."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import partial
+
+import pytest
+
+from lore.curate import curating, undoing
+from lore.curate import fragments as by_hand
+from lore.errors import LoreError
+from lore.llm.offline.digester import OfflineDigester
+from lore.records import Extract, Segment
+from lore.store import curation, forgetting, items, sessions, vectors
+from lore.store.db import Connection
+from lore.store.forgetting import Doomed
+from tests.curate.world import ScriptedDigester, World, fact
+
+
+def forget(id_: str, now: datetime, db: Connection) -> list[str]:
+    return forgetting.forget(db, Doomed((items.resolve(db, id_).n,)), now=now)
+
+
+LASTING = "We switched from npm to pnpm in March."
+
+
+def test_what_was_said_becomes_fragments_with_their_messages(world: World):
+    said = world.say(LASTING)
+    made = world.curate()
+    kept = world.standing()
+    assert [one.content for one in kept] == [LASTING]
+    assert made.stored == (kept[0].id,)
+    assert kept[0].source_messages == (said,)
+    assert (kept[0].origin, kept[0].kind) == ("user", "decision")
+    assert kept[0].session_id == world.messages()[0].session_id
+
+
+def test_a_session_is_curated_once(world: World):
+    world.say(LASTING)
+    world.curate()
+    assert world.curate() == curating.Curated(world.messages()[0].session_id)
+    assert world.contents() == [LASTING]
+
+
+def test_what_comes_later_is_curated_later(world: World):
+    world.say(LASTING)
+    world.curate()
+    world.say("I prefer short commit messages without emojis.")
+    assert len(world.curate().stored) == 1
+    assert len(world.contents()) == 2
+
+
+def test_the_last_exchange_of_a_session_that_goes_on_waits(world: World):
+    world.say(LASTING)
+    world.say("fine", role="assistant")
+    world.say("I prefer short commit messages without emojis.")
+    world.curate(is_idle=False)
+    assert world.contents() == [LASTING]
+    world.curate()
+    assert len(world.contents()) == 2
+
+
+def test_messages_that_say_nothing_are_passed_over(world: World):
+    world.say("<system-reminder>x</system-reminder>")
+    world.curate()
+    with world.database.read() as db:
+        n = sessions.get_number(db, "s")
+        assert curation.find_mark(db, n) == world.messages()[-1].ordinal
+
+
+def test_sessions_that_fell_silent_are_due(world: World):
+    world.say("hello")
+    with world.database.read() as db:
+        assert curating.due(db, now=world.clock()) == []
+        later = world.clock() + timedelta(seconds=300)
+        assert [one.is_idle for one in curating.due(db, now=later)] == [True]
+    world.curate()
+    with world.database.read() as db:
+        assert curating.due(db, now=later) == []
+
+
+def test_a_session_that_goes_on_is_due_after_enough_requests(world: World):
+    for n in range(4):
+        world.say(f"request {n}")
+        world.say("done", role="assistant")
+    with world.database.read() as db:
+        assert curating.due(db, now=world.clock(), turns=4) == []
+        assert [one.is_idle for one in curating.due(db, now=world.clock(), turns=3)] == [False]
+
+
+def test_a_failed_extraction_loses_nothing(world: World):
+    world.say(LASTING)
+
+    def fail(_: Segment) -> list[Extract]:
+        msg = "the chat is away"
+        raise LoreError(msg)
+
+    with pytest.raises(LoreError):
+        world.curate(fail)
+    assert world.contents() == []
+    world.curate()
+    assert world.contents() == [LASTING]
+
+
+def test_a_failure_in_the_middle_keeps_what_came_before(world: World):
+    for n in range(3):
+        world.say(f"request {n} " + "word " * 1_200)
+        world.say("done", role="assistant")
+    read: list[Segment] = []
+
+    def once(exchange: Segment) -> list[Extract]:
+        read.append(exchange)
+        if len(read) == 2:
+            msg = "killed"
+            raise LoreError(msg)
+        return [fact(f"learned {exchange.said[0].text[:9]}")]
+
+    with pytest.raises(LoreError):
+        world.curate(once)
+    assert world.contents() == ["learned request 0"]
+    world.curate(once)
+    assert world.contents() == ["learned request 0", "learned request 1", "learned request 2"]
+
+
+def test_two_processes_do_the_work_of_one(world: World):
+    world.say(LASTING)
+
+    def slow(_: Segment) -> list[Extract]:
+        world.curate()
+        return [fact("too late")]
+
+    assert world.curate(slow).stored == ()
+    assert world.contents() == [LASTING]
+
+
+def test_short_exchanges_are_read_together_and_long_ones_alone(world: World):
+    for n in range(3):
+        world.say(f"short request {n}")
+        world.say("done", role="assistant")
+    world.say("long " + "word " * 1_500)
+    digester = ScriptedDigester(lambda _: [])
+    means = world.means()
+    curating.curate(world.database, "s", type(means)(digester, means.embedder, means.nearest))
+    assert [len(one.said) for one in digester.asked] == [6, 1]
+
+
+def test_a_fragment_has_its_vector_at_once(world: World):
+    world.learn(fact("The port of the database is 5432."))
+    with world.database.read() as db:
+        embedder_n = vectors.find_embedder(db, "fake")
+        assert embedder_n is not None
+        assert vectors.count(db, embedder_n) == 1
+
+
+def test_curation_works_without_an_embedder(world: World):
+    world.embedder.dimension = 0
+    world.say(LASTING)
+    world.curate(OfflineDigester().extract)
+    world.say(LASTING, session="t")
+    world.curate(OfflineDigester().extract, session="t")
+    kept = world.standing()
+    assert [one.content for one in kept] == [LASTING]
+    assert len(kept[0].source_messages) == 2
+
+
+def test_what_a_person_deleted_is_not_made_again_of_the_same_messages(world: World):
+    world.say(LASTING)
+    made = world.curate()
+    by_hand.delete(world.database, made.stored[0])
+    world.database.write(lambda db: db.run("DELETE FROM curations"))
+    assert world.curate().refused == 1
+    assert world.contents() == []
+    undoing.undo(world.database, made.stored[0])
+    assert world.contents() == [LASTING]
+
+
+def test_curating_the_same_messages_again_changes_nothing(world: World):
+    world.say(LASTING)
+    world.curate()
+    before = world.standing()
+    world.database.write(lambda db: db.run("DELETE FROM curations"))
+    assert world.curate().known == 1
+    assert world.standing() == before
+
+
+def test_what_was_forgotten_meanwhile_is_not_learned(world: World):
+    said = world.say(LASTING)
+
+    def forgotten(_: Segment) -> list[Extract]:
+        world.database.write(partial(forget, said, world.clock()))
+        return [fact("learned", said)]
+
+    assert world.curate(forgotten).dropped == 1
+    assert world.contents() == []
+
+
+def test_forgetting_a_message_forgets_what_was_learned_of_it(world: World):
+    said = world.say(LASTING)
+    world.curate()
+    world.database.write(partial(forget, said, world.clock()))
+    assert world.contents() == []
+
+
+def test_a_cycle_is_told_of_every_change(world: World):
+    told: list[tuple[str, int]] = []
+    world.say(LASTING)
+    world.curate(watch=lambda _db, deed, n, _other: told.append((deed, n)))
+    with world.database.read() as db:
+        n = items.resolve(db, world.standing()[0].id).n
+    assert told == [("store", n)]
+
+
+def test_what_a_chat_returns_is_redacted(world: World):
+    key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    world.learn(fact(f"The deploy token is {key}."))
+    assert key not in world.contents()[0]
