@@ -67,6 +67,11 @@ def test_a_long_text_is_not_replaced_by_one_change_in_it():
     assert verdict(long, "The project now uses pnpm instead of yarn") != "changes"
 
 
+def test_what_says_something_else_too_is_a_persons_to_decide():
+    older = "The frontend is a React app built with webpack"
+    assert verdict(older, "The frontend moved from webpack to Vite") == "contradicts"
+
+
 @pytest.mark.parametrize(("one", "other"), [*CONTRADICTS, ("Kept in Postgres", "Kept in MySQL")])
 def test_what_differs_in_a_value_cannot_stand_for_each_other(one, other):
     assert clash(one, other)

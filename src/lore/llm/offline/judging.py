@@ -21,8 +21,9 @@ _SAME_FRAME = 0.75
 
 _READ_CHARS = 2_000
 
-_LONGEST_CHANGED = 400
-"""A longer text says more than what is changed: a person decides what becomes of the rest."""
+_MOST_LEFT = 2
+"""So many words of its own an older statement may have and be replaced whole, a verb and one
+more. With more it says something else too, and a person decides what becomes of that."""
 
 _REPLACED = re.compile(
     r"\b(?:switch\w*|mov\w+|migrat\w+|chang\w+|upgrad\w+|downgrad\w+|rais\w+|lower\w+"
@@ -100,7 +101,7 @@ def verdict(older: str, newer: str) -> Verdict:
     if _names_what_it_replaces(was, newer) or (
         _NOW.search(newer) and (differs or _other_value(older, newer, was, now))
     ):
-        return "changes" if len(older) <= _LONGEST_CHANGED else "contradicts"
+        return "changes" if len(was.words - now.words) <= _MOST_LEFT else "contradicts"
     return "contradicts" if differs else "agrees"
 
 
