@@ -44,6 +44,11 @@ AGREES = [
     ("The API listens on port 8080", "The API listens on port 8080"),
     ("Backups run nightly at the data centre", "The nightly backups are checked by a script"),
     ("", "The API listens on port 8080"),
+    ("Does the API listen on port 8080?", "Does the API listen on port 9090?"),
+    ("Now let me add logging to `resumeSession`", "Now let me add logging to `restoreSession`"),
+    ("It reads from stdin instead of a terminal",
+     "The key is that it reads from stdin instead of a terminal"),
+    ("Ran 19 tests across 89 files", "Ran 152 tests across 5 files"),
 ]  # fmt: skip
 
 
