@@ -118,10 +118,20 @@ def beyond_undo(db: Connection, *, running: int = 0, now: datetime) -> list[int]
 
 
 def drop_lines(db: Connection, ids: Sequence[str], needle: str = "") -> None:
-    """Take lines out of all reports that tell of these ids, or say a text in any case."""
+    """Take lines out of all reports that tell of these ids, or say a text in any case.
+
+    Why a phase failed goes from all of them: an error may quote anything.
+    """
     for n, packed in db.rows("SELECT n, report FROM cycles"):
         phases = _unpack(packed)
-        kept = [replace(one, told=_without(one.told, ids, needle)) for one in phases]
+        kept = [
+            replace(
+                one,
+                told=_without(one.told, ids, needle),
+                reason="" if one.state == "failed" else one.reason,
+            )
+            for one in phases
+        ]
         if kept != phases:
             db.run("UPDATE cycles SET report = :report WHERE n = :n", report=_pack(kept), n=n)
 

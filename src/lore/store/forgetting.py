@@ -228,7 +228,6 @@ def forget(db: Connection, doomed: Doomed, *, text: str = "", now: datetime) -> 
     elsewhere = claims.sources_elsewhere(db, doomed.item_ns)
     elsewhere |= copies.sources(db, doomed.item_ns)
     _clean_logs(db, gone)
-    cycles.drop_lines(db, list(gone.values()), levelled(text))
     steps.withdraw_overviews(db, doomed.item_ns, now=now)
     _clean_titles(db, doomed, now)
     if text:
@@ -236,6 +235,7 @@ def forget(db: Connection, doomed: Doomed, *, text: str = "", now: datetime) -> 
     if gone:
         _delete_items(db, doomed.item_ns)
     ids = [*gone.values(), *_delete_places(db, doomed)]
+    cycles.drop_lines(db, ids, levelled(text))
     _drop_silent_speakers(db)
     keywords.optimize(db)
     if ids:
