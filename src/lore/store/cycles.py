@@ -82,12 +82,11 @@ def find(db: Connection, id_: str) -> CycleRow | None:
 
 
 def find_open(db: Connection, phases: Sequence[str]) -> CycleRow | None:
-    """Return the last cycle of these phases if it was begun and never ended: it goes on."""
-    row = db.find(f"SELECT {_COLUMNS} FROM cycles ORDER BY n DESC LIMIT 1")
-    if row is None or row[3] is not None:
-        return None
-    cycle = _cycle(row)
-    return cycle if [one.phase for one in cycle.report.phases] == list(phases) else None
+    """Return the last cycle of these phases that was begun and never ended: it goes on."""
+    rows = db.rows(f"SELECT {_COLUMNS} FROM cycles WHERE ended_at IS NULL ORDER BY n DESC")
+    found = (_cycle(row) for row in rows)
+    fitting = (c for c in found if [one.phase for one in c.report.phases] == list(phases))
+    return next(fitting, None)
 
 
 def find_last(db: Connection, *, standing: bool = False) -> CycleRow | None:
