@@ -2,9 +2,10 @@
 
 Makes memories of trees (a root with children) around themes, the vectors drawn directly: a
 centre for each theme, noise around it, some roots that say nearly the same as another. Runs a
-first cycle, in which everything is new, and a second one two hours later with a hundred new
-fragments, offline. Also measures which share of the truly near pairs the trees find. Each size
-runs in a process of its own on at most two threads.
+first cycle, in which everything is new, a second one two hours later with a hundred new
+fragments, and a third a day later, which removes what the first one hid, all offline. Also
+measures which share of the truly near pairs the trees find. Each size runs in a process of its
+own on at most two threads.
 """
 
 from __future__ import annotations
@@ -185,8 +186,16 @@ def measure(count: int) -> dict[str, Any]:
         stands.moment += timedelta(hours=2)
         fill(database, 100, 10_000_000, draw)
         second = timed(database, means)
+        stands.moment += timedelta(hours=25)
+        third = timed(database, means)
         database.close()
-    return {"fragments": count, "fill_s": filled, "first": first, "second": second}
+    return {
+        "fragments": count,
+        "fill_s": filled,
+        "first": first,
+        "second": second,
+        "third": third,
+    }
 
 
 def timed(database: Database, means: Means) -> dict[str, Any]:
@@ -251,7 +260,7 @@ def exponent(small: float, large: float, factor: float) -> float:
 
 def show(results: list[dict[str, Any]]) -> None:
     """Print the times of all sizes, and how they grow from the second to the last."""
-    for which in ("first", "second"):
+    for which in ("first", "second", "third"):
         print(f"\n{which} cycle, seconds by phase (CPU in total)")
         names = list(results[0][which]["phases"])
         print("phase".ljust(18), *(f"{r['fragments']:>10,}" for r in results))

@@ -117,3 +117,6 @@ def test_one_phase_alone_does_not_end_a_cycle_that_was_stopped(database: Databas
     with pytest.raises(Killed):
         run_cycle(database, OFFLINE, progress=dies)
     assert len(run_cycle(database, OFFLINE, only=("rescore",)).phases) == 1
+    run_cycle(database, OFFLINE)
+    with database.read() as db:
+        assert [len(one.phases) for one in cycles.newest(db, limit=5)] == [1, 9]

@@ -62,8 +62,11 @@ def test_marks_begin_at_nothing_and_are_replaced(db: Connection) -> None:
 
 
 def test_lines_that_tell_of_an_id_or_say_a_text_are_dropped(db: Connection) -> None:
-    n = cycles.begin(db, ["merge"], now=NOON)
+    n = cycles.begin(db, ["merge", "link"], now=NOON)
+    cycles.save(db, n, PhaseReport("link", "failed", reason="ValueError: a secret"))
     told = ("id-1 some words", "id-2 A  Secret here", "id-3 more")
     cycles.save(db, n, PhaseReport("merge", "done", told=told))
     cycles.drop_lines(db, ["id-1"], "a secret")
-    assert cycles.get(db, n).phases[0].told == ("id-3 more",)
+    merge, link = cycles.get(db, n).phases
+    assert merge.told == ("id-3 more",)
+    assert link.reason == ""

@@ -158,6 +158,28 @@ def test_a_decision_that_was_changed_twice_never_comes_back(memory: Memory, cloc
         assert open_conflicts(db) == []
 
 
+def test_a_decision_that_stands_as_a_root_is_replaced_by_what_is_learned_below_it(
+    memory: Memory, clock: FixedClock
+):
+    made: dict[str, Any] = {"origin": "assistant", "importance": 0.9}
+    root = learn(memory, "The orders database runs on MySQL", **made)
+    details = [learn(memory, text, parent=root, **made) for text in
+               ("Orders are kept for 90 days", "The orders table has an index")]  # fmt: skip
+    days(clock, memory, 3)
+    middle = learn(memory, "The orders database moved from MySQL to Postgres", parent=root, **made)
+    days(clock, memory, 3)
+    last = learn(
+        memory, "The orders database moved from Postgres to CockroachDB", parent=middle, **made
+    )
+    for _ in range(10):
+        days(clock, memory, 9, step=9)
+        shown = found(memory, "what does the orders database run on")
+        assert any("CockroachDB" in text for text in shown)
+        assert not any("runs on MySQL" in text or "to Postgres" in text for text in shown)
+    assert (get(memory, last).depth, get(memory, last).parent_id) == (0, None)
+    assert {get(memory, id_).parent_id for id_ in details} == {last}
+
+
 def test_a_stale_value_does_not_live_on_in_an_overview(memory: Memory, clock: FixedClock):
     told = NewMessage("assistant", (Part("text", "The gateway of the shop"),), clock())
     (source,) = memory.capture("talk", [told])

@@ -98,7 +98,9 @@ def _sibling_pairs(
         others = [parent, *(n for n in newest.get(parent, ()) if n != child)]
         cosines = matrix[[place[n] for n in others]] @ matrix[place[child]]
         beside = sorted(zip(-cosines[1:], others[1:], strict=True))[:_MOST_EACH]
-        nearest = [(-cosines[0], parent), *beside]
+        # A root that just got an overview waits for its vector; it is near by its place.
+        above = cosines[0] if matrix[place[parent]].any() else LEAST
+        nearest = [(-above, parent), *beside]
         for cosine, other in nearest:
             if -cosine >= LEAST:
                 yield Pair(min(child, other), max(child, other), float(-cosine))

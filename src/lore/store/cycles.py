@@ -82,12 +82,11 @@ def find(db: Connection, id_: str) -> CycleRow | None:
 
 
 def find_open(db: Connection, phases: Sequence[str]) -> CycleRow | None:
-    """Return the last cycle of these phases if it was begun and never ended: it goes on."""
-    row = db.find(f"SELECT {_COLUMNS} FROM cycles ORDER BY n DESC LIMIT 1")
-    if row is None or row[3] is not None:
-        return None
-    cycle = _cycle(row)
-    return cycle if [one.phase for one in cycle.report.phases] == list(phases) else None
+    """Return the last cycle of these phases that was begun and never ended: it goes on."""
+    rows = db.rows(f"SELECT {_COLUMNS} FROM cycles WHERE ended_at IS NULL ORDER BY n DESC")
+    found = (_cycle(row) for row in rows)
+    fitting = (c for c in found if [one.phase for one in c.report.phases] == list(phases))
+    return next(fitting, None)
 
 
 def find_last(db: Connection, *, standing: bool = False) -> CycleRow | None:
@@ -118,10 +117,20 @@ def beyond_undo(db: Connection, *, running: int = 0, now: datetime) -> list[int]
 
 
 def drop_lines(db: Connection, ids: Sequence[str], needle: str = "") -> None:
-    """Take lines out of all reports that tell of these ids, or say a text in any case."""
+    """Take lines out of all reports that tell of these ids, or say a text in any case.
+
+    Why a phase failed goes from all of them: an error may quote anything.
+    """
     for n, packed in db.rows("SELECT n, report FROM cycles"):
         phases = _unpack(packed)
-        kept = [replace(one, told=_without(one.told, ids, needle)) for one in phases]
+        kept = [
+            replace(
+                one,
+                told=_without(one.told, ids, needle),
+                reason="" if one.state == "failed" else one.reason,
+            )
+            for one in phases
+        ]
         if kept != phases:
             db.run("UPDATE cycles SET report = :report WHERE n = :n", report=_pack(kept), n=n)
 

@@ -25,7 +25,7 @@ from lore.store import (
 )
 from lore.store.names import Named
 from lore.store.packing import unpack_json, unpack_key, unpack_parts
-from lore.store.sqlite import Connection, among, id_of, id_text, numbers
+from lore.store.sqlite import Connection, among, id_of, id_text, numbers, texts
 from lore.text.quoting import quoting
 
 _BATCH = 500
@@ -107,8 +107,8 @@ def names_with(db: Connection, text: str) -> Names:
         return Names()
     named = [
         n
-        for n, *texts in db.rows("SELECT n, title, files, branch, external_id FROM sessions")
-        if _says(needle, texts)
+        for n, *called in db.rows("SELECT n, title, files, branch, external_id FROM sessions")
+        if _says(needle, called)
     ]
     projects = [
         project
@@ -118,8 +118,8 @@ def names_with(db: Connection, text: str) -> Names:
     return Names(tuple(sessions.by_number(db, named).values()), tuple(projects))
 
 
-def _says(needle: str, texts: Iterable[str]) -> bool:
-    return any(needle in levelled(text) for text in texts)
+def _says(needle: str, called: Iterable[str]) -> bool:
+    return any(needle in levelled(text) for text in called)
 
 
 def levelled(text: str) -> str:
@@ -145,11 +145,11 @@ def _contents(db: Connection, ns: Sequence[int] | None = None) -> Iterator[tuple
         )
         if not rows:
             return
-        for n, parts, payload, metadata, *texts in rows:
+        for n, parts, payload, metadata, *plain in rows:
             said = [text for part in unpack_parts(parts or "[]") for text in _spoken(part)]
             kept = [*_texts(unpack_json(payload or "{}")), *_texts(unpack_json(metadata or "{}"))]
             former = _former(db, n) if parts is None else []
-            yield n, "\n".join([*said, *kept, *former, *(text for text in texts if text)])
+            yield n, "\n".join([*said, *kept, *former, *(text for text in plain if text)])
         last = rows[-1][0]
 
 
@@ -228,7 +228,6 @@ def forget(db: Connection, doomed: Doomed, *, text: str = "", now: datetime) -> 
     elsewhere = claims.sources_elsewhere(db, doomed.item_ns)
     elsewhere |= copies.sources(db, doomed.item_ns)
     _clean_logs(db, gone)
-    cycles.drop_lines(db, list(gone.values()), levelled(text))
     steps.withdraw_overviews(db, doomed.item_ns, now=now)
     _clean_titles(db, doomed, now)
     if text:
@@ -236,10 +235,14 @@ def forget(db: Connection, doomed: Doomed, *, text: str = "", now: datetime) -> 
     if gone:
         _delete_items(db, doomed.item_ns)
     ids = [*gone.values(), *_delete_places(db, doomed)]
+    cycles.drop_lines(db, ids, levelled(text))
     _drop_silent_speakers(db)
     keywords.optimize(db)
-    for id_ in ids:
-        db.run("DELETE FROM receipts WHERE result = :result", result=f'"{id_}"')
+    if ids:
+        db.run(
+            f"DELETE FROM receipts WHERE {among('result', 'results')}",
+            results=texts([f'"{id_}"' for id_ in ids]),
+        )
     changes.bury(db, ids, now, sources=sources)
     changes.bury(db, list(elsewhere), now, sources=elsewhere)
     return ids

@@ -320,6 +320,7 @@ CREATE TABLE actions (
     fragment_n INTEGER NOT NULL REFERENCES fragments (n) ON DELETE CASCADE,
     before TEXT NOT NULL,
     undone INTEGER NOT NULL);
+CREATE INDEX actions_fragment ON actions (fragment_n);
 
 CREATE TABLE changes (
     seq {GROWING},

@@ -44,6 +44,11 @@ AGREES = [
     ("The API listens on port 8080", "The API listens on port 8080"),
     ("Backups run nightly at the data centre", "The nightly backups are checked by a script"),
     ("", "The API listens on port 8080"),
+    ("Does the API listen on port 8080?", "Does the API listen on port 9090?"),
+    ("Now let me add logging to `resumeSession`", "Now let me add logging to `restoreSession`"),
+    ("It reads from stdin instead of a terminal",
+     "The key is that it reads from stdin instead of a terminal"),
+    ("Ran 19 tests across 89 files", "Ran 152 tests across 5 files"),
 ]  # fmt: skip
 
 
@@ -65,6 +70,11 @@ def test_all_else_agrees(older, newer):
 def test_a_long_text_is_not_replaced_by_one_change_in_it():
     long = "The project uses yarn. " + "It has many more rules that hold still. " * 20
     assert verdict(long, "The project now uses pnpm instead of yarn") != "changes"
+
+
+def test_what_says_something_else_too_is_a_persons_to_decide():
+    older = "The frontend is a React app built with webpack"
+    assert verdict(older, "The frontend moved from webpack to Vite") == "contradicts"
 
 
 @pytest.mark.parametrize(("one", "other"), [*CONTRADICTS, ("Kept in Postgres", "Kept in MySQL")])

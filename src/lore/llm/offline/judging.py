@@ -21,8 +21,9 @@ _SAME_FRAME = 0.75
 
 _READ_CHARS = 2_000
 
-_LONGEST_CHANGED = 400
-"""A longer text says more than what is changed: a person decides what becomes of the rest."""
+_MOST_LEFT = 2
+"""So many words of its own an older statement may have and be replaced whole, a verb and one
+more. With more it says something else too, and a person decides what becomes of that."""
 
 _REPLACED = re.compile(
     r"\b(?:switch\w*|mov\w+|migrat\w+|chang\w+|upgrad\w+|downgrad\w+|rais\w+|lower\w+"
@@ -32,19 +33,28 @@ _REPLACED = re.compile(
     r"|\b(?:instead\s+of|rather\s+than|in\s+place\s+of|in\s+favou?r\s+over)\s+(?P<old3>[^.;,\n]{1,80})"
     r"|\bno\s+longer\s+(?P<old4>[^.;,\n]{1,100})"
     r"|\b(?:stopped|quit|ceased)\s+(?:using\s+)?(?P<old5>[^.;,\n]{1,80})"
-    r"|\b(?:dropped|removed|abandoned|retired|got\s+rid\s+of)\s+(?P<old6>[^.;,\n]{1,80})"
+    r"|\b(?:dropped|abandoned|retired|got\s+rid\s+of)\s+(?P<old6>[^.;,\n]{1,80})"
     r"|\bnot\s+(?P<old7>[^.;,\n]{1,60}?)\s+any\s?more\b"
     r"|\b(?P<old8>[^.;,\n]{1,60}?)\s+(?:was|were|is|are|has\s+been|have\s+been)\s+"
     r"(?:replaced|superseded|dropped|removed|retired|deprecated)\b",
     re.IGNORECASE,
 )
 _NOW = re.compile(
-    r"\b(?:now|from\s+now\s+on|as\s+of|going\s+forward|henceforth|these\s+days|switched\s+to"
+    r"(?<=\w\s)(?<!right\s)now\b(?!\s+(?:let|i|we|you)\b)"
+    r"|\b(?:from\s+now\s+on|as\s+of|going\s+forward|henceforth|these\s+days|switched\s+to"
     r"|moved\s+to|migrated\s+to|changed\s+to|upgraded\s+to|updated\s+to|renamed\s+to"
     r"|(?:is|are|was|were|has\s+been)\s+(?:now|changed|raised|lowered|moved|increased|reduced)"
     r"|correction|actually)\b",
     re.IGNORECASE,
 )
+_NARRATION = re.compile(
+    r"^\W*(?:now\s+|so\s+|ok(?:ay)?\s+|first\s+|next\s+|then\s+)*,?\s*"
+    r"(?:let\s+(?:me|us)|let's|let’s|i['’]ll|i\s+will|i['’]m|i\s+am|i\s+need|we\s+need|i\s+just"
+    r"|i\s+should|thanks|congratulations|bash|grep|task\w*|error|warning)\b",
+    re.IGNORECASE,
+)
+"""How someone speaks of what they are about to do, or a tool of what it did: nothing that holds."""
+
 _NEGATION = re.compile(
     r"\b(?:not|never|no|none|without|neither|nor|cannot|avoid(?:s|ed)?|disabled?|forbidden"
     r"|\w+n['’]t)\b",
@@ -52,7 +62,7 @@ _NEGATION = re.compile(
 )
 _VALUE = re.compile(
     r"(?<![\w.#/-])(?P<named>(?:step|issue|pr|ticket|bug|task|chapter|part|item|test|case|line"
-    r"|page|day|week|session|sprint|phase|stage|figure|table|section|room|#)\s*[-#]?\s*)?"
+    r"|page|day|week|session|agent|option|example|exercise|question|round|attempt|run|level|sprint|phase|stage|figure|table|section|room|#)\s*[-#]?\s*)?"
     r"[v$€£]?(?P<number>\d+(?:[.,:]\d+)*)(?P<unit>\s?%|\s?[a-zA-Z]{1,3}\b)?",
     re.IGNORECASE,
 )
@@ -94,14 +104,19 @@ def verdict(older: str, newer: str) -> Verdict:
     """Say what a newer statement does to an older one."""
     older, newer = older[:_READ_CHARS], newer[:_READ_CHARS]
     was, now = frame(older), frame(newer)
-    if not was.words or not now.words:
+    if not (was.words and now.words and _states(older) and _states(newer)):
         return "agrees"
     differs = _differs(was, now)
-    if _names_what_it_replaces(was, newer) or (
+    if _names_what_it_replaces(older, was, newer) or (
         _NOW.search(newer) and (differs or _other_value(older, newer, was, now))
     ):
-        return "changes" if len(older) <= _LONGEST_CHANGED else "contradicts"
+        return "changes" if len(was.words - now.words) <= _MOST_LEFT else "contradicts"
     return "contradicts" if differs else "agrees"
+
+
+def _states(text: str) -> bool:
+    """Tell whether a text says that something holds, and neither asks nor narrates."""
+    return not text.rstrip().endswith("?") and not _NARRATION.match(text)
 
 
 def clash(one: str, other: str) -> bool:
@@ -148,12 +163,23 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / max(1, len(one | other))
 
 
-def _names_what_it_replaces(was: Frame, newer: str) -> bool:
-    """Tell whether a statement says what it replaces, and that is what the older one said."""
-    for found in _REPLACED.finditer(newer):
-        old = frame(next(group for group in found.groups() if group))
+def _replaced(text: str) -> list[Frame]:
+    """Return what a statement says that it replaces."""
+    return [
+        frame(next(group for group in found.groups() if group))
+        for found in _REPLACED.finditer(text)
+    ]
+
+
+def _names_what_it_replaces(older: str, was: Frame, newer: str) -> bool:
+    """Tell whether a statement says what it replaces, and that is what the older one said.
+
+    If the older one replaced the same, both tell of one change.
+    """
+    before = [old.words | old.numbers for old in _replaced(older)]
+    for old in _replaced(newer):
         replaced = old.words | old.numbers
-        if not replaced or was.denies:
+        if not replaced or was.denies or any(replaced & known for known in before):
             continue
         hit = len(replaced & (was.words | was.numbers)) / len(replaced)
         if hit < _LEAST_SHARED:
@@ -171,16 +197,26 @@ def _differs(was: Frame, now: Frame) -> bool:
         return False
     if was.denies != now.denies:
         return was.numbers == now.numbers
-    return _crosswise(was.numbers, now.numbers)
+    return _other_number(was.numbers, now.numbers)
+
+
+def _other_number(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Tell whether a number differs; where several do and none is the same, two events are told."""
+    several = min(len(one), len(other)) > 1
+    return _crosswise(one, other) and (not several or bool(one & other))
 
 
 def _other_value(older: str, newer: str, was: Frame, now: Frame) -> bool:
     """Tell whether a statement that speaks of now names another thing in the same place."""
     if _shared(was.words, now.words) < _LEAST_SHARED or len(was.words & now.words) < 2:
         return False
-    if _crosswise(was.numbers, now.numbers):
+    if _other_number(was.numbers, now.numbers):
         return True
-    return was.denies == now.denies and _crosswise(_specifics(older), _specifics(newer))
+    mine, theirs = _specifics(older), _specifics(newer)
+    if was.denies != now.denies or not _crosswise(mine, theirs):
+        return False
+    names = {_stem(word) for name in mine | theirs for word in words.split(name)}
+    return _overlap(was.words - names, now.words - names) >= _SAME_FRAME
 
 
 def _specifics(text: str) -> frozenset[str]:
