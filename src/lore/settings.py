@@ -146,6 +146,18 @@ class Settings:
     recall_standing_tokens: int = _setting(
         400, "Tokens of standing instructions beside a recall.", NOT_NEGATIVE, project=True
     )
+    distill_segment_tokens: int = _setting(
+        16_384,
+        "Tokens of talk that are distilled together at most; offline takes fewer.",
+        Rule(least=1_024, most=16_384),
+        project=True,
+    )
+    distill_meta_threshold: int = _setting(
+        20,
+        "Distillations of a session from which on all but the newest five become one.",
+        Rule(least=6),
+        project=True,
+    )
     capture_poll_interval_s: float = _setting(
         30.0, "How often the daemon looks at transcript files.", Rule(least=1, most=86_400)
     )

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from lore.errors import LoreError
 from lore.llm.offline.digester import OfflineDigester
 from lore.memory import Memory
-from lore.records import Log, LogLine, NewMessage, Part, Role, Said, Segment
+from lore.records import Log, LogLine, NewMessage, Origin, Part, Role, Said, Segment
 from lore.text import tokens
 from tests.fakes import NOON
 
@@ -37,7 +37,7 @@ def say(memory: Memory, count: int, *, session: str = "talk", start: int = 0) ->
 def said(i: int, text: str = "", *, voice: str = "user", at: datetime = NOON) -> Said:
     """Return one message as a digester reads it."""
     text = text or told(i)
-    origin = "assistant" if voice == "assistant" else "user"
+    origin: Origin = "assistant" if voice == "assistant" else "user"
     return Said(f"m{i}", i, at + timedelta(seconds=20 * i), voice, text, origin, tokens.count(text))
 
 

@@ -77,7 +77,7 @@ def test_a_session_is_shown_by_its_log_and_found_by_its_log_alone(memory: Memory
     say(memory, "other", *(f"Something else was said here, number {i}" for i in range(6)))
     digest(memory, memory.sessions())
     for types in (("message", "distillation"), ("distillation",)):
-        first, *_ = memory.find_sessions("the berth in Bergen", types=types)  # type: ignore[arg-type]
+        first, *_ = memory.find_sessions("the berth in Bergen", types=types)
         assert {hit.type for hit in first.best} == {"distillation"}
         assert "40 crowns" in first.best[0].text
 

@@ -7,18 +7,16 @@ from datetime import datetime
 from functools import partial
 
 from lore import clock
+from lore.distill import tracing
 from lore.distill.distilling import Limits, Redact
 from lore.llm import Digester
 from lore.records import Distillation, Log
 from lore.store import distillations, items, sessions
 from lore.store.db import Connection, Database
-from lore.text import tokens, words
+from lore.text import tokens
 
 META_THRESHOLD, KEPT = 20, 5
 """So many distillations of generation 0 become one, but for the newest."""
-
-_RETOLD = 0.6
-"""A line that has so many of its words from a former line tells the same messages."""
 
 
 def condense_session(
@@ -99,27 +97,12 @@ def _distillation(log: Log, replaced: Sequence[Distillation], redact: Redact) ->
 def retold(lines: Sequence[str], replaced: Sequence[Distillation]) -> tuple[tuple[int, ...], ...]:
     """Return for each line the ordinals of the messages that its former lines told."""
     former = [
-        (bag, ordinals)
+        tracing.text_of(text, ordinals)
         for one in replaced
         for text, ordinals in zip(one.text.split("\n"), one.sources, strict=False)
-        if (bag := _bag(text)) and ordinals
+        if ordinals
     ]
-    return tuple(_sources(_bag(line), former) for line in lines)
-
-
-def _sources(
-    bag: frozenset[str], former: Sequence[tuple[frozenset[str], tuple[int, ...]]]
-) -> tuple[int, ...]:
-    if not bag:
-        return ()
-    shared = [(len(bag & other) / min(len(bag), len(other)), told) for other, told in former]
-    best = max((share for share, _ in shared), default=0.0)
-    found = {o for share, told in shared if share >= max(_RETOLD, best) for o in told}
-    return tuple(sorted(found))
-
-
-def _bag(text: str) -> frozenset[str]:
-    return frozenset(word for word in words.split(text) if word not in words.STOP_WORDS)
+    return tuple(tracing.trace(line, former) for line in lines)
 
 
 def _keep(

@@ -11,7 +11,7 @@ from math import sqrt
 import numpy as np
 
 from lore import clock
-from lore.distill import saying, segmenting
+from lore.distill import saying, segmenting, tracing
 from lore.errors import PromptTooLong
 from lore.llm import Digester
 from lore.records import Distillation, Log, LogLine, Said, Segment
@@ -153,7 +153,8 @@ def _observed(digester: Digester, segment: Segment, limits: Limits, redact: Reda
         log = as_it_stands(segment)
     elif not log.lines:
         log = beginnings(segment, limits.of(segment.tokens))
-    return Log(tuple(LogLine(redact(line.text), line.sources) for line in log.lines))
+    checked = tracing.verified(log.lines, segment)
+    return Log(tuple(LogLine(redact(line.text), line.sources) for line in checked))
 
 
 def _written(digester: Digester, segment: Segment, limits: Limits) -> Log:

@@ -16,9 +16,10 @@ def distil(desk: Desk, found: list[Session]) -> None:
     """Distil sessions and condense the long ones."""
     embedder = desk.sources.embedder
     digester = OfflineDigester(embedder.embed if embedder.dimension else None)
+    threshold = desk.settings.distill_meta_threshold
     for session in found:
         distilling.distil_session(desk.database, digester, session.id, dimension=embedder.dimension)
-        condensing.condense_session(desk.database, digester, session.id)
+        condensing.condense_session(desk.database, digester, session.id, threshold=threshold)
 
 
 STEPS: tuple[Digest, ...] = (distil,)

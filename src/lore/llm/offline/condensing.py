@@ -45,11 +45,11 @@ def condense(logs: Sequence[str], former: str, *, limit_tokens: int) -> Log:
     for log in logs:
         found += _read(log, len(found), 1.0)
     chosen = _choose(found, limit_tokens)
-    log = _log(chosen)
-    while chosen and tokens.count(log.text) > limit_tokens:
-        chosen.pop(chosen.index(min(chosen, key=lambda line: _worth(line, set()))))
-        log = _log(chosen)
-    return log
+    told = _log(chosen)
+    while chosen and tokens.count(told.text) > limit_tokens:
+        chosen.remove(min(chosen, key=lambda line: _worth(line, set())))
+        told = _log(chosen)
+    return told
 
 
 def _log(chosen: Sequence[_Line]) -> Log:
