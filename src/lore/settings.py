@@ -104,14 +104,8 @@ class Settings:
     chat_timeout_s: float = _setting(
         120.0, "How long one answer of a chat may take, to its end.", Rule(least=1, most=3600)
     )
-    distill_segment_tokens: int = _setting(
-        16_384, "Most tokens that are condensed together.", Rule(least=512, most=200_000)
-    )
     distill_idle_s: float = _setting(
         60.0, "A session that is quiet so long is condensed.", WITHIN_A_DAY
-    )
-    distill_meta_threshold: int = _setting(
-        20, "So many logs of one session become one.", Rule(least=6, most=10_000)
     )
     curate_idle_s: float = _setting(
         300.0, "Knowledge is made of a session that is quiet so long.", WITHIN_A_DAY

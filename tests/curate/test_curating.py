@@ -11,7 +11,7 @@ from lore.curate import curating, undoing
 from lore.curate import fragments as by_hand
 from lore.errors import LoreError
 from lore.llm.offline.digester import OfflineDigester
-from lore.records import Extract, Segment
+from lore.records import Curated, Extract, Segment
 from lore.store import curation, forgetting, items, sessions, vectors
 from lore.store.db import Connection
 from lore.store.forgetting import Doomed
@@ -39,7 +39,7 @@ def test_what_was_said_becomes_fragments_with_their_messages(world: World):
 def test_a_session_is_curated_once(world: World):
     world.say(LASTING)
     world.curate()
-    assert world.curate() == curating.Curated(world.messages()[0].session_id)
+    assert world.curate() == Curated(world.messages()[0].session_id)
     assert world.contents() == [LASTING]
 
 

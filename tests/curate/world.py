@@ -9,11 +9,11 @@ from pathlib import Path
 from lore import settings
 from lore.capture.messages import Conversation, capture
 from lore.curate import curating
-from lore.curate.curating import Curated
 from lore.curate.means import Means, Watch
 from lore.llm.offline.digester import OfflineDigester
 from lore.recall.sources import Sources
 from lore.records import (
+    Curated,
     Extract,
     Fragment,
     FragmentKind,
