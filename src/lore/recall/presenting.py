@@ -76,11 +76,11 @@ def present(
     page = min(limits.hits, _PAGE) + _SPARE
     for start in range(0, len(order), page):
         places = order[start : start + page]
-        made = _hits(
+        coming = [int(ranked.pool.ns[place]) for place in places[: limits.hits - len(hits)]]
+        at_hand = {*(hit.id for hit in hits), *items.ids_of(db, coming).values()}
+        for hit in _hits(
             db, question, ranked, places, told, explain=explain, trusted_only=limits.trusted_only
-        )
-        at_hand = {hit.id for hit in (*hits, *made)[: limits.hits]}
-        for hit in made:
+        ):
             if not hit.text and hit.type == "distillation":
                 reasons[hit.id] = "what its lines tell is shown by hits above"
                 continue
