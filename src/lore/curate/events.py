@@ -23,7 +23,7 @@ LEAST_OVERLAP = 0.15
 
 DEEP, DEEPER = 0.08, 1.0
 """A drop of similarity counts from this depth on, and from so many standard deviations below
-the session's mean: the talk of one project is never far from itself."""
+the session's mean: the talk of one project is never far from itself. Chosen by hand."""
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 

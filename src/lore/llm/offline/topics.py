@@ -12,8 +12,7 @@ from lore.text import words
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 NEAR_COSINE, NEAR_WORDS = 0.55, 0.3
-"""From here on two statements are about one thing. Statements of one exchange share a subject
-more often than not: the median cosine of those of the coding sessions is 0.35."""
+"""From here on two statements are about one thing. Chosen by hand, not measured."""
 
 
 def trees(texts: Sequence[str], embed: Embed | None) -> list[tuple[int, list[int]]]:
