@@ -6,7 +6,7 @@ from lore.records import PhaseReport
 from lore.store import cycles, steps
 from lore.store.sqlite import Connection
 from lore.store.steps import Step
-from tests.store.samples import NOON, add_fragment
+from tests.store.samples import NOON, add_fragment, numbered_id
 
 
 def test_a_cycle_keeps_what_each_phase_did(db: Connection) -> None:
@@ -64,9 +64,10 @@ def test_marks_begin_at_nothing_and_are_replaced(db: Connection) -> None:
 def test_lines_that_tell_of_an_id_or_say_a_text_are_dropped(db: Connection) -> None:
     n = cycles.begin(db, ["merge", "link"], now=NOON)
     cycles.save(db, n, PhaseReport("link", "failed", reason="ValueError: a secret"))
-    told = ("id-1 some words", "id-2 A  Secret here", "id-3 more")
+    gone, kept = numbered_id(1), numbered_id(3)
+    told = (f"{kept} → {gone} some words", f"{kept} A  Secret here", f"{kept} more")
     cycles.save(db, n, PhaseReport("merge", "done", told=told))
-    cycles.drop_lines(db, ["id-1"], "a secret")
+    cycles.drop_lines(db, [gone], "a secret")
     merge, link = cycles.get(db, n).phases
-    assert merge.told == ("id-3 more",)
+    assert merge.told == (f"{kept} more",)
     assert link.reason == ""

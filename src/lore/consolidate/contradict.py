@@ -21,7 +21,7 @@ from lore.store.judgements import Judgement
 
 LEAST = 0.5
 BATCH = 10
-"""Pairs of one question: the spec's number."""
+"""Pairs of one question: as many as a chat judges with care."""
 
 MARK, ROOTS_MARK = "contradict", "contradict roots"
 """Roots are siblings too; of those only the near ones are judged."""

@@ -14,7 +14,7 @@ from lore.store.db import Connection
 from lore.store.steps import Step
 
 IDLE = timedelta(minutes=5)
-"""Who pauses longer is done for now: the spec's line."""
+"""Who pauses longer is done for now; distilling alone begins sooner."""
 
 _FAILURES_IN_A_ROW = 3
 """After so many failures the provider is down, not the session at fault."""

@@ -10,7 +10,7 @@ from lore.consolidate.phase import Near, Work, named
 from lore.llm.offline.judging import clash
 from lore.llm.offline.overview import own_words
 from lore.records import UNASKED_TRUST
-from lore.store import consolidation, cycles, edges, fragments, judgements, steps
+from lore.store import consolidation, cycles, edges, fragments, judgements, steps, vectors
 from lore.store.consolidation import Root
 from lore.store.db import Connection
 
@@ -32,9 +32,7 @@ def merge(work: Work) -> None:
     for start in range(0, len(planned), _BATCH):
         work.advance(start, len(planned))
         work.write(partial(_merge_all, planned=planned[start : start + _BATCH], work=work))
-    if not work.counts.get("merged"):
-        # Who survived a merge may be near another one: all are compared until none merges.
-        work.write(lambda db, _: cycles.set_mark(db, MARK, joined.seq))
+    work.write(lambda db, _: cycles.set_mark(db, MARK, joined.seq))
 
 
 def _plan(work: Work, pairs: Sequence[Near]) -> list[tuple[int, int]]:
@@ -101,6 +99,8 @@ def _merge_all(
             _move_edge(db, cycle_n, edge, victim, survivor, work)
         steps.supersede(db, cycle_n, victim, survivor, now=work.now)
         consolidation.set_overview_at(db, survivor, None)
+        # It has other children now, and may be near another survivor: it is compared again.
+        vectors.renew(db, survivor)
         work.count("merged")
         work.count("children moved", len(children))
         work.tell(f"{named(goes)} → {named(stays)}")

@@ -45,9 +45,9 @@ class _Rehearsed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What the cycle is given to work with; the lead of the memory wires it.
+    """What a cycle is given to work with by whoever has the memory open.
 
-    `embed_waiting` gives vectors to what waits for one, `forget_vectors` takes those of removed
+    `digest` are asked in their order for each idle session. `embed_waiting` gives vectors to what waits for one, `forget_vectors` takes those of removed
     items out of the index.
     """
 

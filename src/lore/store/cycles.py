@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
@@ -116,17 +117,21 @@ def beyond_undo(db: Connection, *, running: int = 0, now: datetime) -> list[int]
     return [row[0] for row in rows]
 
 
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
 def drop_lines(db: Connection, ids: Sequence[str], needle: str = "") -> None:
     """Take lines out of all reports that tell of these ids, or say a text in any case.
 
     Why a phase failed goes from all of them: an error may quote anything.
     """
+    gone = set(ids)
     for n, packed in db.rows("SELECT n, report FROM cycles"):
         phases = _unpack(packed)
         kept = [
             replace(
                 one,
-                told=_without(one.told, ids, needle),
+                told=_without(one.told, gone, needle),
                 reason="" if one.state == "failed" else one.reason,
             )
             for one in phases
@@ -135,11 +140,11 @@ def drop_lines(db: Connection, ids: Sequence[str], needle: str = "") -> None:
             db.run("UPDATE cycles SET report = :report WHERE n = :n", report=_pack(kept), n=n)
 
 
-def _without(told: tuple[str, ...], ids: Sequence[str], needle: str) -> tuple[str, ...]:
+def _without(told: tuple[str, ...], gone: set[str], needle: str) -> tuple[str, ...]:
     return tuple(
         line
         for line in told
-        if not any(id_ in line for id_ in ids)
+        if gone.isdisjoint(_ID.findall(line))
         and not (needle and needle in " ".join(line.casefold().split()))
     )
 

@@ -87,7 +87,10 @@ def remove(db: Connection, item_ns: Sequence[int]) -> None:
     for (entity_n,) in rows:
         db.run("UPDATE entities SET uses = uses - 1 WHERE n = :n", n=entity_n)
     if rows:
-        db.run("DELETE FROM entities WHERE uses <= 0")
+        db.run(
+            f"DELETE FROM entities WHERE {among('n', 'ns')} AND uses <= 0",
+            ns=numbers(sorted({row[0] for row in rows})),
+        )
 
 
 def titled(db: Connection, names: Iterable[str], *, most_each: int) -> dict[str, list[int]]:

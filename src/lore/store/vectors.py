@@ -118,6 +118,18 @@ def put(db: Connection, embedder_n: int, ns: Sequence[int], matrix: Matrix) -> N
     )
 
 
+def renew(db: Connection, n: int) -> None:
+    """Give the vector of an item a new change number, as if it had come just now."""
+    row = db.find("DELETE FROM vectors WHERE n = :n RETURNING embedder_n, vector", n=n)
+    if row:
+        db.run(
+            "INSERT INTO vectors (n, embedder_n, vector) VALUES (:n, :embedder_n, :vector)",
+            n=n,
+            embedder_n=row[0],
+            vector=row[1],
+        )
+
+
 def load(db: Connection, ns: NDArray[np.int64], dimension: int) -> Matrix:
     """Return the stored vectors of items, in their order; zeros for one that has none."""
     matrix = np.zeros((len(ns), dimension), dtype=np.float32)
