@@ -192,6 +192,14 @@ def test_a_dry_run_counts_no_copies(folder):
     assert folder.rehearse("fork") == [1]
 
 
+def test_a_dry_run_knows_what_a_fork_that_was_read_before_brought(folder):
+    folder.write("fork", 8, 15)
+    folder.read("fork")
+    folder.write("first", 3, 4, 5, 6, 7, 8, 9)
+    assert folder.rehearse("first") == [6]
+    assert folder.read("first") == 6
+
+
 def test_a_dry_run_counts_nothing_that_was_forgotten(folder):
     folder.write("first", 1, 2, 3)
     folder.read("first")

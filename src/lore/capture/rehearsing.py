@@ -50,9 +50,7 @@ def _not_stored(
         own = [message for message in own if message.key not in known]
     if not own or not run.context.lasting_keys:
         return own
-    if session_n is None:
-        copied = copies.copied_by_new(db, agent, project_n, own)
-    else:
-        held = copies.find(db, session_n, own)
-        copied = {*held, *copies.forgotten(db, session_n, own)}
+    copied = copies.copied_unstored(db, agent, project_n, own)
+    if session_n is not None:
+        copied |= {*copies.find(db, session_n, own), *copies.forgotten(db, session_n, own)}
     return [message for message in own if message.key not in copied]

@@ -206,10 +206,10 @@ def _source(agent: str, mark: _Mark) -> str:
     return changes.source_of(agent, "", f"\0copy\0{unpack_key(mark.key)}\0{mark[1:]}")
 
 
-def copied_by_new(
+def copied_unstored(
     db: Connection, agent: str, project_n: int | None, fresh: Sequence[PreparedMessage]
 ) -> set[str]:
-    """Return the keys of what a session that is not stored yet only copies, or copied in vain."""
+    """Return the keys of what other sessions have, or had forgotten, of messages not stored yet."""
     head = fresh[:_HEAD_MESSAGES]
     others = db.rows(
         "SELECT n FROM sessions WHERE agent = :agent AND last_message_at >= :earliest"
@@ -218,9 +218,30 @@ def copied_by_new(
         earliest=min((_mark_of(message).at for message in head), default=0),
         project_n=project_n,
     )
-    near: set[int] = set()
-    for held in _held(db, [row[0] for row in others], head).values():
-        near |= {held.session_n, *_kin(db, held.session_n)}
+    near = {held.session_n for held in _held(db, [row[0] for row in others], head).values()}
+    near |= _begun_with(db, agent, project_n, fresh)
+    near |= {kin for n in near for kin in _kin(db, n)}
     sources = {_source(agent, _mark_of(message)): message.key for message in fresh}
     gone = changes.buried_sources(db, list(sources))
     return {*_held(db, sorted(near), fresh), *(sources[source] for source in gone)}
+
+
+def _begun_with(
+    db: Connection, agent: str, project_n: int | None, fresh: Sequence[PreparedMessage]
+) -> set[int]:
+    """Return the sessions that were read before, and begin with one of these messages."""
+    marks = {_mark_of(message) for message in fresh}
+    rows = db.rows(
+        f"SELECT s.n, {_SAME} FROM sessions s"
+        " JOIN messages m ON m.session_n = s.n AND m.channel = :channel"
+        " AND m.ordinal = (SELECT min(ordinal) FROM messages WHERE session_n = s.n)"
+        " JOIN items i ON i.n = m.n WHERE s.agent = :agent AND s.parent_n IS NULL"
+        " AND s.project_n IS NOT DISTINCT FROM :project_n"
+        " AND s.started_at BETWEEN :first AND :last",
+        agent=agent,
+        project_n=project_n,
+        channel=_CHANNEL,
+        first=min((mark.at for mark in marks), default=0),
+        last=max((mark.at for mark in marks), default=0),
+    )
+    return {n for n, *same in rows if _Mark(*same) in marks}
