@@ -18,6 +18,7 @@ from lore.store import (
     curation,
     dump,
     items,
+    loading,
     session_states,
     sessions,
     spend,
@@ -48,7 +49,7 @@ def bring_in(memory: Memory, lines: list[dict[str, Any]]) -> int:
     """Bring in what the store alone can; return how much was new."""
 
     def work(db: Connection) -> int:
-        return sum(dump.ADDERS[line["record"]](db, line, NOON) for line in lines)
+        return sum(loading.ADDERS[line["record"]](db, line, NOON) for line in lines)
 
     return memory.database.write(work)
 

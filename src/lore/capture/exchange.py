@@ -22,7 +22,7 @@ from lore.capture.sealing import LINES_PER_SEAL, Sealer
 from lore.errors import InvalidInput, StoreError
 from lore.records import CHANNELS, TRUST, Imported, NewMessage, Part
 from lore.redaction import UNKEPT, redact_tree
-from lore.store import changes, dump, messages, trusting
+from lore.store import changes, dump, loading, messages, trusting
 from lore.store.db import Connection, Database
 from lore.text import entities
 from lore.text.secrets import Redactor
@@ -230,9 +230,9 @@ def _add_batch(
 
 
 def _add_message(db: Connection, line: Line, now: datetime) -> bool:
-    if dump.has_item(db, line["id"]):
+    if loading.has_item(db, line["id"]):
         return False
-    session_n = dump.session_number(db, line["session_id"])
+    session_n = loading.session_number(db, line["session_id"])
     new = NewMessage(
         role=line["role"],
         parts=tuple(Part(**part) for part in line["parts"]),
@@ -255,14 +255,14 @@ def _add_message(db: Connection, line: Line, now: datetime) -> bool:
 
 
 def _add_fragment(db: Connection, line: Line, now: datetime) -> bool:
-    if dump.has_item(db, line["id"]):
+    if loading.has_item(db, line["id"]):
         return False
     mentioned = entities.of_fragment(line["content"], line["summary"])
-    source_ns = dump.numbers_of(db, line["source_messages"])
+    source_ns = loading.numbers_of(db, line["source_messages"])
     allowed = TRUST[trusting.lowest(db, line["origin"], source_ns)]
     line = {**line, "trust": min(line["trust"], allowed)}
-    dump.add_fragment(db, line, mentioned, now)
+    loading.add_fragment(db, line, mentioned, now)
     return True
 
 
-_ADDERS = {**dump.ADDERS, "message": _add_message, "fragment": _add_fragment}
+_ADDERS = {**loading.ADDERS, "message": _add_message, "fragment": _add_fragment}

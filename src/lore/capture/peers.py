@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lore.records import TRUST, Origin
-from lore.store import dump, fragments
+from lore.store import fragments, loading
 from lore.store.db import Connection
 
 Line = dict[str, Any]
@@ -35,5 +35,5 @@ def _lowered(origin: Origin) -> Origin:
 
 def _are_peers(db: Connection, ids: list[str]) -> bool:
     """Tell whether fragments are no more trusted than a peer: others are not drawn upon."""
-    found = fragments.by_number(db, dump.numbers_of(db, ids))
+    found = fragments.by_number(db, loading.numbers_of(db, ids))
     return all(fragment.trust <= TRUST["peer"] for fragment in found.values())

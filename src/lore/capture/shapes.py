@@ -153,6 +153,7 @@ SHAPES: dict[str, dict[str, Test]] = {
     "confirmation": {
         "fragment_id": _name, "project_id": _name, "times": _count, "at": _moment,
     },
+    "shared": {"entry": _name, "fragment_id": _name, "digest": _text, "left_out": _whole},
     "spend": {
         "key": _name, "at": _moment, "session_id": _maybe(_name), "project_id": _maybe(_name),
         "purpose": _text, "model": _text, "usage": _text, "usd": _amount,

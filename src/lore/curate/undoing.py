@@ -13,7 +13,7 @@ from typing import Any
 from lore import clock
 from lore.curate.fragments import move, scoped
 from lore.errors import InvalidInput, NotFound
-from lore.store import actions, dump, edges, fragments, items, messages, standing, upkeep
+from lore.store import actions, edges, fragments, items, loading, messages, standing, upkeep
 from lore.store.actions import Action
 from lore.store.db import Connection, Database
 from lore.text import entities
@@ -126,7 +126,7 @@ def _reverse(db: Connection, action: Action, now: datetime) -> None:
     else:
         edges.remove(db, before["newer"], n, "supersedes")
         former = before.get("former")
-        there = former is not None and dump.has_item(db, former)
+        there = former is not None and loading.has_item(db, former)
         fragments.set_superseded(db, n, former if there else None, now=now)
 
 

@@ -20,7 +20,16 @@ from lore.records import (
     Title,
 )
 from lore.relevance import faded, relevance, strength
-from lore.store import distillations, dump, edges, fragments, items, messages, retrievals, sessions
+from lore.store import (
+    distillations,
+    edges,
+    fragments,
+    items,
+    loading,
+    messages,
+    retrievals,
+    sessions,
+)
 from lore.store.db import Connection
 from lore.store.items import Item
 from lore.text import lines, parts, tokens
@@ -169,7 +178,7 @@ def _covered(db: Connection, distillation: Distillation) -> tuple[Message, ...]:
     """Return the messages that a distillation condenses."""
     session_n = items.resolve(db, distillation.id).session_n
     ends = [distillation.from_message, distillation.to_message]
-    found = messages.by_number(db, dump.numbers_of(db, ends))
+    found = messages.by_number(db, loading.numbers_of(db, ends))
     if session_n is None or not found:
         return ()
     first = min(message.ordinal for message in found.values())
@@ -188,7 +197,7 @@ def why(db: Connection, id_: str, *, now: datetime) -> Provenance:
     version_count = 0
     if reading.fragment:
         fragment = reading.fragment
-        source_ns = dump.numbers_of(db, fragment.source_messages)
+        source_ns = loading.numbers_of(db, fragment.source_messages)
         sources = tuple(messages.by_number(db, source_ns).values())
         superseded_by = fragment.superseded_by
         supersedes = tuple(

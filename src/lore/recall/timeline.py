@@ -8,7 +8,7 @@ from datetime import date, datetime
 from lore.errors import InvalidInput
 from lore.recall.reading import read
 from lore.records import Fragment, Happening, Reading
-from lore.store import actions, dump, fragments, items, messages, retrievals, steps
+from lore.store import actions, fragments, items, loading, messages, retrievals, steps
 from lore.store.db import Connection
 from lore.text import lines, parts
 
@@ -40,7 +40,7 @@ def timeline(db: Connection, id_: str) -> list[Happening]:
 
 
 def _said(db: Connection, fragment: Fragment) -> Iterator[Happening]:
-    numbers = dump.numbers_of(db, fragment.source_messages)
+    numbers = loading.numbers_of(db, fragment.source_messages)
     for message in messages.by_number(db, numbers).values():
         said = lines.one_line(parts.searchable(message.parts), lines.SUMMARY_CHARS)
         yield Happening(message.created_at, "said", f"{message.role}: {said}")

@@ -29,6 +29,14 @@ def of_project(db: Connection, project_n: int) -> list[Shared]:
     return [Shared(entry, n, digest, bool(out)) for entry, n, digest, out in rows]
 
 
+def find(db: Connection, entry: str) -> Shared | None:
+    """Return an entry by its id on a page."""
+    row = db.find(
+        "SELECT entry, fragment_n, digest, left_out FROM shared WHERE entry = :entry", entry=entry
+    )
+    return None if row is None else Shared(row[0], row[1], row[2], bool(row[3]))
+
+
 def shareable(db: Connection, project_n: int, *, least_confidence: float) -> list[int]:
     """Return the fragments of a project that may be shared, oldest first."""
     rows = db.rows(
