@@ -47,8 +47,8 @@ class _Rehearsed(Exception):
 class Means:
     """What a cycle is given to work with by whoever has the memory open.
 
-    `digest` are asked in their order for each idle session. `embed_waiting` gives vectors to what waits for one, `forget_vectors` takes those of removed
-    items out of the index.
+    `digest` are asked in their order for each idle session, `embed_waiting` gives vectors to what
+    waits for one, `forget_vectors` takes those of removed items out of the index.
     """
 
     digester: Digester
