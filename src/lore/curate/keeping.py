@@ -193,9 +193,8 @@ class Keeper:
             self.tally.known += 1
             return
         sources = tuple(dict.fromkeys([*old.source_messages, *one.sources]))
-        sure = merging.surer(old.confidence)
         self._watch(self._db, "merge", same.n, 0)
-        curation.confirm(self._db, same.n, sources=sources, confidence=sure, now=now)
+        curation.confirm(self._db, same.n, sources=sources, surer_by=merging.SURER_BY, now=now)
         curation.count_confirmation(self._db, same.n, self._place.project_n, now=now)
         newer = one.at >= old.created_at and draft.content != old.content
         if newer and merging.keeps_all(draft.content, old.content):
@@ -298,7 +297,7 @@ class Keeper:
         for found in sorted(same, key=lambda c: c.n)[:1]:
             old = found.fragment
             curation.confirm(self._db, found.n, sources=old.source_messages,
-                             confidence=merging.surer(old.confidence),
+                             surer_by=merging.SURER_BY,
                              now=self._place.now)  # fmt: skip
             curation.count_confirmation(
                 self._db, found.n, self._place.project_n, now=self._place.now

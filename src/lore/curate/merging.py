@@ -28,7 +28,7 @@ by hand; preferences and decisions with room above the highest wrong pair). By c
 fourth merge of facts at 0.875 would be wrong: another amount, another date. Patterns as in the
 specification, workflows and settings by their command and name: too few pairs of them."""
 
-CONFIRMED = 0.05
+SURER_BY = 0.05
 """A confirmation makes a fragment so much surer, at most 1."""
 
 Outcome = Literal["merge", "known", "replace"]
@@ -79,11 +79,6 @@ def outcome(trust: int, fragment: Fragment) -> Outcome:
     if trust < fragment.trust:
         return "known"
     return "merge" if trust == fragment.trust else "replace"
-
-
-def surer(confidence: float) -> float:
-    """Return a confidence after one more confirmation."""
-    return min(1.0, confidence + CONFIRMED)
 
 
 def keeps_all(newer: str, older: str) -> bool:

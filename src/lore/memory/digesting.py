@@ -93,6 +93,7 @@ class Digesting(Desk):
         means = Means(
             digester=self._digester(),
             digest=(self._distilled, self._curated),
+            redactor=self.redactor,
             embed_waiting=self.embed_waiting,
             forget_vectors=self.sources.forget_vectors,
         )

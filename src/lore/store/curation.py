@@ -84,19 +84,20 @@ def find_saying(db: Connection, content: str, *, project_n: int | None, kind: st
 
 
 def confirm(
-    db: Connection, n: int, *, sources: Sequence[str], confidence: float, now: datetime
+    db: Connection, n: int, *, sources: Sequence[str], surer_by: float, now: datetime
 ) -> None:
     """Let a fragment stand on more messages, and surer; what had faded is fresh again."""
     row = db.find("SELECT importance, access_count FROM fragments WHERE n = :n", n=n)
     if row is None:
         return
     db.run(
-        "UPDATE fragments SET source_messages = :sources, confidence = :confidence,"
+        "UPDATE fragments SET source_messages = :sources,"
+        " confidence = CASE WHEN confidence + :by > 1.0 THEN 1.0 ELSE confidence + :by END,"
         " relevance = CASE WHEN relevance > :fresh THEN relevance ELSE :fresh END,"
         " updated_at = :at, last_reinforced = CASE WHEN last_reinforced > :at THEN"
         " last_reinforced ELSE :at END WHERE n = :n",
         sources=orjson.dumps(list(sources)).decode(),
-        confidence=confidence,
+        by=surer_by,
         fresh=relevance(row[0], row[1], 0.0),
         at=clock.to_us(now),
         n=n,
