@@ -27,13 +27,19 @@ def test_words_far_apart_cover_less_than_words_close_together():
 @given(st.lists(st.tuples(st.integers(1, 4), st.floats(0, 1)), max_size=30))
 def test_session_features_agree_with_a_plain_reckoning(pairs: list[tuple[int, float]]):
     pool = _Pool([session for session, _ in pairs], [base for _, base in pairs])
-    found = features._session(pool)  # type: ignore[arg-type]
+    found = features._session(pool, np.zeros(len(pairs), np.bool_))  # type: ignore[arg-type]
     for place, (session, own) in enumerate(pairs):
         others = sorted(
             (b for i, (s, b) in enumerate(pairs) if s == session and i != place), reverse=True
         )
         assert np.isclose(found["session_best"][place], others[0] if others else 0.0)
         assert found["session_next"][place] <= sum([*others[:3], own]) / 3 + 1e-9
+
+
+def test_logs_and_messages_of_one_session_are_reckoned_apart():
+    pool = _Pool([1, 1, 1], [0.2, 0.4, 0.9])
+    found = features._session(pool, np.array([False, False, True]))  # type: ignore[arg-type]
+    assert found["session_best"].tolist() == [0.4, 0.2, 0.0]
 
 
 class _Pool:

@@ -112,9 +112,10 @@ def describe(
         fusion.shares(column) for column in (pool.head, pool.long, pool.log, pool.fragment)
     ])
     found["keyword"] = keyword
-    found["keyword_z"] = np.minimum(fusion.standardised(keyword), FAR_ABOVE)
+    logs = rows.types == items.type_number("distillation")
+    found["keyword_z"] = np.minimum(_standardised(keyword, logs), FAR_ABOVE)
     found["cosine"] = pool.cosine
-    found["cosine_z"] = fusion.standardised(pool.cosine)
+    found["cosine_z"] = _standardised(pool.cosine, logs)
     found["cosine_before"] = around.before_cosine
     found["cosine_before_that"] = around.before_that_cosine
     found["cosine_beside"] = np.maximum(
@@ -130,7 +131,7 @@ def describe(
     found |= _speaker(rows.speakers, around)
     found["date"] = _date_match(question, rows.created_at)
     found |= _traits(question, pool, around)
-    found |= _session(pool)
+    found |= _session(pool, logs)
     place = np.argsort(np.argsort(rows.created_at, kind="stable"), kind="stable")
     when = place / max(1, count - 1)
     found["late_if_early"] = (when - 0.5) * question.asks_early
@@ -341,10 +342,22 @@ def _traits(question: Question, pool: Pool, around: Surroundings) -> dict[str, F
     }
 
 
-def _session(pool: Pool) -> dict[str, Floats]:
-    """How well the rest of a candidate's session fits: its best other, its next three."""
+def _standardised(values: Floats, logs: NDArray[np.bool_]) -> Floats:
+    """Standardise distillations and the rest each among themselves: they tell the same twice."""
+    if not logs.any():
+        return fusion.standardised(values)
+    found = np.zeros(len(values))
+    found[logs], found[~logs] = (fusion.standardised(values[some]) for some in (logs, ~logs))
+    return found
+
+
+def _session(pool: Pool, logs: NDArray[np.bool_]) -> dict[str, Floats]:
+    """How well the rest of a candidate's session fits: its best other, its next three.
+
+    Distillations and the rest are apart here too, as if they were of different sessions.
+    """
     alone = pool.rows.sessions == 0
-    sessions = np.where(alone, -np.arange(len(alone)) - 1, pool.rows.sessions)
+    sessions = np.where(alone, -np.arange(len(alone)) - 1, 2 * pool.rows.sessions + logs)
     base = pool.base
     count = len(sessions)
     order = np.lexsort((-base, sessions))

@@ -119,15 +119,16 @@ def gather(
     beside = _linked(db, list(arms["fragment"])[:EXPANDED])
     beside |= _of_time(db, question, bounds)
     together = np.array(sorted({n for arm in arms.values() for n in arm} | beside), np.int64)
-    ranks = {name: {n: i for i, n in enumerate(arm)} for name, arm in arms.items()}
+    logs = np.isin(together, distillations.among_items(db, together.tolist()))
+    told = set(together[logs].tolist())
+    ranks = {name: _ranks(arm, told) for name, arm in arms.items()}
     columns = {name: _column(together, arm) for name, arm in arms.items()}
     rank_columns = {name: _column(together, found, _NOWHERE) for name, found in ranks.items()}
     missing = columns["cosine"] == 0
     columns["cosine"][missing] = sources.cosines(query, together[missing])
-    base = _base(columns)
+    base = _base(columns, logs)
     brought = np.zeros(len(together), np.bool_)
     brought[np.searchsorted(together, sorted(beside))] = True
-    logs = np.isin(together, distillations.among_items(db, together.tolist()))
     chosen = _closer_look(base, rank_columns, brought, logs)
     rows = pooling.rows_of(
         db,
@@ -231,11 +232,14 @@ def _nearest(
     if bounds.session_n is not None:
         ns = pooling.of_session(db, bounds.session_n)
         where = Where(None, where.types, None, None, ns)
+    wanted = NEAREST
+    if "distillation" in bounds.types and distillations.exist(db):
+        wanted += RANKED_LOGS
     if not bounds.trusted_only:
-        return sources.nearest(query, NEAREST, where=where)
-    ns, near = sources.nearest(query, NEAREST * MORE, where=where)
+        return sources.nearest(query, wanted, where=where)
+    ns, near = sources.nearest(query, wanted * MORE, where=where)
     kept = np.isin(ns, sorted(trusting.trusted(db, ns.tolist())))
-    return ns[kept][:NEAREST], near[kept][:NEAREST]
+    return ns[kept][:wanted], near[kept][:wanted]
 
 
 def _column(ns: Numbers, found: dict[int, float] | dict[int, int], missing: float = 0.0) -> Floats:
@@ -246,13 +250,23 @@ def _column(ns: Numbers, found: dict[int, float] | dict[int, int], missing: floa
     return column
 
 
-def _base(columns: dict[str, Floats]) -> Floats:
+def _ranks(arm: dict[int, float], logs: set[int]) -> dict[int, int]:
+    """Return the ranks of an arm's candidates, those of distillations among themselves."""
+    if not logs:
+        return {n: i for i, n in enumerate(arm)}
+    others = [n for n in arm if n not in logs]
+    told = [n for n in arm if n in logs]
+    return {n: i for found in (others, told) for i, n in enumerate(found)}
+
+
+def _base(columns: dict[str, Floats], logs: NDArray[np.bool_]) -> Floats:
     """Return a first guess: half keywords, half meaning."""
     keyword = np.maximum.reduce([
         fusion.shares(columns[name]) for name in ("head", "long", "log", "fragment")
     ])
     cosine = columns["cosine"]
-    highest = max(0.2, float(cosine.max())) if len(cosine) else 1.0
+    nearest = cosine if logs.all() else cosine[~logs]
+    highest = max(0.2, float(nearest.max(initial=0.0)))
     base: Floats = 0.5 * keyword + 0.5 * np.clip(cosine / highest, 0, None)
     return base
 

@@ -69,9 +69,14 @@ def of_session(db: Connection, session_n: int) -> list[Distillation]:
     return [_distillation(row) for row in rows]
 
 
+def exist(db: Connection) -> bool:
+    """Tell whether there are distillations at all."""
+    return db.find("SELECT 1 FROM distillations LIMIT 1") is not None
+
+
 def among_items(db: Connection, ns: Sequence[int]) -> list[int]:
     """Return those of the items that are distillations."""
-    if not len(ns) or not db.find("SELECT 1 FROM distillations LIMIT 1"):
+    if not len(ns) or not exist(db):
         return []
     rows = db.rows(
         f"SELECT n FROM distillations WHERE {among('n', 'ns')} ORDER BY n", ns=numbers(ns)
