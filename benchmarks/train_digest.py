@@ -25,7 +25,6 @@ from lore.embed import open_embedder
 from lore.evals.cached import CachedEmbedder
 from lore.evals.trials import Ask, Trial, trials_of
 from lore.memory import Memory
-from lore.memory.offline_digest import digest
 from lore.recall import log_lines
 from lore.recall.pool import Bounds
 from lore.recall.question import parse
@@ -96,7 +95,7 @@ def _play(trial: Trial, embedder: CachedEmbedder, name: str, half: int) -> Itera
     ):
         units = trial.fill(memory)
         memory.embed_waiting()
-        digest(memory, memory.sessions(limit=100_000))
+        memory.digest(knowledge=False)
         for ask in trial.asks:
             if ask.category not in trial.apart:
                 for types in (_BOTH, _ALONE):

@@ -3,7 +3,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from lore.memory import Memory
-from lore.memory.offline_digest import digest
 from lore.recall import telling
 from lore.recall.pool import Bounds
 from lore.recall.question import parse
@@ -35,7 +34,7 @@ def test_without_distillations_nothing_is_told(memory: Memory):
 
 def test_a_log_and_the_messages_it_tells_know_of_each_other(memory: Memory):
     say(memory, "talk", *SAID)
-    digest(memory, memory.sessions())
+    memory.digest(knowledge=False)
     found = ranked(memory, "berth in Bergen crowns")
     log = found.pool.rows.types == items.type_number("distillation")
     assert log.sum() == 1
@@ -47,7 +46,7 @@ def test_a_log_and_the_messages_it_tells_know_of_each_other(memory: Memory):
 
 def test_a_log_is_shown_by_the_line_that_fits_and_names_its_messages(memory: Memory):
     ids = say(memory, "talk", *SAID)
-    digest(memory, memory.sessions())
+    memory.digest(knowledge=False)
     answer = memory.recall("berth in Bergen crowns", types=("distillation",))
     (hit,) = answer.hits
     assert "berth in Bergen costs 40 crowns" in hit.text
@@ -57,7 +56,7 @@ def test_a_log_is_shown_by_the_line_that_fits_and_names_its_messages(memory: Mem
 
 def test_a_message_that_a_shown_line_quotes_is_not_shown_again(memory: Memory):
     ids = say(memory, "talk", *SAID)
-    digest(memory, memory.sessions())
+    memory.digest(knowledge=False)
     hits = memory.recall("berth in Bergen crowns").hits
     telling_it = [hit for hit in hits if hit.id == ids[0] or ids[0] in (*hit.sources, *hit.same)]
     assert len(telling_it) == 1
@@ -65,7 +64,7 @@ def test_a_message_that_a_shown_line_quotes_is_not_shown_again(memory: Memory):
 
 def test_types_bound_what_is_found(memory: Memory):
     say(memory, "talk", *SAID)
-    digest(memory, memory.sessions())
+    memory.digest(knowledge=False)
     for type_ in ("message", "distillation"):
         hits = memory.recall("berth in Bergen crowns", types=(type_,)).hits
         assert {hit.type for hit in hits} == {type_}
@@ -75,7 +74,7 @@ def test_types_bound_what_is_found(memory: Memory):
 def test_a_session_is_shown_by_its_log_and_found_by_its_log_alone(memory: Memory):
     say(memory, "talk", *SAID)
     say(memory, "other", *(f"Something else was said here, number {i}" for i in range(6)))
-    digest(memory, memory.sessions())
+    memory.digest(knowledge=False)
     for types in (("message", "distillation"), ("distillation",)):
         first, *_ = memory.find_sessions("the berth in Bergen", types=types)
         assert {hit.type for hit in first.best} == {"distillation"}
@@ -86,7 +85,7 @@ def test_an_archived_log_ranks_behind_the_same_that_is_not(tmp_path: Path):
     with Memory.open(home=tmp_path / "home", embedder=FakeEmbedder()) as memory:
         say(memory, "one", *SAID)
         say(memory, "two", *SAID)
-        digest(memory, memory.sessions())
+        memory.digest(knowledge=False)
         rows = "UPDATE distillations SET archived = 1 WHERE n = (SELECT min(n) FROM distillations)"
         memory.database.write(lambda db: db.run(rows))
         found = ranked(memory, "berth in Bergen crowns", Bounds(types=("distillation",)))

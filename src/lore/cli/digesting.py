@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from lore.records import Conflict, CycleReport, Decision, PhaseReport, SpentToday
 
 _STATES = {"done": "green", "failed": "red", "skipped": "yellow", "pending": "yellow"}
-_MANY = 100_000
-"""Sessions that '--all' takes in one go."""
-
 _TOLD = 8
 """Lines of a phase that are shown; --json has them all."""
 
@@ -62,25 +59,17 @@ def distill(
         msg = "Name one or more sessions, or --all."
         raise InvalidInput(msg, hint="'lore sessions' lists them.")
     with open_memory(context) as memory:
-        chosen = names or [s.id for s in memory.sessions(limit=_MANY)]
-        logs, stored, confirmed = 0, 0, 0
         with progress("distilling", quiet=json) as report:
-            for place, session in enumerate(chosen):
-                logs += len(memory.distill(session))
-                if not only_logs:
-                    brought = memory.curate(session)
-                    stored += len(brought.stored)
-                    confirmed += brought.merged
-                report(place + 1, len(chosen))
-            memory.embed_waiting()
+            made = memory.digest(names or [], knowledge=not only_logs, progress=report)
         notice(memory.notice)
     if json:
-        print_json({"sessions": len(chosen), "distillations": logs, "fragments": stored,
-                    "confirmed": confirmed})  # fmt: skip
+        print_json(made)
         return
-    print(f"{counted(len(chosen), 'session')}: {counted(logs, 'log')} and"
-          f" {counted(stored, 'fragment')} made, {confirmed:,} confirmed.")  # fmt: skip
-    if stored:
+    print(
+        f"{counted(made.sessions, 'session')}: {counted(made.distillations, 'log')} and"
+        f" {counted(made.fragments, 'fragment')} made, {made.confirmed:,} confirmed."
+    )
+    if made.fragments:
         print("'lore roots' shows what is known, 'lore why ID' where it comes from.")
 
 

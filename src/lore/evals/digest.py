@@ -15,7 +15,6 @@ from lore.errors import EvaluationError
 from lore.evals.cached import CachedEmbedder
 from lore.evals.trials import Ask, Trial, trials_of
 from lore.memory import Memory
-from lore.memory.offline_digest import digest
 from lore.records import Hit, ItemType
 
 BUDGETS = (500, 1_500, 4_000)
@@ -210,7 +209,7 @@ def _play(trial: Trial, place: int, embedder: CachedEmbedder) -> SetResult:
         embedder.embed([ask.text for ask in asks], query=True)
         found = {"raw": _ask_all(memory, trial, asks, place, units, WAYS["raw"])}
         raw_tokens = memory.stats().tokens
-        digest(memory, memory.sessions(limit=_MANY))
+        memory.digest()
         for way in ("both", "digest"):
             found[way] = _ask_all(memory, trial, asks, place, units, WAYS[way])
         made = memory.stats().tokens - raw_tokens

@@ -16,6 +16,7 @@ from lore.records import (
     Curated,
     CycleReport,
     Decision,
+    Digested,
     Offer,
     SpentToday,
     UndoneCycle,
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from lore.llm import Digester
 
 Progress = Callable[[int, int], None]
+_ALL = 1_000_000
+
 PhaseProgress = Callable[[str, int, int], None]
 """Told the phase, how much of it is done, and how much there is."""
 
@@ -68,6 +71,34 @@ class Digesting(Desk):
 
         session = self.redactor.redact(session)
         return curating.curate(self.database, session, self._curation(), progress=progress)
+
+    def digest(
+        self,
+        names: Sequence[str] = (),
+        *,
+        knowledge: bool = True,
+        progress: Progress | None = None,
+    ) -> Digested:
+        """Distil and curate sessions, all of them by default, the oldest first.
+
+        Whatever order they came in, what was said later then changes what was said before.
+        """
+        with self.database.read() as db:
+            numbers = [sessions.get_number(db, self.redactor.redact(name)) for name in names]
+            found = [sessions.get(db, n) for n in numbers]
+            found = found or sessions.recent(db, project_n=None, limit=_ALL)
+        logs = stored = confirmed = 0
+        ordered = sorted(found, key=lambda session: session.last_message_at)
+        for place, session in enumerate(ordered):
+            logs += len(self.distill(session.id))
+            if knowledge:
+                brought = self.curate(session.id)
+                stored += len(brought.stored)
+                confirmed += brought.merged
+            if progress:
+                progress(place + 1, len(ordered))
+        self.embed_waiting()
+        return Digested(len(ordered), logs, stored, confirmed)
 
     def due_sessions(self, *, idle_s: Seconds, limit: Count = 100) -> list[str]:
         """Return the sessions that have been quiet so long and hold something to distil."""

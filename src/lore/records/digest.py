@@ -101,6 +101,16 @@ class Curated:
     dropped: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Digested:
+    """What digesting sessions made: logs and fragments, and what it found confirmed."""
+
+    sessions: int
+    distillations: int
+    fragments: int
+    confirmed: int
+
+
 Decision = Literal["keep", "both", "dismiss"]
 """How a conflict is settled: the first supersedes the second, both hold, or there was none."""
 
