@@ -38,6 +38,8 @@ class Rule(NamedTuple):
 NO_RULE = Rule()
 NOT_NEGATIVE = Rule(least=0)
 WITHIN_A_DAY = Rule(least=0, most=86_400)
+WITHIN_A_MONTH = Rule(least=60, most=2_592_000)
+SEGMENT = Rule(least=1_024, most=16_384)
 PRECISIONS = Rule(choices=("float32", "int8"))
 PATTERNS = Rule(form="a list of re2 patterns")
 

@@ -27,8 +27,10 @@ from lore.rules import (
     NOT_NEGATIVE,
     PATTERNS,
     PRECISIONS,
+    SEGMENT,
     THREE_NUMBERS,
     WITHIN_A_DAY,
+    WITHIN_A_MONTH,
     Rule,
     Value,
 )
@@ -78,9 +80,7 @@ class Settings:
     )
     embed_model: str = _setting("all-MiniLM-L6-v2", "Model name as the provider knows it.")
     embed_model_path: str = _setting("", "Folder with model files; empty to look for them.")
-    embed_precision: str = _setting(
-        "float32", "int8 is quicker and changes 6 to 11 % of the neighbours.", PRECISIONS
-    )
+    embed_precision: str = _setting("float32", "int8 is quicker and less exact.", PRECISIONS)
     embed_threads: int = _setting(
         1, "Threads of the local model; 0 for all cores.", Rule(least=0, most=1024)
     )
@@ -92,9 +92,7 @@ class Settings:
         0, "Dimension of a hosted model; 0 to ask the model.", Rule(least=0, most=65_536)
     )
     chat_provider: str = _setting(
-        "offline",
-        "Who digests conversations; anything but offline is an explicit choice.",
-        CHATS,
+        "offline", "Who digests; anything but offline is an explicit choice.", CHATS
     )
     chat_model: str = _setting("", "Model name as the provider knows it; empty for its usual one.")
     chat_base_url: str = _setting("", "Address of the chat's service; empty for the provider's.")
@@ -104,15 +102,9 @@ class Settings:
     chat_timeout_s: float = _setting(
         120.0, "How long one answer of a chat may take, to its end.", Rule(least=1, most=3600)
     )
-    distill_idle_s: float = _setting(
-        60.0, "A session that is quiet so long is condensed.", WITHIN_A_DAY
-    )
-    curate_idle_s: float = _setting(
-        300.0, "Knowledge is made of a session that is quiet so long.", WITHIN_A_DAY
-    )
-    consolidate_interval_s: float = _setting(
-        7_200.0, "How often the daemon consolidates.", Rule(least=60, most=2_592_000)
-    )
+    distill_idle_s: float = _setting(60.0, "Quiet so long, a session is distilled.", WITHIN_A_DAY)
+    curate_idle_s: float = _setting(300.0, "Quiet so long, it is curated.", WITHIN_A_DAY)
+    consolidate_interval_s: float = _setting(7_200.0, "How often a cycle runs.", WITHIN_A_MONTH)
     daily_budget: float = _setting(
         1.0, "US dollars that background work may spend in a day (UTC).", NOT_NEGATIVE
     )
@@ -141,16 +133,10 @@ class Settings:
         400, "Tokens of standing instructions beside a recall.", NOT_NEGATIVE, project=True
     )
     distill_segment_tokens: int = _setting(
-        16_384,
-        "Tokens of talk that are distilled together at most; offline takes fewer.",
-        Rule(least=1_024, most=16_384),
-        project=True,
+        16_384, "Tokens that are distilled together; offline takes fewer.", SEGMENT, project=True
     )
     distill_meta_threshold: int = _setting(
-        20,
-        "Distillations of a session from which on all but the newest five become one.",
-        Rule(least=6),
-        project=True,
+        20, "So many logs of a session become one.", Rule(least=6), project=True
     )
     capture_poll_interval_s: float = _setting(
         30.0, "How often the daemon looks at transcript files.", Rule(least=1, most=86_400)

@@ -78,8 +78,9 @@ def test_every_command_of_the_tutorial_does_what_it_says(ran: dict[str, Outcome]
     assert "From now on use UTC everywhere in this repository." in out("standing")
     assert "Lore is up" in out("up --detach")
     assert out("status").startswith("running")
-    assert "1 record would be forgotten." in out("forget")
-    assert "1 record forgotten, without a trace." in out("forget")
+    # The daemon may have condensed the session already: then its log goes too.
+    assert re.search(r"^\d records? would be forgotten\.$", out("forget"), re.MULTILINE)
+    assert re.search(r"^\d records? forgotten, without a trace\.$", out("forget"), re.MULTILINE)
     assert "Lore has stopped" in out("down")
 
 
