@@ -17,9 +17,6 @@ from lore.store import spend
 if TYPE_CHECKING:
     from lore.store.db import Connection, Database
 
-BACKGROUND = "background"
-"""The word that purposes of background work begin with, before the question."""
-
 HELD_FOR = timedelta(minutes=10)
 """What a process set aside that was killed comes back after so long; no call takes that long,
 unless chat.timeout_s was raised."""
@@ -90,15 +87,15 @@ class SpendLedger:
         begun = now.replace(hour=0, minute=0, second=0, microsecond=0)
         return SpentToday(
             self._budget_usd,
-            spend.total(db, BACKGROUND, since=begun),
-            spend.reserved(db, BACKGROUND, since=now - HELD_FOR),
-            spend.unpriced(db, BACKGROUND, since=begun),
+            spend.total(db, spend.BACKGROUND, since=begun),
+            spend.reserved(db, spend.BACKGROUND, since=now - HELD_FOR),
+            spend.unpriced(db, spend.BACKGROUND, since=begun),
             begun + timedelta(days=1),
         )
 
 
 def _purpose(reservation: Reservation) -> str:
-    return f"{BACKGROUND}:{reservation.question}"
+    return f"{spend.BACKGROUND}:{reservation.question}"
 
 
 def _spent(today: SpentToday) -> BudgetSpent:

@@ -136,6 +136,7 @@ def _print_status(found: Status) -> None:
     parked = f", {found.jobs_parked:,} parked ('lore jobs')" if found.jobs_parked else ""
     pending = counted(found.jobs_pending, "job")
     print(f"waiting  {counted(found.waiting, 'item')} to embed, {pending} pending{parked}")
+    print(f"spent    ${found.spent_usd:.2f} of ${found.budget_usd:.2f} today, on background work")
     done = ", ".join(f"{count:,} {name}" for name, count in found.today.items())
     if done and found.date == _date_today():
         print(f"today    {clean(done)}")

@@ -43,6 +43,8 @@ class Status:
     waiting: int = 0
     jobs_pending: int = 0
     jobs_parked: int = 0
+    spent_usd: float = 0.0
+    budget_usd: float = 0.0
     last_error: str = ""
     last_error_at: datetime | None = None
     today: Mapping[str, int] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from lore.checking import Count, Seconds, Whole, checked_class
 from lore.errors import StoreFull, StoreReadOnly
 from lore.memory.desk import Desk
 from lore.records import Job, Queues, Setback
-from lore.store import episodes, upkeep, vectors
+from lore.store import episodes, spend, upkeep, vectors
 from lore.store import jobs as job_store
 from lore.store.db import Connection
 
@@ -49,11 +49,14 @@ class Working(Desk):
 
     def queues(self) -> Queues:
         """Count what waits; without an embedder nothing waits for a vector."""
+        midnight = self.database.now().replace(hour=0, minute=0, second=0, microsecond=0)
         with self.database.read() as db:
             found = job_store.open_jobs(db)
             waiting = vectors.count_waiting(db) if self.sources.embedder.dimension else 0
+            spent = spend.total(db, spend.BACKGROUND, since=midnight)
         parked = sum(job.state == "parked" for job in found)
-        return Queues(waiting, len(found) - parked, parked)
+        pending = len(found) - parked
+        return Queues(waiting, pending, parked, round(spent, 6), self.settings.daily_budget)
 
     def jobs(self) -> list[Job]:
         """Return the jobs that are not done."""

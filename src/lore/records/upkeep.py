@@ -38,11 +38,13 @@ class Setback:
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """How much waits: items for their vector, and jobs."""
+    """How much waits: items for their vector, and jobs; and what work has cost today."""
 
     waiting: int
     jobs_pending: int
     jobs_parked: int
+    spent_usd: float = 0.0
+    budget_usd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,9 @@ from lore.store.sqlite import Connection
 UNPRICED = "unpriced"
 """Stands in the usage of an entry whose price nobody knows."""
 
+BACKGROUND = "background"
+"""The word that purposes of background work begin with, before the question."""
+
 
 def add(
     db: Connection, entry: Spend, *, session_n: int | None = None, project_n: int | None = None
