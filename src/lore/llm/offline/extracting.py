@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from lore.llm.offline import findings, persons, topics, workflows
 from lore.llm.offline.finding import Found
@@ -24,6 +25,8 @@ _AT_WORK = re.compile(
     r"\b(?:Let me|I'll|I will) (?:\w+ )?(?:add|check|create|debug|examine|explore|find|fix"
     r"|implement"
     r"|investigate|look|make|read|remove|rename|run|search|see|start|update|use|verify|write)\b"
+    r"|\b[Cc]ommit(?:ted as)? [0-9a-f]{7,12}\b|\b(?:[Pp]ull request|PR) #\d+"
+    r"|\b(?:[Aa]dded|[Cc]hanged|[Nn]oted|[Ww]ritten|[Uu]pdated|[Nn]ow|[Aa]ll) (?:to|in) `?[\w./-]+\.\w+"
 )
 _FAILED = re.compile(
     r"^[ \t]*(?:Exit code [1-9]|<tool_use_error>|Error:|FAIL|--- FAIL|panic:|fatal:|Traceback"
@@ -48,14 +51,14 @@ def _found(said: list[Said]) -> Iterator[Found]:
     for one in said:
         if one.voice == "tool":
             if _FAILED.search(one.text[:4_000]):
-                heard = findings.Heard(heard.asked, results.message_of(one.text), one.id)
+                heard = replace(heard, error=results.message_of(one.text), error_id=one.id)
         elif TRUST[one.origin] < UNASKED_TRUST:
             continue
         elif one.voice == "assistant":
             if at_work:
                 yield from findings.find(one, heard)
         elif one.voice == "user" or one.voice not in ROLES:
-            heard = findings.Heard(one.text)
+            heard = findings.Heard(one.text, one.id)
             yield from persons.find(one, named=one.voice not in ROLES, in_code=at_work)
     if at_work:
         trusted = [o for o in said if o.voice == "tool" or TRUST[o.origin] >= UNASKED_TRUST]

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lore.llm.offline import changing, orders
-from lore.llm.offline.finding import HIGH, MEDIUM, Found, fits
+from lore.llm.offline import changing, fixes, orders, told_settings
+from lore.llm.offline.finding import HIGH, LONGEST_CHARS, MEDIUM, Found, fits
 from lore.llm.offline.tool_lines import without_calls
 from lore.records import FragmentKind, Said
 from lore.text import lines, specifics, statements
@@ -152,7 +152,7 @@ _BUILDING = re.compile(
     r"|hooks?|branch(?:es)?)\b",
     re.IGNORECASE,
 )
-SYMPTOM_CHARS = 200
+SYMPTOM_CHARS, LONGEST_FIX = 200, 900
 _NEAR = 3
 """A fix stands within so many sentences of its cause."""
 
@@ -162,6 +162,7 @@ class Heard:
     """What an agent's message follows: what was asked, and the last error that a tool gave."""
 
     asked: str = ""
+    asked_id: str = ""
     error: str = ""
     error_id: str = ""
 
@@ -170,19 +171,52 @@ def find(one: Said, heard: Heard) -> Iterator[Found]:
     """Yield what an agent's message holds that is worth keeping."""
     told = statements.cut(without_calls(one.text))
     used: set[int] = set()
+    announced = _announced(one, told, heard)
+    if announced is not None:
+        found, used = announced
+        yield found
     for place, statement in enumerate(told):
         if place in used or not _CAUSE.search(statement.text):
             continue
         fix = _fix_after(told, place)
-        found = _bug(one, told, place, fix, heard)
-        if found is not None:
+        bug = _bug(one, told, place, fix, heard)
+        if bug is not None:
             used |= {place, fix} if fix is not None else {place}
-            yield found
+            yield bug
     for place, statement in enumerate(told):
         if place not in used:
-            single = _judged(one, statement)
+            single = _setting(one, statement) or _judged(one, statement)
             if single is not None:
                 yield single
+
+
+def _announced(
+    one: Said, told: Sequence[Statement], heard: Heard
+) -> tuple[Found, set[int]] | None:
+    """Return a fix that is announced as such, for what the person complained of."""
+    fix = fixes.find(told)
+    symptom = fixes.complaint_in(statements.cut(heard.asked[:2_000], by_line=True))
+    if fix is None or not symptom or _UNSURE.search(fix.cause) or not heard.asked_id:
+        return None
+    symptom = lines.one_line(symptom[:1].upper() + symptom[1:], SYMPTOM_CHARS)
+    text = f"{_ended(symptom)} Cause: {_ended(fix.cause)} {_ended(fix.solution)}"
+    if len(text) > LONGEST_FIX or _ABOUT_TESTS.search(fix.solution):
+        return None
+    payload = {"symptom": symptom, "root_cause": fix.cause, "solution": fix.solution}
+    sources = (one.id, heard.asked_id)
+    return Found(text, "bug_fix", HIGH, 3.5, sources, payload), set(fix.places)
+
+
+def _setting(one: Said, statement: Statement) -> Found | None:
+    """Return a setting in capitals with its value, whatever else its sentence reports."""
+    text = told_settings.without_commit(strip_opening(statement.text))
+    told = told_settings.find(text)
+    if told is None or len(text) > LONGEST_CHARS or not is_whole(text):
+        return None
+    payload = {"setting": told.name, "value": told.value}
+    if told.location:
+        payload["location"] = told.location
+    return Found(_ended(text), "config", MEDIUM, 2.4, (one.id,), payload)
 
 
 def _fix_after(told: Sequence[Statement], place: int) -> int | None:

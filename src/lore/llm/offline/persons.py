@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from lore.llm.offline import changing, orders
+from lore.llm.offline import changing, choices, orders
+from lore.llm.offline.choices import Choice
 from lore.llm.offline.finding import HIGH, LOW, MEDIUM, Found, fits
 from lore.records import FragmentKind, Said
 from lore.text import instructions, specifics, statements
-from lore.text.told import is_whole, stands_alone, told
+from lore.text.statements import Statement
+from lore.text.told import is_whole, stands_alone, strip_opening, told
 
 PASTED_CHARS = 700
 """At work, a longer message is a plan or a review that someone pasted, not the person's words."""
@@ -119,12 +122,107 @@ def find(one: Said, *, named: bool, in_code: bool) -> Iterator[Found]:
     own = _own_words(one.text)
     if in_code and len(own) > PASTED_CHARS:
         return
+    if in_code and not named:
+        yield from _at_work(one, own)
+        return
     for statement in statements.cut(own, by_line=True):
         part = told(statement.text)
         found = _rule_of(statement.text, part) or _statement_of(part, in_code=in_code)
         if found is None or (named and not _tells_of_self(found[0])):
             continue
         yield _kept(one, *found, named=named)
+
+
+@dataclass(slots=True)
+class _Settled:
+    """What a person settled, as far as it was read: sentences that belong to it are added."""
+
+    text: str
+    choice: Choice
+    last: str
+
+
+def _at_work(one: Said, own: str) -> Iterator[Found]:
+    """Yield what a person settles while an agent works for them."""
+    settled: _Settled | None = None
+    for statement in statements.cut(own, by_line=True):
+        raw = statement.text
+        follows = settled is not None and settled.last == statement.before
+        if settled and follows and (_is_rule(statement) or choices.goes_on(settled.choice, raw)):
+            former = settled.choice.corrects or choices.former_in(raw)
+            settled.text = f"{_ended(settled.text)} {_capital(raw)}"
+            settled.choice = settled.choice._replace(corrects=former)
+            settled.last = raw
+            continue
+        if settled:
+            yield from _settled(one, settled)
+        settled = _settles(statement)
+    if settled:
+        yield from _settled(one, settled)
+
+
+def _settles(statement: Statement) -> _Settled | None:
+    """Return what a sentence settles, with the aside taken off that it opens with."""
+    raw = statement.text
+    opened = _LIKE_IT.sub("", choices.opened(raw))
+    if _is_rule(statement):
+        return _Settled(_capital(opened), Choice("preference", HIGH, 4.0), raw)
+    if _PRINTED.search(raw):
+        return None
+    part = told(opened)
+    rule = _rule_of(opened, part)
+    if rule is not None:
+        return _Settled(rule[0], Choice(*rule[1:], _former(rule[0])), raw)
+    for text in (strip_opening(opened), _capital(opened)):
+        choice = choices.judge(text)
+        if choice is None:
+            continue
+        if choice.open:
+            return _Settled(text, choice, raw)
+        if choices.stands_alone(text) and is_whole(text):
+            former = choice.corrects or _former(text)
+            return _Settled(text, choice._replace(corrects=former), raw)
+    found = _statement_of(part, in_code=True)
+    if found is None:
+        return None
+    return _Settled(found[0], Choice(*found[1:], _former(found[0])), raw)
+
+
+def _settled(one: Said, settled: _Settled) -> Iterator[Found]:
+    text = settled.text
+    if fits(text):
+        kind, importance, score, corrects, _ = settled.choice
+        content = _dated(one.at, _ended(text))
+        payload = _payload(kind, text)
+        yield Found(content, kind, importance, score, (one.id,), payload, corrects)
+
+
+def _is_rule(statement: Statement) -> bool:
+    """Tell whether a sentence is an item of a list that a person calls their rules."""
+    return statement.is_item and bool(_RULES.search(statement.lead))
+
+
+_RULES = re.compile(r"\b(?:rules?|conventions|preferences)\b[^:]{0,40}:$", re.IGNORECASE)
+_LIKE_IT = re.compile(r",? like (?:that|this) one[.!]?$", re.IGNORECASE)
+_PRINTED = re.compile(
+    r"^remember (?:this|that) \w+(?: though| too)?\b[^\w]*$|"
+    r"\b\w+(?:Error|Exception|Warning)\b:|\bhas been blocked\b|\b(?:asked|asks|wonder(?:s|ed)?"
+    r"|wants to know) (?:whether|if)\b|^I (?:said|just (?:tested|tried|checked))\b|^in theory\b",
+    re.IGNORECASE,
+)
+"""What a program printed, what someone asked, and what was said before: nothing is settled."""
+
+
+def _former(text: str) -> str:
+    return changing.replaced(text) if changing.says_so(text) else ""
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _ended(text: str) -> str:
+    return text if text[-1:] in ".!" else f"{text}."
 
 
 def _tells_of_self(part: str) -> bool:
@@ -263,10 +361,9 @@ def _judged_in_code(
 def _kept(
     one: Said, part: str, kind: FragmentKind, importance: float, score: float, *, named: bool
 ) -> Found:
-    text = part if part[-1:] in ".!" else f"{part}."
+    text = _ended(part)
     content = _told_by(one, text) if named else _dated(one.at, text)
-    former = changing.replaced(part) if changing.says_so(part) else ""
-    return Found(content, kind, importance, score, (one.id,), _payload(kind, part), former)
+    return Found(content, kind, importance, score, (one.id,), _payload(kind, part), _former(part))
 
 
 def _told_by(one: Said, text: str) -> str:
