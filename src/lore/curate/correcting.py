@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +51,25 @@ def _names(draft: Drafted, known: Candidate) -> bool:
     """Tell whether a fragment has the former value in it, word for word."""
     former = set(words.split(draft.corrects)) - words.STOP_WORDS
     return bool(former) and former <= set(words.split(known.fragment.content))
+
+
+_SURROUNDINGS = re.compile(
+    r"\b(dev|prod|staging|test|ci|local)(?:elopment|uction|s|host)?\b", re.IGNORECASE
+)
+
+
+def is_same_setting(
+    one: tuple[str, Mapping[str, Any]], other: tuple[str, Mapping[str, Any]]
+) -> bool:
+    """Tell whether two settings of one name, text and payload, are one: no two places are named."""
+    (text, told), (other_text, other_told) = one, other
+    places = {told.get("location"), other_told.get("location")} - {None, ""}
+    here, there = (_surroundings(said) for said in (text, other_text))
+    return len(places) < 2 and (not here or not there or bool(here & there))
+
+
+def _surroundings(text: str) -> set[str]:
+    return {found.lower() for found in _SURROUNDINGS.findall(text)}
 
 
 def supersede(db: Connection, older: int, newer: int, *, now: datetime) -> None:

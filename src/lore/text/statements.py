@@ -97,9 +97,9 @@ def sentences(line: str, *, typed: bool = False) -> list[str]:
         piece = masked[start : end.start()].rstrip("\"'”’)]*_ ")
         if _ABBREVIATION.search(piece[-8:]) or _ORDINAL_ONLY.match(piece.strip()):
             continue
-        if typed and masked[end.end() : end.end() + 1].islower():
-            if _TYPED_ABBREVIATION.search(piece[-8:]):
-                continue
+        goes_on = typed and masked[end.end() : end.end() + 1].islower()
+        if goes_on and _TYPED_ABBREVIATION.search(piece[-8:]):
+            continue
         found.append(line[start : end.end()].strip())
         start = end.end()
     found.append(line[start:].strip())

@@ -24,6 +24,7 @@ class Choice(NamedTuple):
 _PREAMBLE = re.compile(
     r"^[^:`\n]{0,60}\b(?:notes?|write (?:it )?down|written down|news|context|fyi|future|one thing"
     r"|more thing|heads up|remember)\b[^:`\n]{0,40}:\s+(?=\S)|^[^:`\n]{0,40}\bplease:\s+(?=\S)"
+    r"|^i (?:like|prefer) it (?:this|that) way[^:`\n]{0,20}:\s+(?=\S)"
     r"|^(?:(?:and|but|also|so|btw|fyi|you know what),? )+(?=\S)",
     re.IGNORECASE,
 )
@@ -39,6 +40,7 @@ _PICKED = re.compile(
     r"[a-z][\w@.+/-]*(?: [\w@.+/-]+){0,2} (?:then|it is)[.!]?$"
     r"|^(?!(?:ok|okay|yes|no|fine|good|done|sorry|thanks)\b)[a-z][\w-]*(?: [\w-]+){0,2}, no"
     r" (?!need|problem|worries|idea|longer|more|rush|hurry)[\w-]+(?: [\w-]+)?[.!]?$"
+    r"|^[a-z][\w-]* for (?:all|every) [\w -]{3,30}[.!]?$"
     r"|^then (?:the|an?) [\w-]+(?: [\w-]+)?[.!]?$",
     re.IGNORECASE,
 )
@@ -63,12 +65,24 @@ _WISHED = re.compile(
     r" any ?more\b|^(?:please:? )?no [\w -]{3,40} (?:please|at all|at the end|anywhere|ever)\b"
     r"|\bonly,? please\b|\bi (?:don'?t|do not|never) want [^,;?]{3,60} (?:anywhere|at all|ever)\b"
     r"|^please:? (?:write|use|name|format|keep|put|call)\b[^?]*, (?:never|always|not)\b"
-    r"|\b(?:don'?t|do not) (?:add|use|put|write|commit|run)\b[^?]* (?:only for|just for|anywhere)\b",
+    r"|\b(?:don'?t|do not) (?:add|use|put|write|commit|run)\b[^?]* (?:only for|just for"
+    r"|anywhere)\b",
+    re.IGNORECASE,
+)
+_AMOUNT = (
+    r"\d[\d.,]* ?(?:%|[kKmMgG]i?[bB]\b|(?:requests?|tries|sms|rows|files?|seconds?|minutes?|hours?"
+    r"|days?|weeks?|per|an?|ms|s|h)\b)"
+)
+_GROUNDED = re.compile(
+    r"^(?:no, )?we (?!should\b|could\b|might\b|just\b)[^?]{3,80} (?:on purpose|by design)\b"
+    r"|\bthat'?s why we \w+|^we (?:don'?t|do not|no longer) (?:have|use|support|need) `[^`]+`"
+    r"(?: any ?more)?\b|\bwe (?:always|never) want\b",
     re.IGNORECASE,
 )
 _LIMIT = re.compile(
-    r"\b(?:limits?|quota|page size|retention|max|maximum|idle timeout)\b[^?]*\d"
-    r"|\d[^?]*\b(?:limit|quota|max|maximum)\b|\bkept (?:for )?\d+ \w+",
+    rf"\b(?:limits?|quota|page size|retention|max|maximum|idle timeout)\b[^?]{{0,40}}{_AMOUNT}"
+    rf"|{_AMOUNT}[^?]{{0,20}}\b(?:limit|quota|max|maximum)\b|\bkept (?:for )?\d+ \w+"
+    r"|^(?:the )?(?:oldest|lowest|minimum|newest) [\w ]{2,30} is (?:\w+ )?\d",
     re.IGNORECASE,
 )
 _OWNER = re.compile(
@@ -91,14 +105,16 @@ _SCHEDULED = re.compile(
 _OPEN_ENDED = re.compile(
     r"\?|\b(?:maybe|perhaps|probably|i think|i guess|for now|not sure|wonder|seems?|might|could you"
     r"|can you|asked (?:whether|if)|yesterday i|failed|fails|error|broken|red|log attached)\b"
-    r"|\b(?:today|tomorrow|tonight|this (?:week|morning|afternoon))\b|^no, "
+    r"|\b(?:today|tomorrow|tonight|this (?:week|morning|afternoon))\b|^no, (?!we\b)"
     r"|^(?:if|when|because|why|what|how|who|where)\b",
     re.IGNORECASE,
 )
 _FOLLOWS = re.compile(
     r"^(?:she|he|they|keep it that way|it replaces)\b[^?]*$"
-    r"|^the (?P<former>[\w/ -]{3,40}?)(?: rule| way)? (?:is|are) (?:history|gone|dead|obsolete)[.!]?$"
-    r"|^[\w ]{3,20} max\b[^?]{0,60}$"
+    r"|^the (?P<former>[\w/ -]{3,40}?)(?: rule| way)? (?:is|are) (?:history|gone|dead"
+    r"|obsolete)[.!]?$"
+    r"|^[\w ]{3,20} max\b[^?]{0,60}$|^(?:but )?not for [^?]{3,100}$"
+    r"|^[^?]{2,30}\b(?:limit|quota|maximum) (?:for|of) it\b[^?]*$"
     r"|^(?:make|use|do|write|put|run|take) [^?]{3,100} instead[.!]?$",
     re.IGNORECASE,
 )
@@ -123,21 +139,30 @@ def judge(sentence: str) -> Choice | None:
     """Say how a sentence is kept, if it settles something."""
     if _LABELLED.match(sentence):
         return Choice("decision", HIGH, 3.2)
-    if _WISHED.search(sentence) and not sentence.endswith("?"):
-        former = _WISHED.search(sentence)
-        return Choice("preference", HIGH, 3.5, (former and former["former"]) or "")
+    wished = _WISHED.search(sentence)
+    if wished and not sentence.endswith("?"):
+        return Choice("preference", HIGH, 3.5, wished["former"] or "")
     if _OPEN_ENDED.search(sentence):
         return None
+    return _decided(sentence) or _stated(sentence)
+
+
+def _decided(sentence: str) -> Choice | None:
     if (_PICKED.match(sentence) and not orders.is_order(sentence)) or _REFUSED.match(sentence):
         return Choice("decision", HIGH, 2.8, open=True)
     moved = _MOVES.match(sentence) or _MOVED.search(sentence)
     if moved:
         return Choice("decision", HIGH, 3.0, moved["former"].strip(" `\"'"))
+    return Choice("decision", MEDIUM, 2.4) if _GROUNDED.search(sentence) else None
+
+
+def _stated(sentence: str) -> Choice | None:
     if _OWNER.search(sentence):
         return Choice("fact", MEDIUM, 2.2)
-    if _LIMIT.search(sentence) or (_SCHEDULED.search(sentence) and _WHEN.search(sentence)):
-        return Choice("fact", MEDIUM, 2.0)
-    return None
+    is_dated = _SCHEDULED.search(sentence) and _WHEN.search(sentence)
+    if orders.is_order(sentence) or not (_LIMIT.search(sentence) or is_dated):
+        return None
+    return Choice("fact", MEDIUM, 2.0)
 
 
 def goes_on(before: Choice, sentence: str) -> bool:

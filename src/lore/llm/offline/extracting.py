@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lore.llm.offline import findings, persons, topics, workflows
+from lore.llm.offline import findings, persons, settling, topics, workflows
 from lore.llm.offline.finding import Found
 from lore.llm.offline.topics import Embed
 from lore.records import ROLES, TRUST, UNASKED_TRUST, Extract, Said, Segment
@@ -26,7 +26,7 @@ _AT_WORK = re.compile(
     r"|implement"
     r"|investigate|look|make|read|remove|rename|run|search|see|start|update|use|verify|write)\b"
     r"|\b[Cc]ommit(?:ted as)? [0-9a-f]{7,12}\b|\b(?:[Pp]ull request|PR) #\d+"
-    r"|\b(?:[Aa]dded|[Cc]hanged|[Nn]oted|[Ww]ritten|[Uu]pdated|[Nn]ow|[Aa]ll) (?:to|in) `?[\w./-]+\.\w+"
+    r"|\b(?:Added to|Changed in|All in|Noted in) `?[\w.-]+(?:/|\.md\b)"
 )
 _FAILED = re.compile(
     r"^[ \t]*(?:Exit code [1-9]|<tool_use_error>|Error:|FAIL|--- FAIL|panic:|fatal:|Traceback"
@@ -59,10 +59,16 @@ def _found(said: list[Said]) -> Iterator[Found]:
                 yield from findings.find(one, heard)
         elif one.voice == "user" or one.voice not in ROLES:
             heard = findings.Heard(one.text, one.id)
-            yield from persons.find(one, named=one.voice not in ROLES, in_code=at_work)
+            yield from _of_person(one, at_work=at_work)
     if at_work:
         trusted = [o for o in said if o.voice == "tool" or TRUST[o.origin] >= UNASKED_TRUST]
         yield from workflows.find(trusted)
+
+
+def _of_person(one: Said, *, at_work: bool) -> Iterator[Found]:
+    if at_work and one.voice == "user":
+        return settling.find(one)
+    return persons.find(one, named=one.voice != "user", in_code=at_work)
 
 
 def _is_work(said: list[Said]) -> bool:

@@ -94,7 +94,7 @@ _CONSTRAINT = re.compile(
 _SETTING = re.compile(
     r"""`(?P<setting>[\w.\-]{3,60})`\ (?:\([^)]{1,60}\)\ )?(?:now\ )?(?:is\ set\ to|defaults\ to|is
           |set\ to|has\ the\ default)\ (?P<value>`[^`]{1,60}`|"[^"]{1,60}"|\d[\w.]{0,20}|true
-          |false|on|off|enabled|disabled)(?=[\s.,;)]|$)
+          |false|on|off|enabled|disabled)(?=[\s.,;)]|$)(?!\s`)
       | \bset(?:s|ting)?\ `(?P<setting2>[\w.\-]{3,60})`\ to\ (?P<value2>`[^`]{1,60}`|\d[\w.]{0,20}
           |true|false)""",
     re.VERBOSE,
@@ -153,6 +153,9 @@ _BUILDING = re.compile(
     re.IGNORECASE,
 )
 SYMPTOM_CHARS, LONGEST_FIX = 200, 900
+ASKED_CHARS = 700
+"""A longer report is a log or a review that someone pasted: what went wrong is not told by it."""
+
 _NEAR = 3
 """A fix stands within so many sentences of its cause."""
 
@@ -171,10 +174,6 @@ def find(one: Said, heard: Heard) -> Iterator[Found]:
     """Yield what an agent's message holds that is worth keeping."""
     told = statements.cut(without_calls(one.text))
     used: set[int] = set()
-    announced = _announced(one, told, heard)
-    if announced is not None:
-        found, used = announced
-        yield found
     for place, statement in enumerate(told):
         if place in used or not _CAUSE.search(statement.text):
             continue
@@ -183,6 +182,10 @@ def find(one: Said, heard: Heard) -> Iterator[Found]:
         if bug is not None:
             used |= {place, fix} if fix is not None else {place}
             yield bug
+    announced = None if used else _announced(one, told, heard)
+    if announced is not None:
+        found, used = announced
+        yield found
     for place, statement in enumerate(told):
         if place not in used:
             single = _setting(one, statement) or _judged(one, statement)
@@ -190,13 +193,13 @@ def find(one: Said, heard: Heard) -> Iterator[Found]:
                 yield single
 
 
-def _announced(
-    one: Said, told: Sequence[Statement], heard: Heard
-) -> tuple[Found, set[int]] | None:
+def _announced(one: Said, told: Sequence[Statement], heard: Heard) -> tuple[Found, set[int]] | None:
     """Return a fix that is announced as such, for what the person complained of."""
     fix = fixes.find(told)
-    symptom = fixes.complaint_in(statements.cut(heard.asked[:2_000], by_line=True))
-    if fix is None or not symptom or _UNSURE.search(fix.cause) or not heard.asked_id:
+    if fix is None or len(heard.asked) > ASKED_CHARS or _UNSURE.search(fix.cause):
+        return None
+    symptom = fixes.complaint_in(statements.cut(heard.asked, by_line=True))
+    if not symptom or _FLEETING.search(f"{fix.cause} {fix.solution}"):
         return None
     symptom = lines.one_line(symptom[:1].upper() + symptom[1:], SYMPTOM_CHARS)
     text = f"{_ended(symptom)} Cause: {_ended(fix.cause)} {_ended(fix.solution)}"
@@ -209,7 +212,7 @@ def _announced(
 
 def _setting(one: Said, statement: Statement) -> Found | None:
     """Return a setting in capitals with its value, whatever else its sentence reports."""
-    text = told_settings.without_commit(strip_opening(statement.text))
+    text = strip_opening(told_settings.without_commit(statement.text))
     told = told_settings.find(text)
     if told is None or len(text) > LONGEST_CHARS or not is_whole(text):
         return None
@@ -274,7 +277,7 @@ def _judged(one: Said, statement: Statement) -> Found | None:
         return Found(text, "config", MEDIUM, 2.0, (one.id,), _config(setting, text))
     if not _CONSTRAINT.search(text) and not reasoned:
         return None
-    if _DEED.search(text) and not _GROUND.search(text):
+    if (_DEED.search(text) or _NOW_SO.search(text)) and not _GROUND.search(text):
         return None
     kind: FragmentKind = "fact"
     payload = {}
@@ -326,8 +329,34 @@ _POINTING = re.compile(
     r"|\bsame (?:idea|thing|pattern)\b",
     re.IGNORECASE,
 )
+_OF_THE_CODE = re.compile(
+    r"\b(?:is|are|was|were) (?:only )?(?:never|not) (?:called|updated|used|shown|set)\b"
+    r"|\bnever updated\b"
+    r"|\b(?:but )?NOT used\b|\b(?:bypassed|already fixed|ineffectual|only had|I can|I'm|we never)\b"
+    r"|\bwas (?:blocking|renamed)\b|\bwere also\b|\bisn't being\b|\bthat's fine\b"
+    r"|\bso that works\b"
+    r"|\bwhy\b|\bthis reason\b|\bassertion\b"
+    r"|^`[^`]+`(?: \w+){0,2}\s*[-—–]\s|^`[^`]+`(?:/`[^`]+`)*:\s"
+    r"|^[A-Z][\w' -]{2,50}(?:\s[-—–]\s|:\s)"
+    r"|^(?:clearer|proper|simpler|single|cleaner|better|continuing|old|new)\b"
+    r"|^the (?:key insight|lint|staged|simpler|immediate|reason|stale|lack|branch|initial"
+    r"|directory)\b"
+    r"|^`[^`]+`(?: [\w-]+){1,3} in `",
+    re.IGNORECASE,
+)
+"""How the code looks at the moment, labels of lists, and remarks on the work: the code says it."""
+
+_NOW_SO = re.compile(
+    r"\bnow (?:also |just |only |always )*(?:uses?|takes?|delegates?|calls?|detects?|accepts?"
+    r"|returns?"
+    r"|falls?|condenses?)\b",
+    re.IGNORECASE,
+)
+"""A change of the code that was just made; worth keeping only with its ground."""
+
 _PASSING = (
-    _PROGRESS, _FLEETING, _ABOUT_TESTS, _REPORTING, _OPINION, _FOLLOWING, _LABEL, _POINTING,
+    _OF_THE_CODE, _PROGRESS, _FLEETING, _ABOUT_TESTS, _REPORTING, _OPINION, _FOLLOWING, _LABEL,
+    _POINTING,
 )  # fmt: skip
 """Signs of what is said in passing: true for a day, or only beside what stood before."""
 

@@ -19,10 +19,13 @@ _COMPLAINT = re.compile(
 _GREETING = re.compile(r"^(?:hi|hey|morning|ok|thanks|yes|no)\b[^.!?]{0,20}[.!,]\s*", re.IGNORECASE)
 _OPTION = re.compile(r"^(?:option|two|three|plan|or|alternatively)\b|\?$", re.IGNORECASE)
 
-CAUSE_SENTENCES, STEPS = 2, 3
-"""What an agent found stands in the last sentences before the fix; a fix has a few parts."""
+_PRINTED = re.compile(
+    r"\d\d:\d\d:\d\d|\||\w=\w|^(?:can|could|however|and|okay|missing)\b", re.IGNORECASE
+)
+_SUMMED_UP = re.compile(r"^(?:done|here's|here is|in summary|to summarize|you)\b", re.IGNORECASE)
 
-_LONGEST_FIX = 320
+CAUSE_SENTENCES = 2
+"""What an agent found stands in the last sentences before the fix."""
 
 
 class Fix(NamedTuple):
@@ -44,25 +47,32 @@ def find(told: Sequence[Statement]) -> Fix | None:
     cause = [one.text for one in told[first:at] if not one.is_item]
     if not solution or not cause or any(_OPTION.search(one) for one in cause):
         return None
+    if any(_SUMMED_UP.match(one) for one in cause):
+        return None
     return Fix(" ".join(cause), solution, frozenset(range(first, at + 1 + taken)))
 
 
 def _solution(told: Sequence[Statement], at: int) -> tuple[str, int]:
-    """Return what mends it: the sentence itself, or the items that it leads."""
+    """Return what mends it: the sentence itself, or the first of the items that it leads.
+
+    The first is the mending; what else is proposed may be turned down.
+    """
     found = _ANNOUNCED.match(told[at].text)
     text = found["what"].rstrip(":").strip() if found else ""
     if text:
         return f"Fix: {text}", 0
-    steps = [one.text for one in told[at + 1 : at + 1 + STEPS] if one.lead == told[at].text]
-    while steps and sum(map(len, steps)) > _LONGEST_FIX:
-        steps.pop()
-    return (f"Fix: {' '.join(steps)}", len(steps)) if steps else ("", 0)
+    first = told[at + 1] if at + 1 < len(told) else None
+    if first is None or first.lead != told[at].text:
+        return "", 0
+    return f"Fix: {first.text}", 1
 
 
 def complaint_in(asked: Sequence[Statement]) -> str:
     """Return the sentence in which a person said what goes wrong; empty if there is none."""
     for one in asked:
         text = _GREETING.sub("", one.text)
+        if _PRINTED.search(text):
+            continue
         if _COMPLAINT.search(text) and len(text.split()) > CAUSE_SENTENCES:
             return text
     return ""

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from lore.llm.offline import changing, choices, orders
-from lore.llm.offline.choices import Choice
+from lore.llm.offline import changing, orders
 from lore.llm.offline.finding import HIGH, LOW, MEDIUM, Found, fits
 from lore.records import FragmentKind, Said
 from lore.text import instructions, specifics, statements
-from lore.text.statements import Statement
-from lore.text.told import is_whole, stands_alone, strip_opening, told
+from lore.text.told import is_whole, stands_alone, told
 
 PASTED_CHARS = 700
 """At work, a longer message is a plan or a review that someone pasted, not the person's words."""
@@ -75,8 +72,10 @@ _RULE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _ASIDE = re.compile(
-    r"(?:I'm|I would|I do|I did|you|mmm|now|continuing|looking|user|need|critical|linear)\b"
-    r"|.*\b(?:these should|would be (?:great|nice))\b",
+    r"(?:session \d|for a first|the function|we should|we are back|ah|we didn't|we updated"
+    r"|we have found|I don't need)\b|(?:I'm|I would|I do|I did|you|mmm|now|continuing"
+    r"|looking|user|need|critical|linear)\b"
+    r"|.*\b(?:(?:these|those) \w+|also duplicated|these should|would be (?:great|nice))\b",
     re.IGNORECASE,
 )
 _OF_US = re.compile(r"\b(?:we|our|in my head)\b|==", re.IGNORECASE)
@@ -87,6 +86,9 @@ _FAILING = re.compile(
     r"|like) (?:we|you|I)"
     r" (?:discussed|mentioned|said|talked|suggested)|for this purpose)\b",
     re.IGNORECASE,
+)
+_LOST = re.compile(
+    r"(?:m+m|ah|hm+)\b|now i'm (?:getting|seeing)\b|i'm confused\b|more what\b", re.IGNORECASE
 )
 _IS = re.compile(
     r"\b(?:is|are|was|were|has|have|uses?|runs?|lives?|returns?|means|contains|requires|depends"
@@ -119,109 +121,24 @@ def find(one: Said, *, named: bool, in_code: bool) -> Iterator[Found]:
     `named` is for talk between people, each with a name; `in_code` for work on a project, where
     most sentences are orders of the moment.
     """
-    own = _own_words(one.text)
+    own = own_words(one.text)
     if in_code and len(own) > PASTED_CHARS:
-        return
-    if in_code and not named:
-        yield from _at_work(one, own)
         return
     for statement in statements.cut(own, by_line=True):
         part = told(statement.text)
-        found = _rule_of(statement.text, part) or _statement_of(part, in_code=in_code)
+        found = rule_of(statement.text, part) or statement_of(part, in_code=in_code)
         if found is None or (named and not _tells_of_self(found[0])):
             continue
         yield _kept(one, *found, named=named)
 
 
-@dataclass(slots=True)
-class _Settled:
-    """What a person settled, as far as it was read: sentences that belong to it are added."""
-
-    text: str
-    choice: Choice
-    last: str
-
-
-def _at_work(one: Said, own: str) -> Iterator[Found]:
-    """Yield what a person settles while an agent works for them."""
-    settled: _Settled | None = None
-    for statement in statements.cut(own, by_line=True):
-        raw = statement.text
-        follows = settled is not None and settled.last == statement.before
-        if settled and follows and (_is_rule(statement) or choices.goes_on(settled.choice, raw)):
-            former = settled.choice.corrects or choices.former_in(raw)
-            settled.text = f"{_ended(settled.text)} {_capital(raw)}"
-            settled.choice = settled.choice._replace(corrects=former)
-            settled.last = raw
-            continue
-        if settled:
-            yield from _settled(one, settled)
-        settled = _settles(statement)
-    if settled:
-        yield from _settled(one, settled)
-
-
-def _settles(statement: Statement) -> _Settled | None:
-    """Return what a sentence settles, with the aside taken off that it opens with."""
-    raw = statement.text
-    opened = _LIKE_IT.sub("", choices.opened(raw))
-    if _is_rule(statement):
-        return _Settled(_capital(opened), Choice("preference", HIGH, 4.0), raw)
-    if _PRINTED.search(raw):
-        return None
-    part = told(opened)
-    rule = _rule_of(opened, part)
-    if rule is not None:
-        return _Settled(rule[0], Choice(*rule[1:], _former(rule[0])), raw)
-    for text in (strip_opening(opened), _capital(opened)):
-        choice = choices.judge(text)
-        if choice is None:
-            continue
-        if choice.open:
-            return _Settled(text, choice, raw)
-        if choices.stands_alone(text) and is_whole(text):
-            former = choice.corrects or _former(text)
-            return _Settled(text, choice._replace(corrects=former), raw)
-    found = _statement_of(part, in_code=True)
-    if found is None:
-        return None
-    return _Settled(found[0], Choice(*found[1:], _former(found[0])), raw)
-
-
-def _settled(one: Said, settled: _Settled) -> Iterator[Found]:
-    text = settled.text
-    if fits(text):
-        kind, importance, score, corrects, _ = settled.choice
-        content = _dated(one.at, _ended(text))
-        payload = _payload(kind, text)
-        yield Found(content, kind, importance, score, (one.id,), payload, corrects)
-
-
-def _is_rule(statement: Statement) -> bool:
-    """Tell whether a sentence is an item of a list that a person calls their rules."""
-    return statement.is_item and bool(_RULES.search(statement.lead))
-
-
-_RULES = re.compile(r"\b(?:rules?|conventions|preferences)\b[^:]{0,40}:$", re.IGNORECASE)
-_LIKE_IT = re.compile(r",? like (?:that|this) one[.!]?$", re.IGNORECASE)
-_PRINTED = re.compile(
-    r"^remember (?:this|that) \w+(?: though| too)?\b[^\w]*$|"
-    r"\b\w+(?:Error|Exception|Warning)\b:|\bhas been blocked\b|\b(?:asked|asks|wonder(?:s|ed)?"
-    r"|wants to know) (?:whether|if)\b|^I (?:said|just (?:tested|tried|checked))\b|^in theory\b",
-    re.IGNORECASE,
-)
-"""What a program printed, what someone asked, and what was said before: nothing is settled."""
-
-
-def _former(text: str) -> str:
+def former_of(text: str) -> str:
+    """Return what a statement says is no longer so; empty if it says nothing of the kind."""
     return changing.replaced(text) if changing.says_so(text) else ""
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _ended(text: str) -> str:
+def ended(text: str) -> str:
+    """Return a sentence with a full stop."""
     return text if text[-1:] in ".!" else f"{text}."
 
 
@@ -233,7 +150,7 @@ def _tells_of_self(part: str) -> bool:
 _YOU = re.compile(r"\b(?:you|your|you're|you've|no matter what)\b", re.IGNORECASE)
 
 
-def _own_words(text: str) -> str:
+def own_words(text: str) -> str:
     """Return a message without what programs put between marks."""
     return _PASTED.sub("\n", text)
 
@@ -246,7 +163,7 @@ _PASTED = re.compile(
 )
 
 
-def _rule_of(whole: str, part: str) -> tuple[str, FragmentKind, float, float] | None:
+def rule_of(whole: str, part: str) -> tuple[str, FragmentKind, float, float] | None:
     """Return a standing instruction or preference as it is kept, if the sentence has one."""
     rule = part if instructions.standing(part) else _standing_clause(whole)
     if not rule or not fits(rule) or not stands_alone(rule):
@@ -287,7 +204,8 @@ _HEARSAY = re.compile(
 )
 
 
-def _statement_of(part: str, *, in_code: bool) -> tuple[str, FragmentKind, float, float] | None:
+def statement_of(part: str, *, in_code: bool) -> tuple[str, FragmentKind, float, float] | None:
+    """Return a decision or a fact as it is kept, if the sentence tells one."""
     if not fits(part) or not is_whole(part):
         return None
     found = _judged(part, in_code=in_code)
@@ -304,7 +222,7 @@ def _judged(part: str, *, in_code: bool) -> tuple[FragmentKind, float, float] | 
         return "decision", HIGH if changing.says_so(part) else MEDIUM, 2.5 + 0.2 * said.total
     if orders.is_order(part) or not _OWN.search(part) or not _HAPPENED.search(part):
         return None
-    if _FAILING.search(part) or (_HEARSAY.match(part) and not said.dates):
+    if _FAILING.search(part) or _LOST.match(part) or (_HEARSAY.match(part) and not said.dates):
         return None
     return _fact_of_life(part, said)
 
@@ -361,9 +279,11 @@ def _judged_in_code(
 def _kept(
     one: Said, part: str, kind: FragmentKind, importance: float, score: float, *, named: bool
 ) -> Found:
-    text = _ended(part)
-    content = _told_by(one, text) if named else _dated(one.at, text)
-    return Found(content, kind, importance, score, (one.id,), _payload(kind, part), _former(part))
+    text = ended(part)
+    content = _told_by(one, text) if named else dated(one.at, text)
+    return Found(
+        content, kind, importance, score, (one.id,), payload_of(kind, part), former_of(part)
+    )
 
 
 def _told_by(one: Said, text: str) -> str:
@@ -372,7 +292,8 @@ def _told_by(one: Said, text: str) -> str:
     return f"{one.voice}: {text}"
 
 
-def _dated(at: datetime, text: str) -> str:
+def dated(at: datetime, text: str) -> str:
+    """Return a statement with the day on which it was said, where it says 'yesterday'."""
     return f"{text} (said on {_day(at)})" if _BY_DAY.search(text) else text
 
 
@@ -387,7 +308,8 @@ def _day(at: datetime) -> str:
     return f"{at.day} {at:%B %Y}"
 
 
-def _payload(kind: FragmentKind, part: str) -> dict[str, Any]:
+def payload_of(kind: FragmentKind, part: str) -> dict[str, Any]:
+    """Return what is stored of a statement beside its words."""
     if kind == "preference":
         category = next((name for name, form in _CATEGORIES if form.search(part)), "general")
         return {"category": category}
