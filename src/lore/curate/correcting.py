@@ -41,6 +41,20 @@ def find(
     return max(fitting, key=lambda pair: (pair[0], -pair[1].n))[1] if fitting else None
 
 
+def find_newer(draft: Drafted, at: datetime, known: Sequence[Candidate]) -> Candidate | None:
+    """Return the newer fragment that corrects a draft which came in late, if there is one."""
+    told = set(words.split(draft.content))
+    fitting = [
+        one
+        for one in known
+        if one.fragment.created_at > at
+        and one.cosine >= SAME_MATTER
+        and (former := _former(str(one.fragment.payload.get("replaces", ""))))
+        and former <= told
+    ]
+    return max(fitting, key=lambda one: (one.cosine, -one.n), default=None)
+
+
 def _nearness(draft: Drafted, row: np.ndarray | None) -> float:
     if draft.corrects_vector is None or row is None:
         return 0.0
@@ -49,8 +63,12 @@ def _nearness(draft: Drafted, row: np.ndarray | None) -> float:
 
 def _names(draft: Drafted, known: Candidate) -> bool:
     """Tell whether a fragment has the former value in it, word for word."""
-    former = set(words.split(draft.corrects)) - words.STOP_WORDS
+    former = _former(draft.corrects)
     return bool(former) and former <= set(words.split(known.fragment.content))
+
+
+def _former(told: str) -> set[str]:
+    return set(words.split(told)) - words.STOP_WORDS
 
 
 _SURROUNDINGS = re.compile(

@@ -132,6 +132,7 @@ class Keeper:
         if same is not None:
             self._supersede(same.n, n)
         self._correct(one, n, own)
+        self._step_back(one, n, own)
         if draft.kind == "config":
             self._set(one, n)
         self._confirm_elsewhere(one, known)
@@ -289,6 +290,13 @@ class Keeper:
             edges.put(self._db, n, found.n, "contradicts", now=self._place.now)
             self._watch(self._db, "contradict", n, found.n)
             self.tally.contradicted += 1
+
+    def _step_back(self, one: _One, n: int, own: Sequence[Candidate]) -> None:
+        """Let what came in late step back where something newer, as trusted, has corrected it."""
+        newer = [c for c in own if c.n not in self._fresh and c.fragment.trust >= one.trust]
+        found = correcting.find_newer(one.draft, one.at, newer)
+        if found is not None:
+            self._supersede(n, found.n)
 
     def _set(self, one: _One, n: int) -> None:
         """Let the newest value of a setting stand alone, as far as trust allows.

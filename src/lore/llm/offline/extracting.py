@@ -21,6 +21,9 @@ MOST_FACTS = 10
 
 KEYWORDS = 8
 
+BRIEF_CHARS = 40
+"""A shorter first sentence does not say what a fragment is about: the next one is shown too."""
+
 _AT_WORK = re.compile(
     r"\b(?:Let me|I'll|I will) (?:\w+ )?(?:add|check|create|debug|examine|explore|find|fix"
     r"|implement"
@@ -90,7 +93,8 @@ def _distinct(found: Iterator[Found]) -> list[Found]:
 
 
 def _extract(one: Found, below: list[Found]) -> Extract:
-    summary = lines.summary(one.text)
+    first = lines.summary(one.text)
+    summary = first if len(first) >= BRIEF_CHARS else lines.one_line(one.text, lines.SUMMARY_CHARS)
     keywords = list(specifics.identifiers(one.text)[:KEYWORDS])
     payload = {"summary": summary, "keywords": keywords, **one.payload}
     children = tuple(_extract(child, []) for child in below)

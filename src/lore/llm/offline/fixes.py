@@ -16,7 +16,9 @@ _COMPLAINT = re.compile(
     r"|double booked|complain\w*|looks? funny)\b",
     re.IGNORECASE,
 )
-_GREETING = re.compile(r"^(?:hi|hey|morning|ok|thanks|yes|no)\b[^.!?]{0,20}[.!,]\s*", re.IGNORECASE)
+_GREETING = re.compile(
+    r"^now\s+|^(?:hi|hey|morning|ok|thanks|yes|no)\b[^.!?]{0,20}[.!,]\s*", re.IGNORECASE
+)
 _OPTION = re.compile(r"^(?:option|two|three|plan|or|alternatively)\b|\?$", re.IGNORECASE)
 
 _PRINTED = re.compile(
@@ -64,7 +66,8 @@ def _solution(told: Sequence[Statement], at: int) -> tuple[str, int]:
     first = told[at + 1] if at + 1 < len(told) else None
     if first is None or first.lead != told[at].text:
         return "", 0
-    return f"Fix: {first.text}", 1
+    led = sum(one.lead == told[at].text for one in told[at + 1 :])
+    return f"Fix: {first.text}", led
 
 
 def complaint_in(asked: Sequence[Statement]) -> str:
