@@ -156,11 +156,16 @@ def _decided(sentence: str) -> Choice | None:
     return Choice("decision", MEDIUM, 2.4) if _GROUNDED.search(sentence) else None
 
 
+_SUBJECT = re.compile(r"^\w+(?: \w+)? (?:is|are|runs?)\b", re.IGNORECASE)
+"""'Deploy days are …' begins like an order and is none."""
+
+
 def _stated(sentence: str) -> Choice | None:
     if _OWNER.search(sentence):
         return Choice("fact", MEDIUM, 2.2)
     is_dated = _SCHEDULED.search(sentence) and _WHEN.search(sentence)
-    if orders.is_order(sentence) or not (_LIMIT.search(sentence) or is_dated):
+    is_order = orders.is_order(sentence) and not _SUBJECT.match(sentence)
+    if is_order or not (_LIMIT.search(sentence) or is_dated):
         return None
     return Choice("fact", MEDIUM, 2.0)
 
