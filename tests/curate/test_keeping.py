@@ -238,3 +238,49 @@ def test_relations_that_extraction_names_become_edges(world: World):
     world.learn(one, fact("Beta"))
     first = world.standing()[0]
     assert "supports" in {edge.kind for edge in edges_of(world, first)}
+
+
+def setting(value: str, *, text: str = "", location: str = "") -> Extract:
+    told = text or f"`MAX_TRIES` is {value} now."
+    payload = {"setting": "MAX_TRIES", "value": value, "location": location}
+    return Extract(told, told, "config", 0.5, (), payload)
+
+
+def test_the_newest_value_of_a_setting_stands_alone(world: World):
+    for value in ("3", "5", "4"):
+        world.learn(setting(value))
+        world.wait(days=1)
+    assert world.contents() == ["`MAX_TRIES` is 4 now."]
+
+
+def test_an_old_value_that_comes_in_late_steps_back_at_once(world: World):
+    world.say("old", session="old")
+    world.wait(days=3)
+    world.learn(setting("4"))
+    world.curate(lambda _: [setting("3")], session="old")
+    assert world.contents() == ["`MAX_TRIES` is 4 now."]
+
+
+def test_a_setting_told_by_a_lower_voice_does_not_take_the_place(world: World):
+    world.learn(setting("3"))
+    world.wait(days=1)
+    world.learn(setting("5"), session="t", role="tool")
+    assert "`MAX_TRIES` is 3 now." in world.contents()
+
+
+def test_a_setting_may_have_another_value_elsewhere(world: World):
+    world.learn(setting("3", text="`MAX_TRIES` is 3 in dev."))
+    world.wait(days=1)
+    world.learn(setting("5", text="`MAX_TRIES` is 5 in prod."))
+    world.learn(setting("6", location="b.py"), setting("7", location="a.py"))
+    assert {"`MAX_TRIES` is 6 now.", "`MAX_TRIES` is 7 now."} <= set(world.contents())
+
+
+def test_what_comes_in_late_steps_back_where_it_was_corrected(world: World):
+    world.say("old", session="old")
+    world.wait(days=3)
+    world.learn(fact("We now install the packages of this project with pnpm", corrects="npm"))
+    world.curate(
+        lambda _: [fact("We install the packages of this project with npm")], session="old"
+    )
+    assert world.contents() == ["We now install the packages of this project with pnpm"]

@@ -10,15 +10,20 @@ from typing import Any
 import pytest
 
 from lore.capture.adapters import json_lists, payloads, tools
+from lore.curate import correcting
 from lore.distill import saying
 from lore.llm.offline import (
     changing,
+    choices,
     clauses,
     condensing,
     extracting,
     findings,
+    fixes,
     orders,
     persons,
+    settling,
+    told_settings,
     workflows,
 )
 from lore.recall import moments, question
@@ -64,7 +69,7 @@ def patterns() -> list[tuple[str, re.Pattern[Any]]]:
         calls, entities, goals, instructions, lines, marks, outcomes, results, stories, tasks,
         traits, words, moments, question, json_lists, payloads, tools, saying, clauses, condensing,
         statements, specifics, told, values, persons, findings, workflows, orders, changing,
-        extracting,
+        extracting, choices, fixes, settling, told_settings, correcting,
     ):  # fmt: skip
         for name, value in vars(module).items():
             held = value if isinstance(value, tuple) else (value,)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,3 +62,23 @@ def test_whatever_is_cut_stands_in_the_text(text):
     kept = {letter for letter in text if not letter.isspace()}
     for statement in cut(text):
         assert set(statement.text.replace(" ", "")) <= kept
+
+
+@pytest.mark.parametrize(
+    ("typed", "pieces"),
+    [
+        ("Good. one thing: I prefer SQL", ["Good.", "one thing: I prefer SQL"]),
+        ("money?? who wrote that. never", ["money??", "who wrote that.", "never"]),
+        ("I use e.g. this, etc. and that", ["I use e.g. this, etc. and that"]),
+        ("three calls... how much is it", ["three calls... how much is it"]),
+        ("keep it at max. three lines", ["keep it at max. three lines"]),
+        ("see `a. b`. then go", ["see `a. b`.", "then go"]),
+        ("take v1.2 of lib.so now", ["take v1.2 of lib.so now"]),
+    ],
+)
+def test_what_a_person_typed_may_go_on_in_lower_case(typed, pieces):
+    assert sentences(typed, typed=True) == pieces
+
+
+def test_what_an_agent_wrote_is_cut_before_capitals_only():
+    assert sentences("It runs. and then") == ["It runs. and then"]

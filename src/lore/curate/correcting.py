@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from lore.curate.merging import Candidate
 from lore.curate.placing import NO_ROOTS
 from lore.store import edges, fragments
 from lore.store.db import Connection
-from lore.text import words
+from lore.text import values, words
 
 SAID_BEFORE = 0.75
 """A fragment that is so near to the words that are corrected says what was so before."""
@@ -21,6 +23,9 @@ SAME_MATTER = 0.6
 """So near to the correction, and naming the former value: it speaks of the same matter. Both are
 chosen by hand: statements of one matter with another value lie at 0.75 to 0.93 in the labelled
 pairs of `benchmarks/dedup.py`, but no set of corrections has been labelled yet."""
+
+SAME_NAMED = 0.45
+"""Enough where both name the same version, person or thing besides; chosen by hand as well."""
 
 
 def find(
@@ -34,9 +39,21 @@ def find(
         for one in known
         if one.fragment.kind not in NO_ROOTS and one.fragment.created_at < at
         for before in [_nearness(draft, rows.get(one.n))]
-        if before >= SAID_BEFORE or (one.cosine >= SAME_MATTER and _names(draft, one))
+        if before >= SAID_BEFORE
+        or _is_corrected(one.fragment.content, draft.content, draft.corrects, one.cosine)
     ]
     return max(fitting, key=lambda pair: (pair[0], -pair[1].n))[1] if fitting else None
+
+
+def find_newer(draft: Drafted, at: datetime, known: Sequence[Candidate]) -> Candidate | None:
+    """Return the newer fragment that corrects a draft which came in late, if there is one."""
+    fitting = [
+        one
+        for one in known
+        if one.fragment.created_at > at
+        and _is_corrected(draft.content, one.fragment.content, _replaced(one), one.cosine)
+    ]
+    return max(fitting, key=lambda one: (one.cosine, -one.n), default=None)
 
 
 def _nearness(draft: Drafted, row: np.ndarray | None) -> float:
@@ -45,10 +62,43 @@ def _nearness(draft: Drafted, row: np.ndarray | None) -> float:
     return float(row @ draft.corrects_vector)
 
 
-def _names(draft: Drafted, known: Candidate) -> bool:
-    """Tell whether a fragment has the former value in it, word for word."""
-    former = set(words.split(draft.corrects)) - words.STOP_WORDS
-    return bool(former) and former <= set(words.split(known.fragment.content))
+def _replaced(known: Candidate) -> str:
+    return str(known.fragment.payload.get("replaces", ""))
+
+
+def _is_corrected(older: str, newer: str, former: str, cosine: float) -> bool:
+    """Tell whether the older text has the former value in it, word for word, on one matter.
+
+    A version or a name that both have besides says so too, where the words are further apart.
+    """
+    gone = _words(former) - words.STOP_WORDS
+    if not gone or not gone <= _words(older):
+        return False
+    shared = (values.of(older) & values.of(newer)) - values.of(former)
+    return cosine >= (SAME_NAMED if shared else SAME_MATTER)
+
+
+def _words(text: str) -> set[str]:
+    return {word.removesuffix("s") for word in words.split(text)}
+
+
+_SURROUNDINGS = re.compile(
+    r"\b(dev|prod|staging|test|ci|local)(?:elopment|uction|s|host)?\b", re.IGNORECASE
+)
+
+
+def is_same_setting(
+    one: tuple[str, Mapping[str, Any]], other: tuple[str, Mapping[str, Any]]
+) -> bool:
+    """Tell whether two settings of one name, text and payload, are one: no two places are named."""
+    (text, told), (other_text, other_told) = one, other
+    places = {told.get("location"), other_told.get("location")} - {None, ""}
+    here, there = (_surroundings(said) for said in (text, other_text))
+    return len(places) < 2 and (not here or not there or bool(here & there))
+
+
+def _surroundings(text: str) -> set[str]:
+    return {found.lower() for found in _SURROUNDINGS.findall(text)}
 
 
 def supersede(db: Connection, older: int, newer: int, *, now: datetime) -> None:

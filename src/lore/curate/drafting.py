@@ -116,6 +116,8 @@ def _checked(extract: Extract, parent: int | None, origin: _Origin, means: Means
         return None
     kind, fields = checked
     corrects = lines.one_line(means.redactor.redact(words.clean(extract.corrects)), SUMMARY_CHARS)
+    if corrects:
+        fields = {**fields, "replaces": corrects}
     return Drafted(
         content=content,
         summary=title,

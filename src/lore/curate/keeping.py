@@ -132,6 +132,9 @@ class Keeper:
         if same is not None:
             self._supersede(same.n, n)
         self._correct(one, n, own)
+        self._step_back(one, n, own)
+        if draft.kind == "config":
+            self._set(one, n)
         self._confirm_elsewhere(one, known)
         return n
 
@@ -286,6 +289,30 @@ class Keeper:
             edges.put(self._db, n, found.n, "contradicts", now=self._place.now)
             self._watch(self._db, "contradict", n, found.n)
             self.tally.contradicted += 1
+
+    def _step_back(self, one: _One, n: int, own: Sequence[Candidate]) -> None:
+        """Let what came in late step back where something newer, as trusted, has corrected it."""
+        newer = [c for c in own if c.n not in self._fresh and c.fragment.trust >= one.trust]
+        found = correcting.find_newer(one.draft, one.at, newer)
+        if found is not None:
+            self._supersede(n, found.n)
+
+    def _set(self, one: _One, n: int) -> None:
+        """Let the newest value of a setting stand alone, as far as trust allows.
+
+        What comes in late is older than what is known: it steps back at once.
+        """
+        told = (one.draft.content, one.draft.payload)
+        name = str(one.draft.payload.get("setting", ""))
+        others = set(curation.settings_named(self._db, name, project_n=self._place.project_n))
+        for other, known in sorted(fragments.by_number(self._db, sorted(others - {n})).items()):
+            if not correcting.is_same_setting(told, (known.content, known.payload)):
+                continue
+            if known.created_at <= one.at and known.trust <= one.trust:
+                self._supersede(other, n)
+            elif known.created_at > one.at and known.trust >= one.trust:
+                self._supersede(n, other)
+                return
 
     def _confirm_elsewhere(self, one: _One, known: Sequence[Candidate]) -> None:
         """Count for a fragment of another project that the same was learned here."""

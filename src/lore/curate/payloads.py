@@ -26,6 +26,7 @@ class Payload(BaseModel):
     details: Text = ""
     keywords: Texts = Field(default_factory=list)
     context: Text = ""
+    replaces: Text = ""
 
 
 class Workflow(Payload):

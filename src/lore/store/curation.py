@@ -83,6 +83,19 @@ def find_saying(db: Connection, content: str, *, project_n: int | None, kind: st
     return None if found is None else int(found)
 
 
+def settings_named(db: Connection, name: str, *, project_n: int | None) -> list[int]:
+    """Return the fragments of a project that stand and tell the value of a setting."""
+    rows = db.rows(
+        "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE f.kind = 'config'"
+        " AND json_extract(f.payload, '$.setting') = :name"
+        " AND f.deleted_at IS NULL AND f.superseded_by IS NULL"
+        " AND i.project_n IS :project_n ORDER BY f.n",
+        name=name,
+        project_n=project_n,
+    )
+    return [int(n) for (n,) in rows]
+
+
 def confirm(
     db: Connection, n: int, *, sources: Sequence[str], surer_by: float, now: datetime
 ) -> None:

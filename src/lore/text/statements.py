@@ -30,6 +30,20 @@ _ABBREVIATION = re.compile(
     r"|[a-z]\.[a-z])\.$",
     re.IGNORECASE,
 )
+_TYPED_END = re.compile(
+    r"(?<=[.!?…])[\"'”’)\]*_]*\s+(?=[\"'“‘(\[*_]*[A-Z0-9\x01])|(?<=[。！？])\s*"
+    r"|(?<=[^\W_][.!?])\s+(?=[^\W\d_])|(?<=[)\]\"'`\x01][.!?])\s+(?=[^\W\d_])"
+    r"|(?<=[!?][!?])\s+(?=[^\W\d_])"
+)
+"""People who type go on in lower case; three dots are a pause, not an end."""
+
+_TYPED_ABBREVIATION = re.compile(
+    r"(?:^|[\s(])(?:min|max|incl|excl|resp|dept|inc|fig|sec|no|est|misc|def|avg|temp|esp|orig|ver"
+    r"|pp?|bzw|z\.B|u\.a|ggf|usw|evtl|inkl|nr|vgl|d\.h)\.$",
+    re.IGNORECASE,
+)
+"""More that is cut short before a word in lower case."""
+
 _ORDINAL_ONLY = re.compile(r"^\(?\d{1,3}[.)]$")
 
 
@@ -63,7 +77,7 @@ def cut(text: str, *, by_line: bool = False) -> list[Statement]:
             is_item = block.kind == "item"
             lead = lead if is_item else ""
             before = ""
-            for sentence in sentences(_plain(block.text)):
+            for sentence in sentences(_plain(block.text), typed=by_line):
                 found.append(Statement(sentence, heading, lead, before, is_item))
                 before = sentence
             if not is_item and before.endswith(":"):
@@ -71,14 +85,20 @@ def cut(text: str, *, by_line: bool = False) -> list[Statement]:
     return found
 
 
-def sentences(line: str) -> list[str]:
-    """Return the sentences of a paragraph; what stands in backticks is never cut."""
+def sentences(line: str, *, typed: bool = False) -> list[str]:
+    """Return the sentences of a paragraph; what stands in backticks is never cut.
+
+    In what a person `typed` a sentence may begin in lower case.
+    """
     masked = _TICKED.sub(lambda found: "\x01" * len(found.group()), line)
     found: list[str] = []
     start = 0
-    for end in _END.finditer(masked):
+    for end in (_TYPED_END if typed else _END).finditer(masked):
         piece = masked[start : end.start()].rstrip("\"'”’)]*_ ")
         if _ABBREVIATION.search(piece[-8:]) or _ORDINAL_ONLY.match(piece.strip()):
+            continue
+        goes_on = typed and masked[end.end() : end.end() + 1].islower()
+        if goes_on and _TYPED_ABBREVIATION.search(piece[-8:]):
             continue
         found.append(line[start : end.end()].strip())
         start = end.end()

@@ -210,3 +210,160 @@ def test_no_text_breaks_extraction(said):
         assert one.content.strip()
         assert 0 < one.importance <= 1
         assert one.sources
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "content"),
+    [
+        (
+            "Good. one thing for the future: I prefer plain SQL over query builders.",
+            "preference",
+            "I prefer plain SQL over query builders.",
+        ),
+        (
+            '👌 and please write dates as "Thu 1 Oct", never 10/01. the others can cope',
+            "preference",
+            'Please write dates as "Thu 1 Oct", never 10/01.',
+        ),
+        (
+            "good work but please: no long summaries at the end. three lines max",
+            "preference",
+            "No long summaries at the end. Three lines max.",
+        ),
+        (
+            "floats for money?? who wrote that. from now on: money is always integer cents",
+            "preference",
+            "From now on: money is always integer cents.",
+        ),
+        (
+            "ok I take it. decision: luxon instead of date-fns, because dates carry a zone",
+            "decision",
+            "Decision: luxon instead of date-fns, because dates carry a zone.",
+        ),
+        (
+            "date-fns then. no luxon, 23 kB for a calendar is too much on wifi",
+            "decision",
+            "Date-fns then. No luxon, 23 kB for a calendar is too much on wifi.",
+        ),
+        (
+            "and new deploy rule, agreed with Bo: any weekday except friday. the tuesday rule"
+            " is history",
+            "decision",
+            "New deploy rule, agreed with Bo: any weekday except friday. The tuesday rule is"
+            " history.",
+        ),
+        (
+            "ini. so config moves from ~/.config/tide.toml to ~/.config/tide.ini.",
+            "decision",
+            "Config moves from ~/.config/tide.toml to ~/.config/tide.ini.",
+        ),
+        (
+            "ty. need a note in contacts.md: Slipway is led by Odile, she answers for it all."
+            " she is on leave until 2 November",
+            "fact",
+            "Slipway is led by Odile, she answers for it all. She is on leave until 2 November.",
+        ),
+        (
+            "btw gateway quota is 2000 sms per day, then they refuse with 429.",
+            "fact",
+            "Gateway quota is 2000 sms per day, then they refuse with 429.",
+        ),
+        (
+            "for your notes: deploy days are Tuesday and Thursday, before 14:00 UTC.",
+            "fact",
+            "Deploy days are Tuesday and Thursday, before 14:00 UTC.",
+        ),
+    ],
+)
+def test_what_a_person_settles_at_work_is_kept_without_the_aside(said, kind, content):
+    found = kept(("user", said), WORK)
+    assert [(one.kind, one.content) for one in found] == [(kind, content)]
+    assert content.startswith(found[0].summary.rstrip("…"))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'Leilani asked whether we use JWT "because everybody does".',
+        "Access to fetch at 'http://localhost:1/x' has been blocked: the value must not be '*'.",
+        "I said no to luxon because of the 23 kB.",
+        "one is enough. remember that sentence though :)",
+        "Femke does the web part tomorrow",
+        "ok push it then. no need to wait",
+        "the upload fails above a limit of 20 MB",
+        "does it go from A to B?",
+        "take 3 for now, setting MAX_TRIES so we can change it later",
+    ],
+)
+def test_questions_of_others_printed_errors_and_the_moment_are_not_settled(said):
+    assert contents(("user", said), WORK) == []
+
+
+def test_items_under_the_heading_of_rules_are_rules_each_as_a_whole():
+    said = "ground rules then:\n\n1. never push to main. I merge myself.\n2. tests use a real database."
+    found = kept(("user", said), WORK)
+    assert [one.content for one in found] == [
+        "Never push to main. I merge myself.",
+        "Tests use a real database.",
+    ]
+    assert {one.kind for one in found} == {"preference"}
+
+
+def test_what_a_choice_replaces_is_named():
+    found = kept(("user", "decision: luxon instead of date-fns, because dates carry a zone"), WORK)
+    assert found[0].corrects == "date-fns"
+    moved = kept(("user", "release news: 0.9.0 moves from 15 October to 22 October."), WORK)
+    assert moved[0].corrects == "15 October"
+
+
+@pytest.mark.parametrize(
+    ("said", "setting", "value"),
+    [
+        ("`WORKER_MAX_ATTEMPTS` is 5 now (7bb1f40).", "WORKER_MAX_ATTEMPTS", "5"),
+        ("f4193ad: `MAX_TRIES` = 4, set only in `app/settings.py`.", "MAX_TRIES", "4"),
+        ("`COOKIE_SECURE=0` in dev only, because localhost has no TLS.", "COOKIE_SECURE", "0"),
+    ],
+)
+def test_a_setting_with_its_value_is_kept_without_the_commit(said, setting, value):
+    found = kept(("user", "change it"), WORK, ("assistant", said))
+    assert [one.kind for one in found] == ["config"]
+    assert (found[0].payload["setting"], found[0].payload["value"]) == (setting, value)
+    assert "7bb1f40" not in found[0].content
+    assert "4193ad" not in found[0].content
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Set `LOG_LEVEL=debug` to see more.",
+        "You can use `LOCAL_DEV=1` in your shell.",
+        "Should `MAX_TRIES` = 4 be enough?",
+        "Both `ORIGINS=a` and `ORIGINS=b` are needed.",
+    ],
+)
+def test_how_a_switch_may_be_used_is_no_value_of_it(said):
+    assert contents(("user", "how?"), WORK, ("assistant", said)) == []
+
+
+def test_an_announced_fix_is_kept_with_what_was_reported():
+    found = kept(
+        ("user", 'Rurik: "several guests got the sms twice". started yesterday'),
+        WORK,
+        (
+            "assistant",
+            "The same job is started by both workers. Both select the row while it is queued.\n\n"
+            "Fix in two parts:\n1. Claim in one statement with `SKIP LOCKED`.\n"
+            "2. A lease, `locked_until = now() + 10 minutes`.",
+        ),
+    )
+    fix = next(one for one in found if one.kind == "bug_fix")
+    assert fix.payload["symptom"].startswith('Rurik: "several guests got the sms twice"')
+    assert fix.payload["root_cause"].endswith("while it is queued.")
+    assert fix.payload["solution"] == "Fix: Claim in one statement with `SKIP LOCKED`."
+    assert fix.sources == ("m2", "m0")
+    assert len(found) == 1
+
+
+def test_a_fix_without_a_report_is_not_kept():
+    said = "Both workers select the row. They run at once.\n\nFix: claim with `SKIP LOCKED`."
+    assert contents(("user", "go on"), WORK, ("assistant", said)) == []

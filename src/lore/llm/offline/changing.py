@@ -16,6 +16,9 @@ _FORMS = (
     re.compile(r"\breplac(?:ed|ing|es)\s+([^,.;]{2,60}?)\s+(?:with|by)\s+", re.IGNORECASE),
     re.compile(r"\b(?:no longer|not anymore|stopped|don't|do not)\s+(?:use|using|need|want|run|"
                r"support)\w*\s+([^,.;]{2,60})", re.IGNORECASE),
+    re.compile(r"\bforget (`[^`]{2,60}`|[\w./-]{2,40}),", re.IGNORECASE),
+    re.compile(r"^(?:the |our |final )*decision: [\w./@-]{2,40} (?:instead of|rather than|not) "
+               r"([\w./@-]{2,40})", re.IGNORECASE),
     re.compile(r"\b(?:use|uses|using|used|is|are|was|call|with)\s+[^,.;]{2,60}?,?\s+(?:instead of"
                r"|rather than|not)\s+([^,.;]{2,60})", re.IGNORECASE),
 )  # fmt: skip

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from lore.llm.offline import findings, persons, topics, workflows
+from lore.llm.offline import findings, persons, settling, topics, workflows
 from lore.llm.offline.finding import Found
 from lore.llm.offline.topics import Embed
 from lore.records import ROLES, TRUST, UNASKED_TRUST, Extract, Said, Segment
@@ -20,10 +21,15 @@ MOST_FACTS = 10
 
 KEYWORDS = 8
 
+BRIEF_CHARS = 40
+"""A shorter first sentence does not say what a fragment is about: the next one is shown too."""
+
 _AT_WORK = re.compile(
     r"\b(?:Let me|I'll|I will) (?:\w+ )?(?:add|check|create|debug|examine|explore|find|fix"
     r"|implement"
     r"|investigate|look|make|read|remove|rename|run|search|see|start|update|use|verify|write)\b"
+    r"|\b[Cc]ommit(?:ted as)? [0-9a-f]{7,12}\b|\b(?:[Pp]ull request|PR) #\d+"
+    r"|\b(?:Added to|Changed in|All in|Noted in) `?[\w.-]+(?:/|\.md\b)"
 )
 _FAILED = re.compile(
     r"^[ \t]*(?:Exit code [1-9]|<tool_use_error>|Error:|FAIL|--- FAIL|panic:|fatal:|Traceback"
@@ -48,18 +54,24 @@ def _found(said: list[Said]) -> Iterator[Found]:
     for one in said:
         if one.voice == "tool":
             if _FAILED.search(one.text[:4_000]):
-                heard = findings.Heard(heard.asked, results.message_of(one.text), one.id)
+                heard = replace(heard, error=results.message_of(one.text), error_id=one.id)
         elif TRUST[one.origin] < UNASKED_TRUST:
             continue
         elif one.voice == "assistant":
             if at_work:
                 yield from findings.find(one, heard)
         elif one.voice == "user" or one.voice not in ROLES:
-            heard = findings.Heard(one.text)
-            yield from persons.find(one, named=one.voice not in ROLES, in_code=at_work)
+            heard = findings.Heard(one.text, one.id)
+            yield from _of_person(one, at_work=at_work)
     if at_work:
         trusted = [o for o in said if o.voice == "tool" or TRUST[o.origin] >= UNASKED_TRUST]
         yield from workflows.find(trusted)
+
+
+def _of_person(one: Said, *, at_work: bool) -> Iterator[Found]:
+    if at_work and one.voice == "user":
+        return settling.find(one)
+    return persons.find(one, named=one.voice != "user", in_code=at_work)
 
 
 def _is_work(said: list[Said]) -> bool:
@@ -81,7 +93,8 @@ def _distinct(found: Iterator[Found]) -> list[Found]:
 
 
 def _extract(one: Found, below: list[Found]) -> Extract:
-    summary = lines.summary(one.text)
+    first = lines.summary(one.text)
+    summary = first if len(first) >= BRIEF_CHARS else lines.one_line(one.text, lines.SUMMARY_CHARS)
     keywords = list(specifics.identifiers(one.text)[:KEYWORDS])
     payload = {"summary": summary, "keywords": keywords, **one.payload}
     children = tuple(_extract(child, []) for child in below)

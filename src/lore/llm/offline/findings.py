@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lore.llm.offline import changing, orders
-from lore.llm.offline.finding import HIGH, MEDIUM, Found, fits
+from lore.llm.offline import changing, fixes, orders, told_settings
+from lore.llm.offline.finding import HIGH, LONGEST_CHARS, MEDIUM, Found, fits
 from lore.llm.offline.tool_lines import without_calls
 from lore.records import FragmentKind, Said
 from lore.text import lines, specifics, statements
@@ -94,7 +94,7 @@ _CONSTRAINT = re.compile(
 _SETTING = re.compile(
     r"""`(?P<setting>[\w.\-]{3,60})`\ (?:\([^)]{1,60}\)\ )?(?:now\ )?(?:is\ set\ to|defaults\ to|is
           |set\ to|has\ the\ default)\ (?P<value>`[^`]{1,60}`|"[^"]{1,60}"|\d[\w.]{0,20}|true
-          |false|on|off|enabled|disabled)(?=[\s.,;)]|$)
+          |false|on|off|enabled|disabled)(?=[\s.,;)]|$)(?!\s`)
       | \bset(?:s|ting)?\ `(?P<setting2>[\w.\-]{3,60})`\ to\ (?P<value2>`[^`]{1,60}`|\d[\w.]{0,20}
           |true|false)""",
     re.VERBOSE,
@@ -152,7 +152,10 @@ _BUILDING = re.compile(
     r"|hooks?|branch(?:es)?)\b",
     re.IGNORECASE,
 )
-SYMPTOM_CHARS = 200
+SYMPTOM_CHARS, LONGEST_FIX = 200, 900
+ASKED_CHARS = 700
+"""A longer report is a log or a review that someone pasted: what went wrong is not told by it."""
+
 _NEAR = 3
 """A fix stands within so many sentences of its cause."""
 
@@ -162,6 +165,7 @@ class Heard:
     """What an agent's message follows: what was asked, and the last error that a tool gave."""
 
     asked: str = ""
+    asked_id: str = ""
     error: str = ""
     error_id: str = ""
 
@@ -174,15 +178,48 @@ def find(one: Said, heard: Heard) -> Iterator[Found]:
         if place in used or not _CAUSE.search(statement.text):
             continue
         fix = _fix_after(told, place)
-        found = _bug(one, told, place, fix, heard)
-        if found is not None:
+        bug = _bug(one, told, place, fix, heard)
+        if bug is not None:
             used |= {place, fix} if fix is not None else {place}
-            yield found
+            yield bug
+    announced = None if used else _announced(one, told, heard)
+    if announced is not None:
+        found, used = announced
+        yield found
     for place, statement in enumerate(told):
         if place not in used:
-            single = _judged(one, statement)
+            single = _setting(one, statement) or _judged(one, statement)
             if single is not None:
                 yield single
+
+
+def _announced(one: Said, told: Sequence[Statement], heard: Heard) -> tuple[Found, set[int]] | None:
+    """Return a fix that is announced as such, for what the person complained of."""
+    fix = fixes.find(told)
+    if fix is None or len(heard.asked) > ASKED_CHARS or _UNSURE.search(fix.cause):
+        return None
+    symptom = fixes.complaint_in(statements.cut(heard.asked, by_line=True))
+    if not symptom or _FLEETING.search(f"{fix.cause} {fix.solution}"):
+        return None
+    symptom = lines.one_line(symptom[:1].upper() + symptom[1:], SYMPTOM_CHARS)
+    text = f"{_ended(symptom)} Cause: {_ended(fix.cause)} {_ended(fix.solution)}"
+    if len(text) > LONGEST_FIX or _ABOUT_TESTS.search(fix.solution):
+        return None
+    payload = {"symptom": symptom, "root_cause": fix.cause, "solution": fix.solution}
+    sources = (one.id, heard.asked_id)
+    return Found(text, "bug_fix", HIGH, 3.5, sources, payload), set(fix.places)
+
+
+def _setting(one: Said, statement: Statement) -> Found | None:
+    """Return a setting in capitals with its value, whatever else its sentence reports."""
+    text = strip_opening(told_settings.without_commit(statement.text))
+    told = told_settings.find(text)
+    if told is None or len(text) > LONGEST_CHARS or not is_whole(text):
+        return None
+    payload = {"setting": told.name, "value": told.value}
+    if told.location:
+        payload["location"] = told.location
+    return Found(_ended(text), "config", MEDIUM, 2.4, (one.id,), payload)
 
 
 def _fix_after(told: Sequence[Statement], place: int) -> int | None:
@@ -240,7 +277,7 @@ def _judged(one: Said, statement: Statement) -> Found | None:
         return Found(text, "config", MEDIUM, 2.0, (one.id,), _config(setting, text))
     if not _CONSTRAINT.search(text) and not reasoned:
         return None
-    if _DEED.search(text) and not _GROUND.search(text):
+    if (_DEED.search(text) or _NOW_SO.search(text)) and not _GROUND.search(text):
         return None
     kind: FragmentKind = "fact"
     payload = {}
@@ -292,8 +329,34 @@ _POINTING = re.compile(
     r"|\bsame (?:idea|thing|pattern)\b",
     re.IGNORECASE,
 )
+_OF_THE_CODE = re.compile(
+    r"\b(?:is|are|was|were) (?:only )?(?:never|not) (?:called|updated|used|shown|set)\b"
+    r"|\bnever updated\b"
+    r"|\b(?:but )?NOT used\b|\b(?:bypassed|already fixed|ineffectual|only had|I can|I'm|we never)\b"
+    r"|\bwas (?:blocking|renamed)\b|\bwere also\b|\bisn't being\b|\bthat's fine\b"
+    r"|\bso that works\b"
+    r"|\bwhy\b|\bthis reason\b|\bassertion\b"
+    r"|^`[^`]+`(?: \w+){0,2}\s*[-—–]\s|^`[^`]+`(?:/`[^`]+`)*:\s"
+    r"|^[A-Z][\w' -]{2,50}(?:\s[-—–]\s|:\s)"
+    r"|^(?:clearer|proper|simpler|single|cleaner|better|continuing|old|new)\b"
+    r"|^the (?:key insight|lint|staged|simpler|immediate|reason|stale|lack|branch|initial"
+    r"|directory)\b"
+    r"|^`[^`]+`(?: [\w-]+){1,3} in `",
+    re.IGNORECASE,
+)
+"""How the code looks at the moment, labels of lists, and remarks on the work: the code says it."""
+
+_NOW_SO = re.compile(
+    r"\bnow (?:also |just |only |always )*(?:uses?|takes?|delegates?|calls?|detects?|accepts?"
+    r"|returns?"
+    r"|falls?|condenses?)\b",
+    re.IGNORECASE,
+)
+"""A change of the code that was just made; worth keeping only with its ground."""
+
 _PASSING = (
-    _PROGRESS, _FLEETING, _ABOUT_TESTS, _REPORTING, _OPINION, _FOLLOWING, _LABEL, _POINTING,
+    _OF_THE_CODE, _PROGRESS, _FLEETING, _ABOUT_TESTS, _REPORTING, _OPINION, _FOLLOWING, _LABEL,
+    _POINTING,
 )  # fmt: skip
 """Signs of what is said in passing: true for a day, or only beside what stood before."""
 

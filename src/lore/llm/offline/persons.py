@@ -72,8 +72,10 @@ _RULE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _ASIDE = re.compile(
-    r"(?:I'm|I would|I do|I did|you|mmm|now|continuing|looking|user|need|critical|linear)\b"
-    r"|.*\b(?:these should|would be (?:great|nice))\b",
+    r"(?:session \d|for a first|the function|we should|we are back|ah|we didn't|we updated"
+    r"|we have found|I don't need)\b|(?:I'm|I would|I do|I did|you|mmm|now|continuing"
+    r"|looking|user|need|critical|linear)\b"
+    r"|.*\b(?:(?:these|those) \w+|also duplicated|these should|would be (?:great|nice))\b",
     re.IGNORECASE,
 )
 _OF_US = re.compile(r"\b(?:we|our|in my head)\b|==", re.IGNORECASE)
@@ -84,6 +86,9 @@ _FAILING = re.compile(
     r"|like) (?:we|you|I)"
     r" (?:discussed|mentioned|said|talked|suggested)|for this purpose)\b",
     re.IGNORECASE,
+)
+_LOST = re.compile(
+    r"(?:m+m|ah|hm+)\b|now i'm (?:getting|seeing)\b|i'm confused\b|more what\b", re.IGNORECASE
 )
 _IS = re.compile(
     r"\b(?:is|are|was|were|has|have|uses?|runs?|lives?|returns?|means|contains|requires|depends"
@@ -116,15 +121,25 @@ def find(one: Said, *, named: bool, in_code: bool) -> Iterator[Found]:
     `named` is for talk between people, each with a name; `in_code` for work on a project, where
     most sentences are orders of the moment.
     """
-    own = _own_words(one.text)
+    own = own_words(one.text)
     if in_code and len(own) > PASTED_CHARS:
         return
     for statement in statements.cut(own, by_line=True):
         part = told(statement.text)
-        found = _rule_of(statement.text, part) or _statement_of(part, in_code=in_code)
+        found = rule_of(statement.text, part) or statement_of(part, in_code=in_code)
         if found is None or (named and not _tells_of_self(found[0])):
             continue
         yield _kept(one, *found, named=named)
+
+
+def former_of(text: str) -> str:
+    """Return what a statement says is no longer so; empty if it says nothing of the kind."""
+    return changing.replaced(text) if changing.says_so(text) else ""
+
+
+def ended(text: str) -> str:
+    """Return a sentence with a full stop."""
+    return text if text[-1:] in ".!" else f"{text}."
 
 
 def _tells_of_self(part: str) -> bool:
@@ -135,7 +150,7 @@ def _tells_of_self(part: str) -> bool:
 _YOU = re.compile(r"\b(?:you|your|you're|you've|no matter what)\b", re.IGNORECASE)
 
 
-def _own_words(text: str) -> str:
+def own_words(text: str) -> str:
     """Return a message without what programs put between marks."""
     return _PASTED.sub("\n", text)
 
@@ -148,7 +163,7 @@ _PASTED = re.compile(
 )
 
 
-def _rule_of(whole: str, part: str) -> tuple[str, FragmentKind, float, float] | None:
+def rule_of(whole: str, part: str) -> tuple[str, FragmentKind, float, float] | None:
     """Return a standing instruction or preference as it is kept, if the sentence has one."""
     rule = part if instructions.standing(part) else _standing_clause(whole)
     if not rule or not fits(rule) or not stands_alone(rule):
@@ -189,7 +204,8 @@ _HEARSAY = re.compile(
 )
 
 
-def _statement_of(part: str, *, in_code: bool) -> tuple[str, FragmentKind, float, float] | None:
+def statement_of(part: str, *, in_code: bool) -> tuple[str, FragmentKind, float, float] | None:
+    """Return a decision or a fact as it is kept, if the sentence tells one."""
     if not fits(part) or not is_whole(part):
         return None
     found = _judged(part, in_code=in_code)
@@ -206,7 +222,7 @@ def _judged(part: str, *, in_code: bool) -> tuple[FragmentKind, float, float] | 
         return "decision", HIGH if changing.says_so(part) else MEDIUM, 2.5 + 0.2 * said.total
     if orders.is_order(part) or not _OWN.search(part) or not _HAPPENED.search(part):
         return None
-    if _FAILING.search(part) or (_HEARSAY.match(part) and not said.dates):
+    if _FAILING.search(part) or _LOST.match(part) or (_HEARSAY.match(part) and not said.dates):
         return None
     return _fact_of_life(part, said)
 
@@ -263,10 +279,11 @@ def _judged_in_code(
 def _kept(
     one: Said, part: str, kind: FragmentKind, importance: float, score: float, *, named: bool
 ) -> Found:
-    text = part if part[-1:] in ".!" else f"{part}."
-    content = _told_by(one, text) if named else _dated(one.at, text)
-    former = changing.replaced(part) if changing.says_so(part) else ""
-    return Found(content, kind, importance, score, (one.id,), _payload(kind, part), former)
+    text = ended(part)
+    content = _told_by(one, text) if named else dated(one.at, text)
+    return Found(
+        content, kind, importance, score, (one.id,), payload_of(kind, part), former_of(part)
+    )
 
 
 def _told_by(one: Said, text: str) -> str:
@@ -275,7 +292,8 @@ def _told_by(one: Said, text: str) -> str:
     return f"{one.voice}: {text}"
 
 
-def _dated(at: datetime, text: str) -> str:
+def dated(at: datetime, text: str) -> str:
+    """Return a statement with the day on which it was said, where it says 'yesterday'."""
     return f"{text} (said on {_day(at)})" if _BY_DAY.search(text) else text
 
 
@@ -290,7 +308,8 @@ def _day(at: datetime) -> str:
     return f"{at.day} {at:%B %Y}"
 
 
-def _payload(kind: FragmentKind, part: str) -> dict[str, Any]:
+def payload_of(kind: FragmentKind, part: str) -> dict[str, Any]:
+    """Return what is stored of a statement beside its words."""
     if kind == "preference":
         category = next((name for name, form in _CATEGORIES if form.search(part)), "general")
         return {"category": category}
