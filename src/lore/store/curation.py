@@ -12,7 +12,7 @@ from lore import clock
 from lore.relevance import relevance
 from lore.store import changes, items
 from lore.store.packing import pack_role, unpack_json
-from lore.store.sqlite import Connection
+from lore.store.sqlite import Connection, field_of
 
 NOTHING = -1
 """The mark of a session of which nothing was curated."""
@@ -87,9 +87,9 @@ def settings_named(db: Connection, name: str, *, project_n: int | None) -> list[
     """Return the fragments of a project that stand and tell the value of a setting."""
     rows = db.rows(
         "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE f.kind = 'config'"
-        " AND json_extract(f.payload, '$.setting') = :name"
+        f" AND {field_of('f.payload', 'setting')} = :name"
         " AND f.deleted_at IS NULL AND f.superseded_by IS NULL"
-        " AND i.project_n IS :project_n ORDER BY f.n",
+        " AND coalesce(i.project_n, 0) = coalesce(:project_n, 0) ORDER BY f.n",
         name=name,
         project_n=project_n,
     )

@@ -59,6 +59,11 @@ def id_text(column: str) -> str:
     return f"CASE WHEN {column} IS NOT NULL THEN lower({text}) END"
 
 
+def field_of(column: str, name: str) -> str:
+    """Return the SQL of one field of a column that holds a JSON object."""
+    return f"json_extract({column}, '$.{name}')"
+
+
 def next_number(db: Connection, table: str) -> int:
     """Return the number that the next row of a growing table gets; belongs into a write."""
     last = db.value("SELECT seq FROM sqlite_sequence WHERE name = :table", table=table)
