@@ -1,7 +1,7 @@
 """How many secrets are caught, how many benign lines are touched, and how quick is it?
 
-The corpora: the project's own, two that were held out and then opened to mend what they showed,
-and one that the rules' author has not seen; each is used when it is there. A secret counts as
+The corpora: the project's own, three that were held out and then opened to mend what they
+showed, and one that the rules' author has not seen; each is used when it is there. A secret counts as
 caught when less than half of it can still be read. Speed is measured over real transcripts when
 they are there, and over text that is made to be slow.
 """
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TRANSCRIPTS = ROOT.parent / "shared" / "bench" / "transcripts"
 CORPORA = {
     "own": "redaction_corpus", "opened": "redaction_heldout", "second": "redaction_second",
-    "unseen": "redaction_third",
+    "third": "redaction_third", "unseen": "redaction_fourth",
 }  # fmt: skip
 HOSTILE_BYTES = 1_000_000
 HOSTILE = (

@@ -34,7 +34,9 @@ __all__ = ["PLACES", "Span", "find_places", "is_secret"]
 _WORD_STARTS = (
     r"(?:passw(?:or)?d|passwort|kennwort|passphrase|passcode|pass|pwd|pw|psk|pswd|secret|key"
     r"|credentials?|creds|jwt|cookies?|mnemonic|phrase|[jp]h?p?sess(?:ion)?id|bearer|community"
-    r"|totp|mfa_seed|otp_seed|totp_seed|_salt|api_hash|macaroon|pepper|\b[is]key)[\w.\-]*"
+    r"|totp|mfa_seed|otp_seed|totp_seed|_salt|api_hash|macaroon|pepper|\b[is]key|kye|credentails"
+    r"|pas{1,3}(?:owr|wro|wr|wo|o|or|worr|swor)d|paswor|passwor|pssword|apssword|psasword|passwork"
+    r"|pswr?d|paswd|tokne?|toekn|tokken|secert|sercet|secrt|secrect|sceret)[\w.\-]*"
     r"|token(?:[_.\-0-9a-rt-z][\w.\-]*)?|pat(?:[_.\-0-9][\w.\-]*)?"
     r"|auth(?:[_.\-0-9a-np-z][\w.\-]*)?"
 )
