@@ -24,7 +24,7 @@ _PIPED_INTO = (
     r"--(?:password|token|secret|key)-stdin|--with-token|--stdin|chpasswd"
     r"|\|[ \t]*(?:sudo[ \t]+)?passwd\b|sudo[ \t]+-S"
     r"|cryptsetup|secrets?[ \t]+(?:set|create|add|put)|env[ \t]+add|smbpasswd|kinit|gpg[ \t]"
-    r"|docker[ \t]+secret[ \t]|\|[ \t]*base64\b"
+    r"|docker[ \t]+secret[ \t]|versions[ \t]+add|convertto-securestring|\|[ \t]*base64\b"
 )
 _POSITIONAL = (
     r"cargo[ \t]+login|snyk[ \t]+auth|vault[ \t]+login|(?:ngrok|localtunnel)[ \t]+(?:config[ \t]+)?"
@@ -55,7 +55,6 @@ _GLUED_TO = (
     r"|sqlplus[ \t][^\n/]{0,60}/|winrs[ \t][^\n]{0,80}-p:|/pass:"
     r"|setuser[ \t]+\S{1,40}[ \t]+on[ \t]+>"
     r"|user[ \t]+\S{1,40}[ \t]+on[ \t]+>|\*:\*:[^:\s]{1,20}:[^:\s]{1,20}:|static:[\w.@\-]{1,40}:"
-    r"|\]:\d{2,5}[ \t]+[\w.@\-]{1,40}:"
     r"|(?:impacket-\w+|\w+exec\.py|secretsdump(?:\.py)?)[ \t][^\n:]{0,60}:"
     r"|(?:password|pass|secret|token)[\w\-]{0,12}(?:=|[ \t]+)[\"']?(?:<\()?echo[ \t]+"
 )
@@ -69,12 +68,15 @@ COMMANDS = (
     rf"{QUOTE}?[^\s:\"'`]*:)[^/\s]"
     rf"|(?P<flag>(?:(?:^|[\s\"'`,\[])--?[A-Za-z][\w\-]*(?:{_WORDS})[\w\-]*"
     rf"|(?:^|[\s\"'`,\[])(?:--(?:pw|{_WORDS})|-(?:{_WORDS}))[\w\-]*"
-    rf"|\b(?:env|setx|setenv|set[ \t]+-\w+|configure[ \t]+set)[ \t]+[\w.]*(?:{_WORDS})[\w.]*"
+    rf"|\b(?:env|setx|setenv|set[ \t]+-\w+|config(?:ure)?[ \t]+set"
+    rf"|con(?:nection)?[ \t]+modify[ \t]\S{{1,40}})[ \t]+[\w.:\-]*(?:{_WORDS})[\w.]*"
     rf"|login[ \t]+\S+\s+password|secure-?string(?:[ \t]+-string)?){QUOTE}?,?[ \t]+)"
-    r"|(?P<short>[ \t]-(?:p|a|w|x|pw)[ \t]*|\bpass(?:in|out)?[ \t]+pass:"
+    r"|(?P<short>[ \t]['\"]?-(?:p|a|w|x|pw)[ \t]*|\bpass(?:in|out)?[ \t]+pass:"
     r"|:(?:5432|5433|6432):[^:\s]+:[^:\s]+:|identified[ \t]+by[ \t]+['\"])"
     rf"|(?P<positional>(?:^|[^\w\-])(?:(?:{_POSITIONAL})[ \t]+|{_GLUED_TO})"
-    r"|\d>[ \t]*auth(?:[ \t]+default)?[ \t]+)"
+    r"|\d>[ \t]*auth(?:[ \t]+default)?[ \t]+|\]:\d{2,5}[ \t]+[\w.@+\-]{1,60}:"
+    r"|/v[ \t]+\w*passw\w*[ \t][^\n]{0,30}/d[ \t]+"
+    r"|[\w.\"@\-]{1,40}[ \t]+\*[ \t]+\"|(?:^|\n|\\n|\xe2\x86\x92)\"[\w.@\-]{1,40}\"[ \t]+\")"
     rf"|(?P<stored>\b(?:{_STORED})(?:[ \t]+|=))"
     rf"|(?P<piped>{_PIPED_INTO})"
     r"|(?P<jar>[ \t](?:-b|--cookie)(?:[ \t]+|=))"
@@ -106,6 +108,15 @@ _ECHO = re.compile(
     rb"\b(?:echo|printf|print)[ \t]+(?:-\w+[ \t]+|\\*['\"]%s(?:\\+n)?\\*['\"][ \t]+)?"
     rb"(?=[^|\n]+\|[^\n]*$)"
 )
+_SHELL_TEXT = re.compile(rb"(?=([\"'])[^\"'|\n]{4,80}\1[ \t]*\|[ \t]*$)")
+"""PowerShell pipes a text by itself."""
+
+_ENTRIES = re.compile(
+    rb":(?:\s|\\+n|\d{1,6}\xe2\x86\x92)*(?:list|users):(?:\s|\\+n|\d{1,6}\xe2\x86\x92|[|>\-])*"
+    rb"(?=[\w.\-]{1,40}:)"
+)
+"""The accounts that a machine sets up when it first starts."""
+
 _FED = re.compile(rb"[^|\n]{0,60}<<<[ \t]*")
 _COOKIE = re.compile(rb"([^\s=:;,\"'\\{]+)(?:=|\\*[\"']:[ ]?\\*[\"'])([^\s;,\"'\\}]+)")
 _COOKIE_WORDS = frozenset((b"path", b"domain", b"expires", b"max-age", b"samesite", b"priority"))
@@ -127,6 +138,9 @@ def cookies(data: bytes, at: int) -> Iterator[Span]:
 
 def _flag(data: bytes, found: Any, at: int) -> Iterator[Span]:
     words = found.group().split()
+    if words[-1].endswith(b"-stdin"):
+        yield from _piped(data, found, at)
+        return
     name = words[-1].strip(b"\"'`,[-").decode("latin-1")
     secure = "tring" in name
     kind: NameKind = "password" if secure else classify(name)
@@ -155,7 +169,7 @@ def _user(data: bytes, found: Any, at: int) -> Iterator[Span]:
 
 
 def _short(data: bytes, found: Any, at: int) -> Iterator[Span]:
-    flag = found.group().strip()
+    flag = found.group().strip(b" \t\"'")
     value = read_value(data, at, whole_line=True)
     if not flag.startswith(b"-"):
         yield from chosen(value, "password")
@@ -192,7 +206,9 @@ def _piped(data: bytes, found: Any, at: int) -> Iterator[Span]:
         return
     low = max(0, found.start() - LINE_CHARS)
     low = max(low, data.rfind(b"\n", low, found.start()))
-    echo = _ECHO.search(data, low, found.start())
+    if entries := _ENTRIES.match(data, at, at + 80):
+        yield from _given(data, found, entries.end())
+    echo = _ECHO.search(data, low, found.start()) or _SHELL_TEXT.search(data, low, found.start())
     if echo is not None:
         yield from _given(data, found, echo.end())
 

@@ -14,10 +14,19 @@ from lore.text import secret_codes, secret_commands, secret_talk, secret_values
 from lore.text.linear import compile_linear
 from lore.text.secret_codes import CODES
 from lore.text.secret_commands import COMMANDS, cookies
-from lore.text.secret_fitting import Span, chosen, fits, is_plain_secret, is_striking, told
+from lore.text.secret_fitting import (
+    Span,
+    chosen,
+    fits,
+    is_named_password,
+    is_plain_secret,
+    is_striking,
+    told,
+)
 from lore.text.secret_names import NameKind, classify
 from lore.text.secret_reading import (
     COLOUR,
+    GAP,
     QUOTE,
     Value,
     match_four_by_four,
@@ -63,35 +72,45 @@ PLACES = (
     r"|(?P<account>\b(?:(?:creds|credentials|logins?|accounts?|zugangsdaten|identifiants"
     r"|credenciales)"
     r"[^\n:=/]{0,30}(?:[ \t]*[:=][ \t]*|[ \t]+(?:are|is)[ \t]+)|(?:use|try|with|as)[ \t]+)"
-    r"[\w.@\-]{1,40}(?:[ \t]+/[ \t]+|:|/))[A-Za-z0-9]"
+    r"[\w.@\-]{1,40}(?:[ \t]+/[ \t]+|:|/)|[\w.+\-]{1,40}@[\w\-]+(?:\.[\w\-]+)+[ \t]+/[ \t]+"
+    r"|(?:\xe2\x86\x92|->|=>)[ \t]*[\w.@\-]{2,40}[ \t]+[:/][ \t]+)[A-Za-z0-9]"
     rf"|{CODES}"
     rf"|{COMMANDS}"
     rf"|(?P<chain>(?:wallet|keypair|signer|privatekeyto\w+|from_key"
     rf"|accounts){QUOTE}?\]?[ \t]*[:=(]+"
     rf"[ \t]*\[?[ \t]*{QUOTE}|\(\d{{1,2}}\)[ \t]+)(?:0x)?[0-9a-f]{{64}}\b"
     r"|(?P<array>\[)[ \t\n]*(?:\d{1,3},[ \n]?){63}\d{1,3}\b"
-    rf"|(?P<keyed>\b(?:sign|verify|encode|decode|createhmac|hmac\.new|hmac|fernet"
+    rf"|(?P<keyed>\b(?:sign|verify|encode|decode|createhmac|hmac\.new|hmac|hmacshakeyfor|fernet"
     rf"|create\w?cipher\w*"
     rf"|encrypt|decrypt|keypair\w*|createclient|secretkey\w*|totp|hotp)\([^\n\"'`]{{0,80}}"
     rf"(?:{QUOTE}[\w\-]{{1,16}}{QUOTE},[ \t]*)?)[bfr]?{QUOTE}"
+    rf"|(?P<typing>\b(?:type|fill|send_?keys|set_?value|enter_?text|change|input|paste)\w{{0,12}}"
+    rf"\([^\n,()\"'`]{{0,40}}(?:passw\w*|pwd\w*|pass\b|secret\w*|token\w*)[^\n,\"'`]{{0,40}},"
+    rf"[ \t]*(?:\{{[^\n\"'`]{{0,40}})?){QUOTE}"
+    r"|(?P<keyword>\binput[ \t](?:password|text|secret)[ \t]{2,}"
+    r"[^ \t\n]{0,60}(?:passw|pwd|secret|token)[^ \t\n]{0,40}[ \t]{2,})"
     rf"|(?P<asserted>assert\w*\([ \t]*){QUOTE}"
     r"|(?P<insert>\)[ \t\n]*values[ \t\n]*\()"
     rf"|(?P<list>{_PLURALS}{QUOTE}?[ \t]*[:=][ \t]*(?:\[\s*|(?:\r?\n|\\+n)[ \t]*-[ \t]+))"
     rf"|(?P<word>{_WORD_STARTS})(?:"
-    r"(?P<markup>:?(?:</\w{1,8}>)+:?(?:\s|\\+n)*(?:<\w[^<>]{0,40}>(?:\s|\\+n)*){0,3})"
+    rf"(?P<markup>:?(?:</\w{{1,8}}>)+:?{GAP}(?:<\w[^<>]{{0,40}}>{GAP}){{0,3}})"
     rf"|(?P<assign>{_ASSIGN})"
     rf"|(?P<fallback>{QUOTE}?[\])]{{0,2}}[ \t]*(?:\?\?|\|\||\bor\b|\?:)[ \t]*){QUOTE}"
-    rf"|(?P<filled>[\"'\]>)]{{0,4}}\.(?:fill|type|send_?keys|set_?value|input_text"
+    rf"|(?P<filled>[\"'\]>)}} ]{{0,6}}\.(?:fill|type|val|send_?keys|set_?value|input_text"
+    rf"|press_?sequentially"
     rf"|to_?be|to_?equal|to_?strict_?equal|is_?equal_?to|equals?|eq)\([ \t]*){QUOTE}"
-    rf"|(?P<comma>{QUOTE}[ \t]*,[ \t]*){QUOTE}"
+    rf"|(?P<comma>(?:{QUOTE}?[\])]{{0,2}}{QUOTE}[\])]{{0,2}}|/i?\))"
+    rf"(?:[ \t]*,[ \t]*(?:with:[ \t]*)?|[ \t]+with[ \t]+)){QUOTE}"
+    rf"|(?P<typed>[ \t\w\]=)(#*.\-]{{0,30}}{QUOTE}[ \t]*,[^{{}}\n]{{0,60}}?"
+    rf"\b(?:text|value|input){QUOTE}?[ \t]*[:=][ \t]*){QUOTE}"
     rf"|(?P<kwarg>\([^()\n]{{0,60}}=[ \t]*){QUOTE}"
     rf"|(?P<call>[({{][ \t]*){QUOTE}"
-    rf"|(?P<tag>{QUOTE}?>[ \t]*|</key>\s*<string>)"
+    rf"|(?P<tag>{QUOTE}?>[ \t]*(?:<value>)?|</key>{GAP}<string>)"
     rf"|(?P<beside>{QUOTE}?,?(?:\s|\\+[nrt])*{QUOTE}?\bvalue{QUOTE}?[ \t]*[:=][ \t]*)"
     rf"|(?P<default>{QUOTE}[ \t]*\{{[^{{}}]{{0,100}}\bdefault[ \t]*=[ \t]*)"
     rf"|(?P<part>{QUOTE}(?:\r?\n|(?:\\+r)?\\+n){{2}})"
     rf"|{SAID}"
-    r"|(?P<cell>[*_`]{0,3}[ \t]+\|[ \t]+)"
+    r"|(?P<cell>[*_`]{0,3}[ \t]+(?:\||\xe2\x94\x82)[ \t]+)"
     rf"|(?P<literal>[ \t]+@?){QUOTE}"
     rf"|{NEAR})"
     rf"|(?P<valued>(?:value|default|result|plaintext){QUOTE}?[ \t]*[:=>][ \t]*|-value[ \t]+)"
@@ -101,6 +120,7 @@ PLACES = (
     r"|(?P<query>[?&](?:amp;|u0026)?(?:key|signature|x-(?:amz|goog)-signature|hmac|sign|sid|code)="
     r"|,[ ]?signature=|-dsonar\.login=|\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,60}\t)"
     r"|(?P<url>://[^\s:/?#@\[\"'`<>\\]*:)"
+    r"|(?P<escaped>%3a%2f%2f[^%\s\"'`]{1,60}%3a)[^%\s\"'`]{1,80}%40"
     r"|(?P<lone>://)[A-Za-z0-9_\-]{20,}@"
     r"|(?P<dsn>@)(?:(?:tcp|udp|unix)\(|[\w\-]+(?:\.[\w\-]+)+:\d{2,5}\b)"
 )
@@ -127,7 +147,7 @@ _ENV_LINE = re.compile(rb"(?:^|\n|\\n)[ \t]*(?:export[ \t]+|set[ \t]+)?[A-Z0-9_]
 _WRAPPED = re.compile(
     rb"(?:" + COLOUR.encode() + rb"){1,4}"
     rb"|\s+string\(\d{1,4}\)[ \t]+|[|>][+\-]?\d?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*"
-    rb"|!![a-z]+[ \t]+|<!\[CDATA\["
+    rb"|!![a-z]+[ \t]+|<!\[CDATA\[|\\*\"'(?=\")|'\"(?=')"
     rb"|(?:new[ \t]+)?(?:[A-Za-z_]\w{0,30}(?:\.|::))*"
     rb"(?:secretstr|secretstring|secret|sensitive|string|str|bytes|\[\]byte|byte|from|of|some|just"
     rb"|raw|text|literal|value|encode|decode|b64decode|atob|btoa|fromstring|credential|password"
@@ -166,6 +186,7 @@ _BASE64_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 _SIGNED_BYTES, _SIGNED_LEAST = 76, 36
 """Characters that stand before the mark of an issuer in its keys."""
 
+_NEXT_ARGUMENT = re.compile(rb"\\*[\"'`][ \t]*,[ \t]*(?=\\*[\"'`])")
 _QUOTED = (b'"', b"'", b"`")
 _TERM = re.compile(r"^[a-z]{1,10}(?:-[a-z]+)*-?\d{0,3}$")
 """One of a list of names: utf8, scram-sha-256."""
@@ -205,7 +226,7 @@ def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
         return
     if not kind or _is_elsewhere(joint, before, data[at - 2 : at]) or _is_part(data, found, before):
         return
-    if kind == "cookie" and joint != "said":
+    if kind == "cookie":
         yield from cookies(data, at)
         return
     yield from _judged(data, found, at, kind)
@@ -239,9 +260,18 @@ def _judged(data: bytes, found: Any, at: int, kind: NameKind) -> Iterator[Span]:
         yield *apart.span(), told(kind)
     elif not loose and fits(kind, value.text, bare=not (value.quoted or whole_line)):
         yield value.start, value.end, told(kind)
+    elif joint == "call" and value.quoted and b"redential" in found.group(_WORD):
+        yield from _second(data, value)
     elif in_talk or (joint == "assign" and not value.quoted and value.text.isalpha()):
         end = start + len(found.group(_WORD))
         yield from told_nearby(data, end, told(kind), since=at if joint == "assign" else end)
+
+
+def _second(data: bytes, first: Value) -> Iterator[Span]:
+    """Judge what follows the name of an account in a call."""
+    joint = _NEXT_ARGUMENT.match(data, first.end, first.end + 8)
+    if joint is not None:
+        yield from _pair(data, None, joint.end())
 
 
 def _bare_key(data: bytes, start: int, at: int, joint: str) -> Iterator[Span]:
@@ -269,7 +299,7 @@ def _above(data: bytes, start: int) -> bytes:
 def _valued(data: bytes, found: Any, at: int) -> Iterator[Span]:
     """Judge what is only called a value, by the names that stand around it."""
     value = read_value(data, at)
-    if not is_plain_secret(value.text) and not secret_values.is_dotted(value.text):
+    if not is_named_password(value.text):
         return
     ahead = data[value.end : value.end + _AHEAD_BYTES].split(b"\n", 1)[0].split(b"}", 1)[0]
     around = _above(data, found.start()) + b" " + ahead
@@ -363,8 +393,7 @@ def _is_loose(joint: str, kind: NameKind, value: Value, before: bytes) -> bool:
     """Tell whether name and value may just stand side by side: a test result, a list of names."""
     if joint == "assign":
         bare = kind == "pass" and before == b": " and not value.quoted
-        told_plainly = is_plain_secret(value.text) or secret_values.is_dotted(value.text)
-        return bare and not told_plainly
+        return bare and not is_named_password(value.text)
     if joint in ("fallback", "default"):
         return False
     if joint in ("next", "kwarg"):
@@ -372,6 +401,8 @@ def _is_loose(joint: str, kind: NameKind, value: Value, before: bytes) -> bool:
         return not (named and is_plain_secret(value.text))
     if joint == "comma" and (kind == "key" or _TERM.match(value.text)):
         return not secret_values.is_random(value.text, least=_KEY_CHARS)
+    if kind == "password" and is_named_password(value.text):
+        return False
     return kind == "key" or not is_striking(value.text)
 
 
@@ -413,13 +444,27 @@ def _basic(data: bytes, _found: Any, at: int) -> Iterator[Span]:
 
 def _pair(data: bytes, _found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at)
-    if value.quoted and is_striking(value.text) and fits("password", value.text, bare=False):
+    text = value.text
+    if value.quoted and (
+        is_named_password(text) or (is_striking(text) and fits("password", text, bare=False))
+    ):
         yield value.start, value.end, "password"
+
+
+def _keyword(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+    value = read_value(data, at, whole_line=True)
+    if is_named_password(value.text):
+        yield value.start, value.end, "password"
+
+
+def _escaped(data: bytes, found: Any, at: int) -> Iterator[Span]:
+    end = found.end() - len(b"%40")
+    yield from chosen(Value(at, end, data[at:end].decode("latin-1")), "url-password")
 
 
 def _account(data: bytes, _found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at, prose=True)
-    if is_plain_secret(value.text) or secret_values.is_dotted(value.text):
+    if is_named_password(value.text) and not is_named_place(value.text):
         yield value.start, value.end, "password"
 
 
@@ -452,14 +497,15 @@ def _lone(data: bytes, _found: Any, at: int) -> Iterator[Span]:
 
 
 _JOINTS = (
-    "near", "kwarg", "assign", "fallback", "filled", "comma", "call", "tag", "beside", "default",
+    "near", "kwarg", "assign", "fallback", "filled", "comma", "typed", "call", "tag", "beside", "default",
     "part", "said", "markup",
     "next", "cell", "literal",
 )  # fmt: skip
 _JUDGES = {
     **dict.fromkeys(_JOINTS, _named), **secret_commands.JUDGES, **secret_talk.JUDGES,
     **secret_codes.JUDGES,
-    "header": _header, "bearer": _bearer, "basic": _basic, "pair": _pair, "query": _query,
+    "header": _header, "bearer": _bearer, "basic": _basic, "pair": _pair, "typing": _pair,
+    "keyword": _keyword, "escaped": _escaped, "query": _query,
     "account": _account, "valued": _valued, "list": _list,
     "chain": _chain, "array": _array, "keyed": _keyed, "asserted": _asserted, "insert": _insert,
      "tail": _tail, "url": _address, "lone": _lone, "dsn": _dsn,

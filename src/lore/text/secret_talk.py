@@ -6,11 +6,18 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lore.text.secret_fitting import Span, is_named_password, is_plain_secret
-from lore.text.secret_reading import Value, read_value
+from lore.text.secret_fitting import (
+    Span,
+    fits,
+    is_named_password,
+    is_plain_secret,
+    is_striking,
+)
+from lore.text.secret_reading import Value, match_four_by_four, read_value
 from lore.text.secret_values import is_dotted
 
 __all__ = [
+    "FOREIGN_NAME",
     "JUDGES",
     "NEAR",
     "SAID",
@@ -45,7 +52,7 @@ SAID = (
     rf"(?:[ \t]+(?:is|was|to|as|be|are|{_FOREIGN_IS})"
     r"(?:[ \t]+(?:now|set|still|just|changed|reset))?"
     rf"(?:[ \t]+to)?[ \t:]+|[ \t]*(?:{_ATTACHED_IS})[ \t:]*|:[ \t]+|[ \t]*(?:{_ARROWS})[ \t]*"
-    r"|[ \t]+[\-=][ \t]+))"
+    r"|[ \t]+[\-=][ \t]+|[ \t]*\([^()\n]{0,80}\):[ \t]+|'s[ \t]+))"
     r"|(?P<next>[ \t]+)[A-Za-z!@#$%^&*+_.\-]{0,40}\d"
 )
 """How an English sentence joins a secret to its name."""
@@ -59,7 +66,7 @@ NEAR = (
 """A name, some words, and what could be a secret."""
 
 _FOREIGN = _utf8(
-    "contraseña contrasena contraseñ clave_de_acceso mot_de_passe mots_de_passe mdp passwort"
+    "contraseña contrasena contraseñ clave_de_acceso mot_de_passe mots_de_passe \\bmdp\\b passwort"
     " kennwort zugangscode losungswort senha palavra-passe parola_d'ordine parola parolă wachtwoord"
     " paswoord hasło haslo hasła hasłe hasłu heslo hesla heslem heslu lozink лозинк jelszó jelszav"
     " lösenord passord adgangskode kodeord salasana salasanan lykilorð aðgangsorð slaptažod parool"
@@ -70,18 +77,19 @@ _FOREIGN = _utf8(
     " पासवर्ड কূটশব্দ পাসওয়ার্ড கடவுச்சொல் รหัสผ่าน"
 )
 _FOREIGN_KEYS = _utf8(
-    "clave jeton clé_d'api clé_api clé schlüssel zugangsdaten losung chave chiave sleutel klucz klíč"
-    " kľúč ključ kulcs nyckel nøgle nøkkel avain anahtar parole sandi lösen cheie cheia kunci khóa"
+    "\\bclave jeton clé_d'api clé_api \\bclé schlüssel zugangsdaten losung \\bchave \\bchiave sleutel klucz klíč"
+    " kľúč ključ kulcs nyckel nøgle nøkkel \\bavain anahtar \\bparole \\bsandi \\blösen \\bcheie \\bcheia \\bkunci khóa"
     " ключ токен секрет кључ κλειδί מפתח مفتاح कुंजी คีย์"
     " 令牌 密钥 金鑰 密鑰 秘钥 キー トークン シークレット 秘密鍵 키 토큰 시크릿"
 )
+FOREIGN_NAME = re.compile(_FOREIGN.encode("latin-1"), re.IGNORECASE)
 TALK = (
     rf"(?P<foreign>{_FOREIGN})|(?P<unlocking>{_FOREIGN_KEYS})"
     r"|(?P<turned>(?:[ \t]+(?:is|as|was)[ \t]+"
     r"|[,;.?!]?[ \t]+(?:that's|that[ ]is|which[ ]is|it's|thats)[ \t]+"
     r"|[ \t]+\()(?:the|my|our|your|their|his|her|its|a)[ \t]+"
     r"(?:[\w\-]+[ \t]+){0,2}(?:passw(?:or)?d|passphrase|token|secret|api[ \-]?key))\b"
-    r"|(?P<entered>\b(?:log(?:ged)?|sign(?:ed)?)[ \-]?in(?:to)?[ \t]+(?:[^\n.]{0,40}[ \t])?"
+    r"|(?P<entered>\b(?:log(?:ged)?|sign(?:ed)?)[ \-]?in(?:to)?[ \t]+(?:[^\n.]{0,40}?[ \t])??"
     r"(?:as|with|using|user)[ \t]+[`\"']?[\w.@+\-]{2,50}[`\"']?[ \t]*"
     r"(?:,|[ \t]with|[ \t]and|[ \t]using|/|[ \t]+:)[ \t]+)"
 )
@@ -125,11 +133,11 @@ _PLACE_NAME = re.compile(
 
 _THING_NAME = re.compile(
     r"/|\(|^[a-z_.]+=|::|->|^[A-Z]+-\d+$|^[a-z]+(?:[_\-][a-z]+)*[_\-]?v?\d*$|^[A-Z_]+\d*$|^#"
-    r"|\$\{?[A-Za-z_]|%s|(?i:passw|oauth|token|utf-?\d|sha-?\d|base64|ipv\d|http)"
+    r"|\$\{?[A-Za-z_]|(?:^|\W)%s(?:$|\W)|(?i:passw|oauth|token|utf-?\d|sha-?\d|base64|ipv\d|http)"
 )
 """Issues, names in code, colours, variables."""
 
-_MENTION = re.compile(r"[/(]|::|->|^#|\$\{?[A-Za-z_]|%s|(?i:passw|oauth|token|base64)")
+_MENTION = re.compile(r"[/(]|::|->|^#|^\$\{?[A-Za-z_]|(?i:passw|oauth|token|base64)")
 """Paths, calls, variables, and words about secrets."""
 
 _LONGEST_TURNED = 100
@@ -147,6 +155,7 @@ _AROUND = b"\"'`*,;()[]"
 def speaks_elsewhere(data: bytes, start: int, value: Value) -> bool:
     """Tell whether a sentence speaks of the hash or id of a secret."""
     before, between = data[max(0, start - 20) : start], data[start : value.start]
+    before = before[max(map(before.rfind, (b",", b";", b"\n", b". "))) + 1 :]
     return bool(_OTHER_THING.search(before) or _OTHER_THING.search(between))
 
 
@@ -172,6 +181,9 @@ def told_nearby(data: bytes, end: int, kind: str, *, since: int) -> Iterator[Spa
             return
         joined = count == 0 or _joins(before) or data[word.start() - 1] >= _NO_ASCII
         before = word.group()
+        if joined and (apart := match_four_by_four(data, word.start())):
+            yield *apart.span(), kind
+            return
         text = token.rstrip(b".").decode("utf-8", "replace")
         if len(text) >= _SHORTEST_TOLD and _is_told(text, kind, joined=joined):
             start = word.start() + word.group().find(token)
@@ -186,11 +198,15 @@ def _joins(word: bytes) -> bool:
 def _is_told(text: str, kind: str, *, joined: bool) -> bool:
     if is_named_place(text) or _UUID.match(text) or not is_latin(text):
         return False
-    if joined and kind == "password" and is_named_password(text):
+    if joined and kind == "password" and _is_password(text):
         return not _MENTION.search(text)
     if _THING_NAME.search(text) or (_HEX.match(text) and not joined):
         return False
     return is_plain_secret(text) or (joined and is_dotted(text))
+
+
+def _is_password(text: str) -> bool:
+    return is_named_password(text) or (is_striking(text) and fits("password", text, bare=True))
 
 
 def is_latin(text: str) -> bool:
