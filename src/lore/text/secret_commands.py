@@ -24,7 +24,7 @@ _PIPED_INTO = (
     r"--(?:password|token|secret|key)-stdin|--with-token|--stdin|chpasswd"
     r"|\|[ \t]*(?:sudo[ \t]+)?passwd\b|sudo[ \t]+-S"
     r"|cryptsetup|secrets?[ \t]+(?:set|create|add|put)|env[ \t]+add|smbpasswd|kinit|gpg[ \t]"
-    r"|docker[ \t]+secret[ \t]|versions[ \t]+add|convertto-securestring|\|[ \t]*base64\b"
+    r"|docker[ \t]+secret[ \t]|versions[ \t]+add|\|[ \t]*convertto-securestring|\|[ \t]*base64\b"
 )
 _POSITIONAL = (
     r"cargo[ \t]+login|snyk[ \t]+auth|vault[ \t]+login|(?:ngrok|localtunnel)[ \t]+(?:config[ \t]+)?"
@@ -108,7 +108,7 @@ _ECHO = re.compile(
     rb"\b(?:echo|printf|print)[ \t]+(?:-\w+[ \t]+|\\*['\"]%s(?:\\+n)?\\*['\"][ \t]+)?"
     rb"(?=[^|\n]+\|[^\n]*$)"
 )
-_SHELL_TEXT = re.compile(rb"(?=([\"'])[^\"'|\n]{4,80}\1[ \t]*\|[ \t]*$)")
+_SHELL_TEXT = re.compile(rb"(?=([\"'])[^\"'|\n]{4,80}\1[ \t]*$)")
 """PowerShell pipes a text by itself."""
 
 _ENTRIES = re.compile(

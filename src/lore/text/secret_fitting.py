@@ -18,6 +18,9 @@ Span = tuple[int, int, str]
 DIGIT = re.compile(r"\d")
 _UUID = re.compile(r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
 _MAPPING = re.compile(r"^[\d.:\-\[\]]+(?:/\w+)?$")
+_VERSION = re.compile(r"^(?:\d{1,2}:)?v?\d{1,4}\.\d{1,4}[a-z0-9.+~:\-]*$")
+"""Of a package: 1:4.13+dfsg1-1, 42.1-1ubuntu2."""
+
 _SYMBOL = re.compile(r"[!@#$%^&*?~+]")
 _TERM = re.compile(
     r"^(?:[a-z]{1,10}(?:[\-_./][a-z]+)*[\-_.]?v?\d{0,3}|[A-Z]+[\-_]?\d{1,4}|\d+[a-z]{0,4})$"
@@ -69,7 +72,7 @@ def is_plain_secret(value: str) -> bool:
     """Tell whether a value beside a mere word can be nothing but a secret."""
     if len(value) < _SHORTEST_STRIKING or not is_striking(value) or _UUID.match(value):
         return False
-    if secret_values.is_example(value):
+    if secret_values.is_example(value) or _VERSION.match(value):
         return False
     if secret_values.is_named_number(value) or secret_values.is_jumbled(value):
         return True

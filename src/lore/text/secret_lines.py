@@ -33,7 +33,7 @@ _FIRST = r"[!#-&*/0-9=?@A-Z^_a-z~]"
 _TELLING = r"[0-9%*!#+_.?]"
 _COLUMNS = r"passw(?:or)?d|passwd|pass|pwd|passphrase|secret|token|api[_ \-]?key|access[_ ]key"
 LINES = (
-    rf"(?i){_BREAK}{_NUMBERED}(?:\+|-|##\[debug\])?[ \t]*"
+    rf"(?i){_BREAK}{_NUMBERED}(?:\+|-|[ \t]*##\[debug\])?[ \t]*"
     rf"(?:(?:[\-*>+]|=>|\d{{1,2}}[.)])[ \t]+)?[`\"']{{0,3}}"
     rf"(?P<alone>{_FIRST}{_SIGN}{{3,64}}{_TELLING}{_SIGN}{{3,200}}|[0-9]{_SIGN}{{7,200}}"
     rf"|{_FIRST}{_SIGN}{{0,2}}{_TELLING}{_SIGN}{{7,200}}"

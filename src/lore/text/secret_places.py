@@ -44,7 +44,7 @@ _WORD_STARTS = (
     r"(?:passw(?:or)?d|passwort|kennwort|passphrase|passcode|pass|pwd|pw|psk|pswd|secret|key"
     r"|credentials?|creds|jwt|cookies?|mnemonic|phrase|[jp]h?p?sess(?:ion)?id|bearer|community"
     r"|totp|mfa_seed|otp_seed|totp_seed|_salt|api_hash|macaroon|pepper|\b[is]key|kye|credentails"
-    r"|pas{1,3}(?:owr|wro|wr|wo|o|or|worr|swor)d|paswor|passwor|pssword|apssword|psasword|passwork"
+    r"|pas{1,3}(?:owr|wro|wr|wo|o|worr|swor)d|paswor|passwor|pssword|apssword|psasword|passwork"
     r"|pswr?d|paswd|tokne?|toekn|tokken|secert|sercet|secrt|secrect|sceret)[\w.\-]*"
     r"|token(?:[_.\-0-9a-rt-z][\w.\-]*)?|pat(?:[_.\-0-9][\w.\-]*)?"
     r"|auth(?:[_.\-0-9a-np-z][\w.\-]*)?"
@@ -121,6 +121,7 @@ PLACES = (
     r"|,[ ]?signature=|-dsonar\.login=|\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,60}\t)"
     r"|(?P<url>://[^\s:/?#@\[\"'`<>\\]*:)"
     r"|(?P<escaped>%3a%2f%2f[^%\s\"'`]{1,60}%3a)[^%\s\"'`]{1,80}%40"
+    r"|(?P<rsa></(?:exponent|p|q|dp|dq|inverseq)>\s*<(?:d|p|q|dp|dq|inverseq)>)"
     r"|(?P<lone>://)[A-Za-z0-9_\-]{20,}@"
     r"|(?P<dsn>@)(?:(?:tcp|udp|unix)\(|[\w\-]+(?:\.[\w\-]+)+:\d{2,5}\b)"
 )
@@ -187,6 +188,9 @@ _SIGNED_BYTES, _SIGNED_LEAST = 76, 36
 """Characters that stand before the mark of an issuer in its keys."""
 
 _NEXT_ARGUMENT = re.compile(rb"\\*[\"'`][ \t]*,[ \t]*(?=\\*[\"'`])")
+_COMMAS = re.compile(rb"(?:,[^\s\"'`\\<>|;&(){}\[\]:,=]*)+[^\s\"'`\\<>|;&(){}\[\]:,=](?=$|[\s\"'`\\])")
+_KEYED = re.compile(r"(?i)hmac|cipher|secretkey|signingkey")
+_SIGNING_IN = re.compile(rb"(?i)\b(?:login|auth\w*|configure|init\w*|client)\([^()\n]{0,40}$")
 _QUOTED = (b'"', b"'", b"`")
 _TERM = re.compile(r"^[a-z]{1,10}(?:-[a-z]+)*-?\d{0,3}$")
 """One of a list of names: utf8, scram-sha-256."""
@@ -221,6 +225,9 @@ def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
     name, before = _whole_name(data, start, found.group(_WORD))
     kind = classify(name)
     joint = _NAMES[found.lastindex]
+    if not kind and joint == "call" and _KEYED.search(name):
+        yield from _keyed(data, found, at)
+        return
     if not kind and name.lower() == "key":
         yield from _bare_key(data, start, at, joint)
         return
@@ -249,6 +256,8 @@ def _judged(data: bytes, found: Any, at: int, kind: NameKind) -> Iterator[Span]:
         at = wrapped.end()
     in_talk = joint in ("said", "next", "near")
     value = read_value(data, at, whole_line=whole_line, prose=in_talk)
+    if kind in ("password", "pass") and data[value.end : value.end + 1] == b",":
+        value = _with_commas(data, value)
     if in_talk and speaks_elsewhere(data, start, value):
         return
     loose = (
@@ -265,6 +274,15 @@ def _judged(data: bytes, found: Any, at: int, kind: NameKind) -> Iterator[Span]:
     elif in_talk or (joint == "assign" and not value.quoted and value.text.isalpha()):
         end = start + len(found.group(_WORD))
         yield from told_nearby(data, end, told(kind), since=at if joint == "assign" else end)
+
+
+def _with_commas(data: bytes, value: Value) -> Value:
+    """Return a bare value with what follows its commas, if only the whole looks like a secret."""
+    rest = None if value.quoted else _COMMAS.match(data, value.end, value.end + _AHEAD_BYTES)
+    if rest is None:
+        return value
+    text = data[value.start : rest.end()].decode("utf-8", "replace")
+    return Value(value.start, rest.end(), text) if is_named_password(text) else value
 
 
 def _second(data: bytes, first: Value) -> Iterator[Span]:
@@ -285,7 +303,11 @@ def _bare_key(data: bytes, start: int, at: int, joint: str) -> Iterator[Span]:
         mine = mine or _FOR.search(data[start:at].decode("latin-1"))
     plain = value.text.islower() or value.text.isupper()
     if (mine and (not plain or mine.group(1) != "the")) or (
-        joint == "assign" and _PARENT.search(_above(data, start))
+        joint == "assign"
+        and (
+            _PARENT.search(_above(data, start))
+            or _SIGNING_IN.search(data, max(0, start - _ABOVE_BYTES), start)
+        )
     ):
         yield value.start, value.end, "secret"
 
@@ -457,6 +479,14 @@ def _keyword(data: bytes, _found: Any, at: int) -> Iterator[Span]:
         yield value.start, value.end, "password"
 
 
+def _rsa(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+    """Judge the numbers that XML has of a private key."""
+    value = read_value(data, at)
+    if secret_values.is_random(value.text, least=_KEY_CHARS):
+        yield value.start, value.end, "private-key"
+
+
+
 def _escaped(data: bytes, found: Any, at: int) -> Iterator[Span]:
     end = found.end() - len(b"%40")
     yield from chosen(Value(at, end, data[at:end].decode("latin-1")), "url-password")
@@ -505,7 +535,7 @@ _JUDGES = {
     **dict.fromkeys(_JOINTS, _named), **secret_commands.JUDGES, **secret_talk.JUDGES,
     **secret_codes.JUDGES,
     "header": _header, "bearer": _bearer, "basic": _basic, "pair": _pair, "typing": _pair,
-    "keyword": _keyword, "escaped": _escaped, "query": _query,
+    "keyword": _keyword, "escaped": _escaped, "rsa": _rsa, "query": _query,
     "account": _account, "valued": _valued, "list": _list,
     "chain": _chain, "array": _array, "keyed": _keyed, "asserted": _asserted, "insert": _insert,
      "tail": _tail, "url": _address, "lone": _lone, "dsn": _dsn,

@@ -53,7 +53,7 @@ SAID = (
     r"(?:[ \t]+(?:now|set|still|just|changed|reset))?"
     rf"(?:[ \t]+to)?[ \t:]+|[ \t]*(?:{_ATTACHED_IS})[ \t:]*|:[ \t]+|[ \t]*(?:{_ARROWS})[ \t]*"
     r"|[ \t]+[\-=][ \t]+|[ \t]*\([^()\n]{0,80}\):[ \t]+|'s[ \t]+))"
-    r"|(?P<next>[ \t]+)[A-Za-z!@#$%^&*+_.\-]{0,40}\d"
+    r"|(?P<next>[ \t]+)[A-Za-z!@#$%^&*+_.,\-]{0,40}\d"
 )
 """How an English sentence joins a secret to its name."""
 
@@ -61,7 +61,7 @@ NEAR = (
     r"(?P<near>(?:[ \t]+|[?:,][ \t]+|[ \t]\(|[ \t]*\|[ \t]*|[ .]{2,24}:?[ ]?"
     r"|[ ]?\xc2\xbb[ ]?)(?:[A-Za-z0-9'/,.\-]{1,16}[ \t(:?]{1,3}){0,5}[`\"'*(]{0,3})"
     r"(?:[A-Za-z!@#$%^&*+_=?.\-]{5,40}\d|[A-Za-z!@#$%^&*+_=?.\-]{0,4}\d[!#-&*-:=?-Z^-z~]{6}"
-    r"|[A-Za-z!@#$%^&*+_=?.\-]{0,40}(?-i:[a-z][A-Z]{2}|[A-Z][a-z][A-Z])[!#-&*-:=?-Z^-z~]{3})"
+    r"|[A-Za-z!@#$%^&*+_=?.,\-]{0,40}(?-i:[a-z][A-Z]{2}|[A-Z][a-z][A-Z])[!#-&*-:=?-Z^-z~]{3})"
 )
 """A name, some words, and what could be a secret."""
 
@@ -127,7 +127,7 @@ _OTHER_THING = re.compile(
 _HEX = re.compile(r"^(?:0x)?[0-9a-fA-F]+$|^[0-9a-fA-F]{8}-[0-9a-fA-F\-]+$")
 _PLACE_NAME = re.compile(
     r"^[\w\-]+(?:\.[\w\-]+)*\.[a-z]{2,12}(?::\d+)?$|^~?\.{0,2}/|\\|@[\w\-]+\.|^\w+://|^--?[a-z]"
-    r"|^\w+\(|^v?\d+(?:\.\d+)+"
+    r"|^\w+\(|^(?:\d+:)?v?\d+(?:\.\d+)+"
 )
 """Hosts, paths, addresses, flags, calls and versions."""
 
@@ -142,7 +142,7 @@ _MENTION = re.compile(r"[/(]|::|->|^#|^\$\{?[A-Za-z_]|(?i:passw|oauth|token|base
 
 _LONGEST_TURNED = 100
 _SHORTEST_TOLD = 7
-_SHORTEST_KEY = 16
+_SHORTEST_KEY = 12
 _FEW_LETTERS = 3
 _NO_ASCII = 0x80
 _WIDE, _WIDE_BYTES = 0xE0, 3
