@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lore.text import secret_values
-from lore.text.secret_fitting import DIGIT, Span, chosen, fits, is_plain_secret, is_striking, told
+from lore.text.secret_fitting import (
+    DIGIT,
+    Span,
+    chosen,
+    fits,
+    is_named_password,
+    is_plain_secret,
+    is_striking,
+    told,
+)
 from lore.text.secret_names import NameKind, classify
 from lore.text.secret_reading import QUOTE, match_four_by_four, read_value
 
@@ -43,6 +52,12 @@ _POSITIONAL = (
     r"|adb[ \t]+shell[ \t]+input[ \t]+text|set-initial-password|auth[ \t]+default"
     r"|(?:isakmp|tacacs-server|radius-server[^\n]{0,60}"
     r"|server[ \t]\S{1,40})[ \t]+key(?:[ \t]+[0-9])?"
+    r"|enable[ \t]+(?:secret|password)(?:[ \t]+(?:level[ \t]+\d+|\d))?"
+    r"|username[ \t]+\S{1,40}[ \t][^\n]{0,30}(?:secret|password)(?:[ \t]+\d)?"
+    r"|pre-shared-(?:key|secret)(?:[ \t]+(?:local|remote|ascii-text|ascii|\d))*"
+    r"|authentication-key(?:[ \t]+\d)?|auth[ \t]+(?:sha|md5)[\w\-]*"
+    r"|priv[ \t]+(?:aes|3?des)[\w\-]*(?:[ \t]+\d{3})?"
+    r"|mosquitto_passwd[ \t]+-\w*b\w*[ \t]+\S{1,80}[ \t]+\S{1,40}|htpasswd[ \t]+-\w*n\w*[ \t]+\S{1,40}"
     r"|message-digest-key[ \t]+\d+[ \t]+md5(?:[ \t]+[0-9])?|key-string(?:[ \t]+[0-9])?"
     r"|option[ \t]+key|-setcookie|key[ \t]+content[ \t]*:|snmp\w{3,8}[ \t][^\n]{0,80}[ \t]-c"
     r"|signtool[ \t][^\n]{0,80}/p|:[ \t]+(?:plain|eap|xauth)"
@@ -181,11 +196,13 @@ def _short(data: bytes, found: Any, at: int) -> Iterator[Span]:
         yield from chosen(value, "password")
 
 
-def _positional(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+def _positional(data: bytes, found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at, whole_line=True)
     cut = value.text.find("@") if data[at - 1 : at] == b"/" else -1
     text = value.text[:cut] if cut > 0 else value.text
     convincing = DIGIT.search(text) or is_striking(text)
+    if found.group().endswith(b'"'):
+        convincing = is_named_password(text)
     if convincing and not text.startswith("-") and fits("password", text, bare=False):
         end = value.start + len(text.encode()) if cut > 0 else value.end
         yield value.start, end, "password"

@@ -10,7 +10,16 @@ from lore.text.secret_habits import is_passphrase, is_scattered, is_word_and_num
 from lore.text.secret_names import NameKind
 from lore.text.secret_reading import Value
 
-__all__ = ["DIGIT", "Span", "chosen", "fits", "is_named_password", "is_plain_secret", "is_striking", "told"]
+__all__ = [
+    "DIGIT",
+    "Span",
+    "chosen",
+    "fits",
+    "is_named_password",
+    "is_plain_secret",
+    "is_striking",
+    "told",
+]
 
 Span = tuple[int, int, str]
 """Where a secret starts and ends, in bytes, and its kind."""
@@ -29,11 +38,14 @@ _TERM = re.compile(
 
 _NUMBER_INSIDE = re.compile(r"^[A-Z][a-z]{2,}\d{2,}[A-Z][a-z]{2,}[!?#*$%]*$")
 _UNNAMED = re.compile(r"[0-9!@#$%^&*?~+=,\-]")
+_UNSPOKEN = re.compile(r"[0-9!@#$%^&*?~+=,_\-]")
 _SHORTEST_STRIKING = 8
 
 
 def fits(kind: NameKind, value: str, *, bare: bool) -> bool:
     """Tell whether a value is what its name promises; in quotes it may be made of words."""
+    if bare and _VERSION.match(value):
+        return False
     if kind in ("password", "phrase"):
         joint = "-" if kind == "password" else " "
         in_words = not bare and secret_values.is_word_chain(value, joint)
@@ -93,7 +105,7 @@ def is_named_password(value: str) -> bool:
         secret_values.is_dotted(value)
         or is_passphrase(value)
         or is_word_and_number(value)
-        or is_scattered(value)
+        or (bool(_UNSPOKEN.search(value)) and is_scattered(value))
     )
 
 

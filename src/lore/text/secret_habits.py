@@ -16,7 +16,7 @@ _PASSPHRASE = re.compile(
 """Three or more words with a number or sign at the end, all joined the same way."""
 
 _WORD_NUMBER = re.compile(
-    r"^[A-Za-z][a-z]{3,11}(?:[!@#$%&*+=_\-.,:^~?]{1,2}\d{2,6}|\d{3,6})[!@#$%&*+=_\-.^~?]{0,3}$"
+    r"^[A-Za-z][a-z]{3,11}(?:[!@#$%&*+_\-.,:^~?]{1,2}\d{2,6}|=\d{4,6}|\d{3,6})[!@#$%&*+=_\-.^~?]{0,3}$"
 )
 """One word and a number, as people make up a password that must have one."""
 
@@ -81,7 +81,8 @@ def is_scattered(value: str) -> bool:
         return False
     humps = _HUMP.findall(value)
     odd = sum(len(hump) <= 2 or not _VOWEL.search(hump) for hump in humps)
-    return len(humps) >= _SCATTERED_HUMPS and odd >= 0.6 * len(humps)
+    share = 0.5 if len(humps) > _SCATTERED_HUMPS else 0.6
+    return len(humps) >= _SCATTERED_HUMPS and odd >= share * len(humps)
 
 
 def _is_untechnical(value: str) -> bool:

@@ -61,7 +61,7 @@ _PROMPT = re.compile(
 )
 _ASKED = re.compile(
     rb"\b(?:vault[ \t]+(?:kv[ \t]+get|read|print)|op[ \t]+(?:read|item|get)"
-    rb"|pass[ \t]+(?:show[ \t]+)?\w"
+    rb"|pass[ \t]+(?!(?:ls|git|find|grep|rm|mv|cp|init|edit|help)\b)(?:show[ \t]+)?\w"
     rb"|gopass|lpass[ \t]+show|bw[ \t]+get|chamber[ \t]+read|doppler[ \t]+secrets|keyctl"
     rb"|secret-tool"
     rb"|kubectl[ \t][^\n]*\b(?:secrets?|create[ \t]+token)\b|oc[ \t]+whoami[ \t]+-t"
@@ -143,7 +143,8 @@ def _is_answer(label: bytes, text: str) -> bool:
         )
     if prompt and _LABEL_WORD.search(label) and not _LISTS.search(label):
         names = re.findall(rb"[\w.\-]+", prompt.group(1))
-        named = any(classify(_ENDING.sub(b"", name).decode("latin-1")) for name in names[-2:])
+        said = names[-2:] if len(names) == 1 else names[1:][-2:]
+        named = any(classify(_ENDING.sub(b"", name).decode("latin-1")) for name in said)
         shown = named and _SHOWN.search(prompt.group(1))
         return bool(shown) and (is_plain_secret(text) or fits("password", text, bare=True))
     labelled = _LABEL.search(label) or FOREIGN_NAME.search(label)

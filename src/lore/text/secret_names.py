@@ -22,7 +22,7 @@ _KINDS: dict[str, NameKind] = {
         motdepasse mdp parola heslo haslo community psk salasana lozinka jelszo losenord passord
         pasword passsword passowrd passwrod passwrd pssword paswrod passwod passwor pswrd
         paswd passworrd passwordd passsord passeord passwork apssword psasword pasw
-        passwordnya passwordku sandi kodeord adgangskode sifre wachtwoorden""".split(),
+        passwordnya passwordku passordet passordene passwortes sandi kodeord adgangskode sifre wachtwoorden""".split(),
         "password",
     ),
     **dict.fromkeys(("passphrase", "mnemonic"), "phrase"),
@@ -114,7 +114,7 @@ _KEY_MEANS_SECRET = frozenset(
 _BY_COMPANY: dict[str, tuple[frozenset[str], NameKind]] = {
     **dict.fromkeys(("phrase", "words"), (_PHRASES, "phrase")),
     **dict.fromkeys(("key", "keys", "pass", "cookie"), (frozenset(), "")),
-    "material": (frozenset(("key",)), "secret"),
+    "material": (frozenset(("key",)), "password"),
     "seed": (_ONE_TIME, "secret"),
 }
 """Words that mean a secret behind certain others."""

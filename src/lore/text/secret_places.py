@@ -89,6 +89,7 @@ PLACES = (
     rf"[ \t]*(?:\{{[^\n\"'`]{{0,40}})?){QUOTE}"
     r"|(?P<keyword>\binput[ \t](?:password|text|secret)[ \t]{2,}"
     r"[^ \t\n]{0,60}(?:passw|pwd|secret|token)[^ \t\n]{0,40}[ \t]{2,})"
+    rf"|(?P<sent>assword:?[*\"']{{0,3}}(?:\s|\\+n|[{{;}}]){{0,8}}send(?:[ \t]+--)?[ \t]+){QUOTE}"
     rf"|(?P<asserted>assert\w*\([ \t]*){QUOTE}"
     r"|(?P<insert>\)[ \t\n]*values[ \t\n]*\()"
     rf"|(?P<list>{_PLURALS}{QUOTE}?[ \t]*[:=][ \t]*(?:\[\s*|(?:\r?\n|\\+n)[ \t]*-[ \t]+))"
@@ -96,9 +97,9 @@ PLACES = (
     rf"(?P<markup>:?(?:</\w{{1,8}}>)+:?{GAP}(?:<\w[^<>]{{0,40}}>{GAP}){{0,3}})"
     rf"|(?P<assign>{_ASSIGN})"
     rf"|(?P<fallback>{QUOTE}?[\])]{{0,2}}[ \t]*(?:\?\?|\|\||\bor\b|\?:)[ \t]*){QUOTE}"
-    rf"|(?P<filled>[\"'\]>)}} ]{{0,6}}\.(?:fill|type|val|send_?keys|set_?value|input_text"
-    rf"|press_?sequentially"
-    rf"|to_?be|to_?equal|to_?strict_?equal|is_?equal_?to|equals?|eq)\([ \t]*){QUOTE}"
+    rf"|(?P<filled>[\"'\]>)}} ]{{0,6}}\.(?:value[ \t]*=|(?:perform\()?(?:fill|type|val|send_?keys"
+    rf"|set_?value|input_text|(?:type|enter|replace|set)_?text|press_?sequentially"
+    rf"|to_?be|to_?equal|to_?strict_?equal|is_?equal_?to|equals?|eq)\()[ \t]*){QUOTE}"
     rf"|(?P<comma>(?:{QUOTE}?[\])]{{0,2}}{QUOTE}[\])]{{0,2}}|/i?\))"
     rf"(?:[ \t]*,[ \t]*(?:with:[ \t]*)?|[ \t]+with[ \t]+)){QUOTE}"
     rf"|(?P<typed>[ \t\w\]=)(#*.\-]{{0,30}}{QUOTE}[ \t]*,[^{{}}\n]{{0,60}}?"
@@ -131,8 +132,10 @@ _PLACE = compile_linear(PLACES)
 _NAMES = {index: name.decode() for name, index in _PLACE.groupindex.items()}
 _WORD = _PLACE.groupindex[b"word"]
 _SHORTEST_NAME = 2
-_LOOSE = frozenset(_PLACE.groupindex[name] for name in (b"said", b"near", b"kwarg", b"turned"))
-"""Sentences: what follows the name may be the name of something else."""
+_LOOSE = frozenset(
+    _PLACE.groupindex[name] for name in (b"said", b"near", b"kwarg", b"turned", b"positional")
+)
+"""Sentences and commands: what follows the name may be the name of something else."""
 
 _NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-$"
 _LEFT_WORDS = frozenset(
@@ -188,10 +191,13 @@ _SIGNED_BYTES, _SIGNED_LEAST = 76, 36
 """Characters that stand before the mark of an issuer in its keys."""
 
 _NEXT_ARGUMENT = re.compile(rb"\\*[\"'`][ \t]*,[ \t]*(?=\\*[\"'`])")
-_COMMAS = re.compile(rb"(?:,[^\s\"'`\\<>|;&(){}\[\]:,=]*)+[^\s\"'`\\<>|;&(){}\[\]:,=](?=$|[\s\"'`\\])")
+_COMMAS = re.compile(
+    rb"(?:,[^\s\"'`\\<>|;&(){}\[\]:,=]*)+[^\s\"'`\\<>|;&(){}\[\]:,=](?=$|[\s\"'`\\])"
+)
 _KEYED = re.compile(r"(?i)hmac|cipher|secretkey|signingkey")
 _SIGNING_IN = re.compile(rb"(?i)\b(?:login|auth\w*|configure|init\w*|client)\([^()\n]{0,40}$")
 _QUOTED = (b'"', b"'", b"`")
+_TEST = re.compile(r"(?i)test")
 _TERM = re.compile(r"^[a-z]{1,10}(?:-[a-z]+)*-?\d{0,3}$")
 """One of a list of names: utf8, scram-sha-256."""
 
@@ -234,8 +240,10 @@ def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
     if not kind or _is_elsewhere(joint, before, data[at - 2 : at]) or _is_part(data, found, before):
         return
     if kind == "cookie":
-        yield from cookies(data, at)
-        return
+        found_in_pairs = list(cookies(data, at))
+        yield from found_in_pairs
+        if found_in_pairs or joint != "said":
+            return
     yield from _judged(data, found, at, kind)
 
 
@@ -258,6 +266,8 @@ def _judged(data: bytes, found: Any, at: int, kind: NameKind) -> Iterator[Span]:
     value = read_value(data, at, whole_line=whole_line, prose=in_talk)
     if kind in ("password", "pass") and data[value.end : value.end + 1] == b",":
         value = _with_commas(data, value)
+    if joint == "filled" and value.text.endswith("{enter}"):
+        value = value._replace(text=value.text.removesuffix("{enter}"))
     if in_talk and speaks_elsewhere(data, start, value):
         return
     loose = (
@@ -408,23 +418,23 @@ def _is_elsewhere(joint: str, before: bytes, joined: bytes) -> bool:
     """Tell whether the name belongs to something else than what follows."""
     if joint == "tag":
         return before != b"<" and joined[:1] not in _QUOTED and joined != b"g>"
-    return joint == "comma" and before not in (*_QUOTED, b"#")
+    return joint == "comma" and before not in (*_QUOTED, b"#", b"/")
 
 
 def _is_loose(joint: str, kind: NameKind, value: Value, before: bytes) -> bool:
     """Tell whether name and value may just stand side by side: a test result, a list of names."""
     if joint == "assign":
         bare = kind == "pass" and before == b": " and not value.quoted
-        return bare and not is_named_password(value.text)
+        return bare and (_TEST.match(value.text) is not None or not is_named_password(value.text))
     if joint in ("fallback", "default"):
         return False
     if joint in ("next", "kwarg"):
         named = joint == "kwarg" or kind not in ("key", "auth")
         return not (named and is_plain_secret(value.text))
-    if joint == "comma" and (kind == "key" or _TERM.match(value.text)):
-        return not secret_values.is_random(value.text, least=_KEY_CHARS)
     if kind == "password" and is_named_password(value.text):
         return False
+    if joint == "comma" and (kind == "key" or _TERM.match(value.text)):
+        return not secret_values.is_random(value.text, least=_KEY_CHARS)
     return kind == "key" or not is_striking(value.text)
 
 
@@ -473,6 +483,14 @@ def _pair(data: bytes, _found: Any, at: int) -> Iterator[Span]:
         yield value.start, value.end, "password"
 
 
+def _sent(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+    """Judge what a script answers to a prompt."""
+    value = read_value(data, at)
+    text = value.text.removesuffix("\\n").removesuffix("\\r")
+    if fits("password", text, bare=False):
+        yield value.start, value.start + len(text.encode()), "password"
+
+
 def _keyword(data: bytes, _found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at, whole_line=True)
     if is_named_password(value.text):
@@ -484,7 +502,6 @@ def _rsa(data: bytes, _found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at)
     if secret_values.is_random(value.text, least=_KEY_CHARS):
         yield value.start, value.end, "private-key"
-
 
 
 def _escaped(data: bytes, found: Any, at: int) -> Iterator[Span]:
@@ -535,7 +552,7 @@ _JUDGES = {
     **dict.fromkeys(_JOINTS, _named), **secret_commands.JUDGES, **secret_talk.JUDGES,
     **secret_codes.JUDGES,
     "header": _header, "bearer": _bearer, "basic": _basic, "pair": _pair, "typing": _pair,
-    "keyword": _keyword, "escaped": _escaped, "rsa": _rsa, "query": _query,
+    "keyword": _keyword, "sent": _sent, "escaped": _escaped, "rsa": _rsa, "query": _query,
     "account": _account, "valued": _valued, "list": _list,
     "chain": _chain, "array": _array, "keyed": _keyed, "asserted": _asserted, "insert": _insert,
      "tail": _tail, "url": _address, "lone": _lone, "dsn": _dsn,

@@ -13,6 +13,7 @@ from lore.text.secret_fitting import (
     is_plain_secret,
     is_striking,
 )
+from lore.text.secret_habits import is_passphrase
 from lore.text.secret_reading import Value, match_four_by_four, read_value
 from lore.text.secret_values import is_dotted
 
@@ -41,14 +42,14 @@ def _utf8(words: str) -> str:
 
 _FOREIGN_IS = _utf8(
     "ist lautet war wäre est était es é era è jest to is je är er on это этот είναι הוא هي هو है คือ"
-    " adalah là este olarak sitt zu auf en in a c'est c’est jeste yra ir היא był была был є е ialah"
+    " adalah là este olarak sitt zu auf en in a c'est c’est jeste yra ir heißt heisst jetzt nun para maintenant ahora ora nu nå ay היא był была был є е ialah"
 )
 _ATTACHED_IS = _utf8("是 为 為 は が 는 은 이 가 คือ")
 _ARROWS = _utf8("→ -> ⇒ — –")
 SAID = (
     r"(?P<said>[`\"'*]{0,2}(?:[ \t]+"
     r"(?:for|of|on|to|at|in|from|is|was|used|I|we|you|del?|du|von|da|do|dla)[ \t]"
-    r"(?:[^\n.:=]|\.\w){1,48})?"
+    r"(?:[^\n.:=]|\.\w){1,48}|(?:[ \t]+[A-Za-z']{2,12}){1,4})?"
     rf"(?:[ \t]+(?:is|was|to|as|be|are|{_FOREIGN_IS})"
     r"(?:[ \t]+(?:now|set|still|just|changed|reset))?"
     rf"(?:[ \t]+to)?[ \t:]+|[ \t]*(?:{_ATTACHED_IS})[ \t:]*|:[ \t]+|[ \t]*(?:{_ARROWS})[ \t]*"
@@ -59,8 +60,10 @@ SAID = (
 
 NEAR = (
     r"(?P<near>(?:[ \t]+|[?:,][ \t]+|[ \t]\(|[ \t]*\|[ \t]*|[ .]{2,24}:?[ ]?"
-    r"|[ ]?\xc2\xbb[ ]?)(?:[A-Za-z0-9'/,.\-]{1,16}[ \t(:?]{1,3}){0,5}[`\"'*(]{0,3})"
+    r"|[ ]?\xc2\xbb[ ]?)(?:[A-Za-z0-9'/,.\-]{1,16}[ \t(:?]{1,3}){0,5}"
+    r"(?:[`\"'*(]{0,3}|\xe2\x80[\x98-\x9f]|\xc2\xab[ ]?))"
     r"(?:[A-Za-z!@#$%^&*+_=?.\-]{5,40}\d|[A-Za-z!@#$%^&*+_=?.\-]{0,4}\d[!#-&*-:=?-Z^-z~]{6}"
+    r"|[A-Za-z]{1,12}[!#$%^*~][A-Za-z0-9][!#-&*-:=?-Z^-z~]{3}"
     r"|[A-Za-z!@#$%^&*+_=?.,\-]{0,40}(?-i:[a-z][A-Z]{2}|[A-Z][a-z][A-Z])[!#-&*-:=?-Z^-z~]{3})"
 )
 """A name, some words, and what could be a secret."""
@@ -85,10 +88,11 @@ _FOREIGN_KEYS = _utf8(
 FOREIGN_NAME = re.compile(_FOREIGN.encode("latin-1"), re.IGNORECASE)
 TALK = (
     rf"(?P<foreign>{_FOREIGN})|(?P<unlocking>{_FOREIGN_KEYS})"
-    r"|(?P<turned>(?:[ \t]+(?:is|as|was)[ \t]+"
+    r"|(?P<turned>(?:[`\"']?[ \t]+(?:is|as|was|into|in|for)[ \t]+"
     r"|[,;.?!]?[ \t]+(?:that's|that[ ]is|which[ ]is|it's|thats)[ \t]+"
     r"|[ \t]+\()(?:the|my|our|your|their|his|her|its|a)[ \t]+"
-    r"(?:[\w\-]+[ \t]+){0,2}(?:passw(?:or)?d|passphrase|token|secret|api[ \-]?key))\b"
+    r"(?:[\w\-]+[ \t]+){0,2}(?:passw(?:or)?d|passphrase|token|secret|api[ \-]?key)"
+    r"|[ \t]+as[ \t]+(?:[\w\-]+[ \t]+)?passw(?:or)?d)\b"
     r"|(?P<entered>\b(?:log(?:ged)?|sign(?:ed)?)[ \-]?in(?:to)?[ \t]+(?:[^\n.]{0,40}?[ \t])??"
     r"(?:as|with|using|user)[ \t]+[`\"']?[\w.@+\-]{2,50}[`\"']?[ \t]*"
     r"(?:,|[ \t]with|[ \t]and|[ \t]using|/|[ \t]+:)[ \t]+)"
@@ -105,9 +109,7 @@ _WORD = re.compile(rb"(?:[!-;=?-{}~]|[\xc2-\xdf][\x80-\xbf]|\xe2[\x80-\xbf]{2})+
 
 _WRAPPING = b"\"'`*,;:()[]{}!?="
 _POINTS = b":=>?"
-_QUOTES = re.compile(
-    rb"^(?:\xe2\x80[\x98-\x9f]|\xc2\xab)+|(?:\xe2\x80[\x98-\x9f]|\xc2\xbb).*$"
-)
+_QUOTES = re.compile(rb"^(?:\xe2\x80[\x98-\x9f]|\xc2\xab)+|(?:\xe2\x80[\x98-\x9f]|\xc2\xbb).*$")
 """Quotes and stops that are no ASCII."""
 
 _SUFFIX = re.compile(rb"(?:[a-z]|[\xc3-\xdf][\x80-\xbf]|\xe2\x80\x99|'){1,14}")
@@ -137,9 +139,12 @@ _THING_NAME = re.compile(
 )
 """Issues, names in code, colours, variables."""
 
-_MENTION = re.compile(r"[/(]|::|->|^#|^\$\{?[A-Za-z_]|(?i:passw|oauth|token|base64)")
+_MENTION = re.compile(
+    r"[/(]|::|->|^#|^[a-z_]+=\d{0,3}$|^\$\{?[A-Za-z_]|(?i:passw|oauth|token|base64)"
+)
 """Paths, calls, variables, and words about secrets."""
 
+_INTO = re.compile(rb"(?i)[`\"']?[ \t]+(?:into|in|for)\b")
 _LONGEST_TURNED = 100
 _SHORTEST_TOLD = 7
 _SHORTEST_KEY = 12
@@ -174,13 +179,13 @@ def told_nearby(data: bytes, end: int, kind: str, *, since: int) -> Iterator[Spa
     limit = min(len(data), end + _NEARBY_BYTES)
     line = _LINE_END.search(data, end, limit)
     limit = line.start() if line else limit
-    before = b""
+    before = b":"
     for count, word in enumerate(_WORD.finditer(data, since, limit)):
         token = _QUOTES.sub(b"", word.group()).strip(_WRAPPING)
         if count >= _NEARBY_WORDS or _OTHER_THING.fullmatch(token):
             return
-        joined = count == 0 or _joins(before) or data[word.start() - 1] >= _NO_ASCII
-        before = word.group()
+        joined = _joins(before) or data[word.start() - 1] >= _NO_ASCII
+        before = word.group() if token else b":"
         if joined and (apart := match_four_by_four(data, word.start())):
             yield *apart.span(), kind
             return
@@ -200,6 +205,8 @@ def _is_told(text: str, kind: str, *, joined: bool) -> bool:
         return False
     if joined and kind == "password" and _is_password(text):
         return not _MENTION.search(text)
+    if kind == "password" and is_passphrase(text):
+        return True
     if _THING_NAME.search(text) or (_HEX.match(text) and not joined):
         return False
     return is_plain_secret(text) or (joined and is_dotted(text))
@@ -242,7 +249,8 @@ def _turned(data: bytes, found: Any, _at: int) -> Iterator[Span]:
         return
     text = data[start:end].decode("utf-8", "replace")
     named = b"passw" in found.group().lower() and not _MENTION.search(text)
-    if is_plain_secret(text) or (named and is_named_password(text)):
+    certain = named or not _INTO.match(found.group())
+    if certain and (is_plain_secret(text) or (named and is_named_password(text))):
         yield start, end, "password"
 
 
