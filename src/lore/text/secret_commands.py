@@ -91,7 +91,7 @@ COMMANDS = (
     rf"|(?P<positional>(?:^|[^\w\-])(?:(?:{_POSITIONAL})[ \t]+|{_GLUED_TO})"
     r"|\d>[ \t]*auth(?:[ \t]+default)?[ \t]+|\]:\d{2,5}[ \t]+[\w.@+\-]{1,60}:"
     r"|/v[ \t]+\w*passw\w*[ \t][^\n]{0,30}/d[ \t]+"
-    r"|[\w.\"@\-]{1,40}[ \t]+\*[ \t]+\"|(?:^|\n|\\n|\xe2\x86\x92)\"[\w.@\-]{1,40}\"[ \t]+\")"
+    r"|\"[ \t]+\*[ \t]+\"|(?:^|\n|\xe2\x86\x92)\"[\w.@\-]+\"[ \t]+\")"
     rf"|(?P<stored>\b(?:{_STORED})(?:[ \t]+|=))"
     rf"|(?P<piped>{_PIPED_INTO})"
     r"|(?P<jar>[ \t](?:-b|--cookie)(?:[ \t]+|=))"
