@@ -73,7 +73,7 @@ PLACES = (
     r"|credenciales)"
     r"[^\n:=/]{0,30}(?:[ \t]*[:=][ \t]*|[ \t]+(?:are|is)[ \t]+)|(?:use|try|with|as)[ \t]+)"
     r"[\w.@\-]{1,40}(?:[ \t]+/[ \t]+|:|/)|@[\w\-]+(?:\.[\w\-]+)+[ \t]+/[ \t]+"
-    r"|(?:\xe2\x86\x92|->|=>)[ \t]*[\w.@\-]{2,40}[ \t]+[:/][ \t]+)[A-Za-z0-9]"
+    r"|[ \t]\xe2\x86\x92[ \t]+[\w.@\-]+[ \t]+[:/][ \t]+)[A-Za-z0-9]"
     rf"|{CODES}"
     rf"|{COMMANDS}"
     rf"|(?P<chain>(?:wallet|keypair|signer|privatekeyto\w+|from_key"
@@ -84,11 +84,11 @@ PLACES = (
     rf"|create\w?cipher\w*"
     rf"|encrypt|decrypt|keypair\w*|createclient|secretkey\w*|totp|hotp)\([^\n\"'`]{{0,80}}"
     rf"(?:{QUOTE}[\w\-]{{1,16}}{QUOTE},[ \t]*)?)[bfr]?{QUOTE}"
-    rf"|(?P<typing>\b(?:type|fill|send_?keys|set_?value|enter_?text|change|input|paste)\w{{0,12}}"
-    rf"\([^\n,()\"'`]{{0,40}}(?:passw\w*|pwd\w*|pass\b|secret\w*|token\w*)[^\n,\"'`]{{0,40}},"
-    rf"[ \t]*(?:\{{[^\n\"'`]{{0,40}})?){QUOTE}"
+    rf"|(?P<typing>\b(?:type|fill|send_?keys|set_?value|enter_?text|change|input|paste)\w*"
+    rf"\([\w.$]*(?:passw|pwd|pass\b|secret|token)[^\n,\"'`]*,"
+    rf"[ \t]*(?:\{{[\w \t:{{]*)?){QUOTE}"
     r"|(?P<keyword>\binput[ \t](?:password|text|secret)[ \t]{2,}"
-    r"[^ \t\n]{0,60}(?:passw|pwd|secret|token)[^ \t\n]{0,40}[ \t]{2,})"
+    r"[^ \t\n]*(?:passw|pwd|secret|token)[^ \t\n]*[ \t]{2,})"
     rf"|(?P<sent>assword:?[*\"']{{0,3}}(?:\s|\\+n|[{{;}}]){{0,8}}send(?:[ \t]+--)?[ \t]+){QUOTE}"
     rf"|(?P<asserted>assert\w*\([ \t]*){QUOTE}"
     r"|(?P<insert>\)[ \t\n]*values[ \t\n]*\()"
@@ -102,8 +102,9 @@ PLACES = (
     rf"|to_?be|to_?equal|to_?strict_?equal|is_?equal_?to|equals?|eq)\()[ \t]*){QUOTE}"
     rf"|(?P<comma>(?:{QUOTE}?[\])]{{0,2}}{QUOTE}[\])]{{0,2}}|/i?\))"
     rf"(?:[ \t]*,[ \t]*(?:with:[ \t]*)?|[ \t]+with[ \t]+)){QUOTE}"
-    rf"|(?P<typed>[ \t\w\]=)(#*.\-]{{0,30}}{QUOTE}[ \t]*,[^{{}}\n]{{0,60}}?"
-    rf"\b(?:text|value|input){QUOTE}?[ \t]*[:=][ \t]*){QUOTE}"
+    rf"|(?P<typed>(?:[ \t]+\w+)*{QUOTE}[ \t]*,[ \t]*"
+    rf"(?:{QUOTE}?\w+{QUOTE}?[ \t]*:[ \t]*{QUOTE}?[\w\-]*{QUOTE}?[ \t]*,[ \t]*)*"
+    rf"{QUOTE}?(?:text|value|input){QUOTE}?[ \t]*[:=][ \t]*){QUOTE}"
     rf"|(?P<kwarg>\([^()\n]{{0,60}}=[ \t]*){QUOTE}"
     rf"|(?P<call>[({{][ \t]*){QUOTE}"
     rf"|(?P<tag>{QUOTE}?>[ \t]*(?:<value>)?|</key>{GAP}<string>)"
@@ -236,6 +237,8 @@ def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
         return
     if not kind and name.lower() == "key":
         yield from _bare_key(data, start, at, joint)
+        return
+    if joint == "typed" and at - start > _ABOVE_BYTES:
         return
     if not kind or _is_elsewhere(joint, before, data[at - 2 : at]) or _is_part(data, found, before):
         return

@@ -49,11 +49,11 @@ _ARROWS = _utf8("→ -> ⇒ — –")
 SAID = (
     r"(?P<said>[`\"'*]{0,2}(?:[ \t]+"
     r"(?:for|of|on|to|at|in|from|is|was|used|I|we|you|del?|du|von|da|do|dla)[ \t]"
-    r"(?:[^\n.:=]|\.\w){1,48}|(?:[ \t]+[A-Za-z']{2,12}){1,4})?"
+    r"(?:[^\n.:=]|\.\w){1,48}|(?:[ \t]+[A-Za-z']+){1,4})?"
     rf"(?:[ \t]+(?:is|was|to|as|be|are|{_FOREIGN_IS})"
     r"(?:[ \t]+(?:now|set|still|just|changed|reset))?"
     rf"(?:[ \t]+to)?[ \t:]+|[ \t]*(?:{_ATTACHED_IS})[ \t:]*|:[ \t]+|[ \t]*(?:{_ARROWS})[ \t]*"
-    r"|[ \t]+[\-=][ \t]+|[ \t]*\([^()\n]{0,80}\):[ \t]+|'s[ \t]+))"
+    r"|[ \t]+[\-=][ \t]+|[ \t]*\([^()\n]*\):[ \t]+|'s[ \t]+))"
     r"|(?P<next>[ \t]+)[A-Za-z!@#$%^&*+_.,\-]{0,40}\d"
 )
 """How an English sentence joins a secret to its name."""
@@ -93,8 +93,8 @@ TALK = (
     r"|[ \t]+\()(?:the|my|our|your|their|his|her|its|a)[ \t]+"
     r"(?:[\w\-]+[ \t]+){0,2}(?:passw(?:or)?d|passphrase|token|secret|api[ \-]?key)"
     r"|[ \t]+as[ \t]+(?:[\w\-]+[ \t]+)?passw(?:or)?d)\b"
-    r"|(?P<entered>\b(?:log(?:ged)?|sign(?:ed)?)[ \-]?in(?:to)?[ \t]+(?:[^\n.]{0,40}?[ \t])??"
-    r"(?:as|with|using|user)[ \t]+[`\"']?[\w.@+\-]{2,50}[`\"']?[ \t]*"
+    r"|(?P<entered>\b(?:log(?:ged)?|sign(?:ed)?)[ \-]?in(?:to)?[ \t]+(?:[\w\-]+[ \t]+){0,4}?"
+    r"(?:as|with|using|user)[ \t]+[`\"']?[\w.@+\-]+[`\"']?[ \t]*"
     r"(?:,|[ \t]with|[ \t]and|[ \t]using|/|[ \t]+:)[ \t]+)"
 )
 """How other languages join them, and sentences in which the secret stands first."""
