@@ -1,9 +1,9 @@
 """How many secrets are caught, how many benign lines are touched, and how quick is it?
 
 The corpora: the project's own, three that were held out and then opened to mend what they
-showed, and one that the rules' author has not seen; each is used when it is there. A secret counts as
-caught when less than half of it can still be read. Speed is measured over real transcripts when
-they are there, and over text that is made to be slow.
+showed, and one that the rules' author has not seen; each is used when it is there. A secret
+counts as caught when less than half of it can still be read. Speed is measured over real
+transcripts when they are there, and over text that is made to be slow.
 """
 
 from __future__ import annotations

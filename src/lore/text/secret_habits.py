@@ -1,4 +1,4 @@
-"""Secret habits: the shapes that people and generators give to passwords without much chance in them.
+"""Secret habits: the shapes of passwords that people make up, or that have no digits.
 
 Names of things have these shapes too, so they only tell where a password is named or asked for.
 """

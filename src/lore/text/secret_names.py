@@ -22,7 +22,8 @@ _KINDS: dict[str, NameKind] = {
         motdepasse mdp parola heslo haslo community psk salasana lozinka jelszo losenord passord
         pasword passsword passowrd passwrod passwrd pssword paswrod passwod passwor pswrd
         paswd passworrd passwordd passsord passeord passwork apssword psasword pasw
-        passwordnya passwordku passordet passordene passwortes sandi kodeord adgangskode sifre wachtwoorden""".split(),
+        passwordnya passwordku passordet passordene passwortes sandi kodeord adgangskode
+        sifre wachtwoorden""".split(),
         "password",
     ),
     **dict.fromkeys(("passphrase", "mnemonic"), "phrase"),
@@ -49,8 +50,8 @@ _TRAILING = frozenset(
     property plainvalue hardcoded content initial""".split()
 )
 _NEVER = frozenset(
-    """public publishable hash hashed digest idempotency i18n csrf xsrf encrypted ciphertext sealed wrapped utm fingerprint thumbprint address
-    contract arn erc20 nft""".split()
+    """public publishable hash hashed digest idempotency i18n csrf xsrf encrypted ciphertext sealed
+    wrapped utm fingerprint thumbprint address contract arn erc20 nft""".split()
 )
 _NEVER_BESIDE = frozenset(
     """page continuation cursor sync max min num number cache primary foreign partition sort row

@@ -7,16 +7,24 @@ behind a flag of a command. A pattern finds the place, and what follows is judge
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-from lore.text import secret_codes, secret_commands, secret_talk, secret_values
+from lore.text import (
+    secret_addresses,
+    secret_codes,
+    secret_commands,
+    secret_talk,
+    secret_values,
+)
 from lore.text.linear import compile_linear
+from lore.text.secret_addresses import ADDRESSES
 from lore.text.secret_codes import CODES
 from lore.text.secret_commands import COMMANDS, cookies
+from lore.text.secret_crowds import BEHIND, CROWD_PLACES, STRETCH, find_in_crowd, is_crowded
 from lore.text.secret_fitting import (
     Span,
-    chosen,
     fits,
     is_named_password,
     is_plain_secret,
@@ -30,7 +38,6 @@ from lore.text.secret_reading import (
     QUOTE,
     Value,
     match_four_by_four,
-    read_address,
     read_value,
     skip_quote,
     whole_end,
@@ -119,13 +126,8 @@ PLACES = (
     rf"{QUOTE}{{0,2}}[A-Za-z!@#$%^&*+_=?./\-]{{0,48}}(?:\d|(?-i:[a-z][A-Z][A-Z]|[A-Z][a-z][A-Z]))"
     r"|(?P<tail>(?:\+ASt|\+ABa|\+AMC|\+ARm|APIM|AzSe|AzFu)[A-Za-z0-9+/]{5,8}={1,2})"
     rf"|{TALK}"
-    r"|(?P<query>[?&](?:amp;|u0026)?(?:key|signature|x-(?:amz|goog)-signature|hmac|sign|sid|code)="
-    r"|,[ ]?signature=|-dsonar\.login=|\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,60}\t)"
-    r"|(?P<url>://[^\s:/?#@\[\"'`<>\\]*:)"
-    r"|(?P<escaped>%3a%2f%2f[^%\s\"'`]+%3a)[^%\s\"'`]+%40"
     r"|(?P<rsa></(?:exponent|p|q|dp|dq|inverseq)>\s*<(?:d|p|q|dp|dq|inverseq)>)"
-    r"|(?P<lone>://)[A-Za-z0-9_\-]{20,}@"
-    r"|(?P<dsn>@)(?:(?:tcp|udp|unix)\(|[\w\-]+(?:\.[\w\-]+)+:\d{2,5}\b)"
+    rf"|{ADDRESSES}"
 )
 """Every place; each group has its judge below."""
 
@@ -160,10 +162,6 @@ _WRAPPED = re.compile(
     re.IGNORECASE,
 )
 """What stands between a name and its value and is not yet the value."""
-
-_DSN = re.compile(rb"(?:^|[\s\"'=`])[A-Za-z][\w.\-]{0,32}:([^\s:/@\"'`<>\\]{4,64})$")
-_DSN_BYTES = 100
-"""So far back the user of an address without a scheme is looked for."""
 
 _SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9\-]{1,24}[ \t]+(?:token=)?\\*[\"']?", re.IGNORECASE)
 _ARN_BYTES = 90
@@ -205,7 +203,8 @@ _TERM = re.compile(r"^[a-z]{1,10}(?:-[a-z]+)*-?\d{0,3}$")
 
 def find_places(data: bytes, at: int = 0) -> Iterator[Span]:
     """Yield the secrets that are known by their place, from some place on."""
-    quiet_since, idle = at, 0
+    quiet_since = crowd_since = at
+    idle = places = 0
     while (found := _PLACE.search(data, at)) is not None:
         index = found.lastindex
         _, at = place = found.span(index)
@@ -219,6 +218,14 @@ def find_places(data: bytes, at: int = 0) -> Iterator[Span]:
             idle = 0
         if idle >= CROWD:
             at, idle = behind_repeats(data, at, quiet_since), 0
+        places += 1
+        if is_crowded(places, at - crowd_since):
+            yield from find_in_crowd(data, at)
+            at = max(at, min(len(data), at + STRETCH) - BEHIND)
+            quiet_since = crowd_since = at
+            idle = places = 0
+        elif places >= CROWD_PLACES:
+            crowd_since, places = at, 0
 
 
 def is_secret(name: str, value: str) -> bool:
@@ -226,12 +233,11 @@ def is_secret(name: str, value: str) -> bool:
     return fits(classify(name), value, bare=False)
 
 
-def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
-    """Judge what follows a name."""
+def _named(joint: str, data: bytes, found: Any, at: int) -> Iterator[Span]:
+    """Judge what follows a name; reading how they are joined off a match costs as much again."""
     start, _ = found.span(_WORD)
     name, before = _whole_name(data, start, found.group(_WORD))
     kind = classify(name)
-    joint = _NAMES[found.lastindex]
     if not kind and joint == "call" and _KEYED.search(name):
         yield from _keyed(data, found, at)
         return
@@ -240,28 +246,31 @@ def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
         return
     if joint == "typed" and at - start > _ABOVE_BYTES:
         return
-    if not kind or _is_elsewhere(joint, before, data[at - 2 : at]) or _is_part(data, found, before):
+    if (
+        not kind
+        or _is_elsewhere(joint, before, data[at - 2 : at])
+        or _is_part(data, found, before, at)
+    ):
         return
     if kind == "cookie":
         found_in_pairs = list(cookies(data, at))
         yield from found_in_pairs
         if found_in_pairs or joint != "said":
             return
-    yield from _judged(data, found, at, kind)
+    yield from _judged(joint, data, found, at, kind)
 
 
-def _is_part(data: bytes, found: Any, before: bytes) -> bool:
+def _is_part(data: bytes, found: Any, before: bytes, at: int) -> bool:
     """Tell whether a name is part of a resource's, or stands in the line of a checksum."""
     start, _ = found.span(_WORD)
     if before == b"(":
-        return b")=" in found.group(found.lastindex)
+        return b")=" in data[start:at]
     return before == b":" and b"arn:" in data[max(0, start - _ARN_BYTES) : start]
 
 
-def _judged(data: bytes, found: Any, at: int, kind: NameKind) -> Iterator[Span]:
+def _judged(joint: str, data: bytes, found: Any, at: int, kind: NameKind) -> Iterator[Span]:
     """Judge a value by the kind of its name and how it is joined to it."""
     start, _ = found.span(_WORD)
-    joint = _NAMES[found.lastindex]
     whole_line = joint == "assign" and bool(_ENV_LINE.search(data, max(0, start - 64), at))
     if wrapped := _WRAPPED.match(data, at, at + 120):
         at = wrapped.end()
@@ -507,56 +516,23 @@ def _rsa(data: bytes, _found: Any, at: int) -> Iterator[Span]:
         yield value.start, value.end, "private-key"
 
 
-def _escaped(data: bytes, found: Any, at: int) -> Iterator[Span]:
-    end = found.end() - len(b"%40")
-    yield from chosen(Value(at, end, data[at:end].decode("latin-1")), "url-password")
-
-
 def _account(data: bytes, _found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at, prose=True)
     if is_named_password(value.text) and not is_named_place(value.text):
         yield value.start, value.end, "password"
 
 
-def _query(data: bytes, _found: Any, at: int) -> Iterator[Span]:
-    value = read_value(data, at)
-    if fits("auth", value.text, bare=True):
-        yield value.start, value.end, "secret"
-
-
-def _address(data: bytes, _found: Any, at: int) -> Iterator[Span]:
-    value = read_address(data, at)
-    if value is not None:
-        yield from chosen(value, "url-password")
-
-
-def _dsn(data: bytes, found: Any, _at: int) -> Iterator[Span]:
-    end = found.start()
-    password = _DSN.search(data, max(0, end - _DSN_BYTES), end)
-    if password is None:
-        return
-    text = password.group(1).decode("utf-8", "replace")
-    if is_striking(text):
-        yield from chosen(Value(password.start(1), end, text), "url-password")
-
-
-def _lone(data: bytes, _found: Any, at: int) -> Iterator[Span]:
-    end = data.index(b"@", at)
-    if secret_values.is_random(data[at:end].decode("latin-1"), least=20):
-        yield at, end, "url-password"
-
-
 _JOINTS = (
-    "near", "kwarg", "assign", "fallback", "filled", "comma", "typed", "call", "tag", "beside", "default",
-    "part", "said", "markup",
-    "next", "cell", "literal",
+    "near", "kwarg", "assign", "fallback", "filled", "comma", "typed", "call", "tag",
+    "beside", "default", "part", "said", "markup", "next", "cell", "literal",
 )  # fmt: skip
-_JUDGES = {
-    **dict.fromkeys(_JOINTS, _named), **secret_commands.JUDGES, **secret_talk.JUDGES,
-    **secret_codes.JUDGES,
+_JUDGES: dict[str, Callable[[bytes, Any, int], Iterator[Span]]] = {
+    **{joint: partial(_named, joint) for joint in _JOINTS},
+    **secret_commands.JUDGES, **secret_talk.JUDGES, **secret_codes.JUDGES,
+    **secret_addresses.JUDGES,
     "header": _header, "bearer": _bearer, "basic": _basic, "pair": _pair, "typing": _pair,
-    "keyword": _keyword, "sent": _sent, "escaped": _escaped, "rsa": _rsa, "query": _query,
+    "keyword": _keyword, "sent": _sent, "rsa": _rsa,
     "account": _account, "valued": _valued, "list": _list,
     "chain": _chain, "array": _array, "keyed": _keyed, "asserted": _asserted, "insert": _insert,
-     "tail": _tail, "url": _address, "lone": _lone, "dsn": _dsn,
+    "tail": _tail,
 }  # fmt: skip

@@ -42,7 +42,8 @@ def _utf8(words: str) -> str:
 
 _FOREIGN_IS = _utf8(
     "ist lautet war wäre est était es é era è jest to is je är er on это этот είναι הוא هي هو है คือ"
-    " adalah là este olarak sitt zu auf en in a c'est c’est jeste yra ir heißt heisst jetzt nun para maintenant ahora ora nu nå ay היא był была был є е ialah"
+    " adalah là este olarak sitt zu auf en in a c'est c’est jeste yra ir heißt heisst jetzt nun"
+    " para maintenant ahora ora nu nå ay היא był была был є ialah"
 )
 _ATTACHED_IS = _utf8("是 为 為 は が 는 은 이 가 คือ")
 _ARROWS = _utf8("→ -> ⇒ — –")
@@ -73,15 +74,18 @@ _FOREIGN = _utf8(
     " kennwort zugangscode losungswort senha palavra-passe parola_d'ordine parola parolă wachtwoord"
     " paswoord hasło haslo hasła hasłe hasłu heslo hesla heslem heslu lozink лозинк jelszó jelszav"
     " lösenord passord adgangskode kodeord salasana salasanan lykilorð aðgangsorð slaptažod parool"
-    " şifre sifre parolası пароль пароля паролем паролю паролі гасло паролата парола"
+    " şifre sifre пароль пароля паролем паролю паролі гасло паролата парола"
     " mật_khẩu mật_mã kata_sandi katasandi kata_laluan"
     " 密码 密碼 口令 暗証番号 パスワード パスフレーズ パスコード 비밀번호 비번 암호 패스워드"
-    " κωδικός κωδικό συνθηματικό סיסמה סיסמא סיסמת كلمة_المرور كلمة_السر الرقم_السري گذرواژه رمز_عبور"
+    " κωδικός κωδικό συνθηματικό סיסמה סיסמא סיסמת كلمة_المرور كلمة_السر"
+    " الرقم_السري گذرواژه رمز_عبور"
     " पासवर्ड কূটশব্দ পাসওয়ার্ড கடவுச்சொல் รหัสผ่าน"
 )
 _FOREIGN_KEYS = _utf8(
-    "\\bclave jeton clé_d'api clé_api \\bclé schlüssel zugangsdaten losung \\bchave \\bchiave sleutel klucz klíč"
-    " kľúč ključ kulcs nyckel nøgle nøkkel \\bavain anahtar \\bparole \\bsandi \\blösen \\bcheie \\bcheia \\bkunci khóa"
+    "\\bclave jeton clé_d'api clé_api \\bclé schlüssel zugangsdaten losung \\bchave"
+    " \\bchiave sleutel klucz klíč"
+    " kľúč ključ kulcs nyckel nøgle nøkkel \\bavain anahtar \\bparole \\bsandi \\blösen"
+    " \\bcheie \\bcheia \\bkunci khóa"
     " ключ токен секрет кључ κλειδί מפתח مفتاح कुंजी คีย์"
     " 令牌 密钥 金鑰 密鑰 秘钥 キー トークン シークレット 秘密鍵 키 토큰 시크릿"
 )
@@ -254,7 +258,7 @@ def _turned(data: bytes, found: Any, _at: int) -> Iterator[Span]:
         yield start, end, "password"
 
 
-def _entered(data: bytes, found: Any, at: int) -> Iterator[Span]:
+def _entered(data: bytes, _found: Any, at: int) -> Iterator[Span]:
     """Judge what somebody is told to log in with."""
     value = read_value(data, at, prose=True)
     if is_named_password(value.text) and not _is_mentioned(value.text):
