@@ -13,6 +13,7 @@ import gzip
 import importlib
 import importlib.util
 import json
+import random
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -38,6 +39,12 @@ HOSTILE = (
     "password is ", "Passwort ", "login('a', ", " is the password", "chpasswd ",
 )  # fmt: skip
 """What repeats a beginning without its end, or a name without its value."""
+
+VARIED = (
+    "password token key secret is the for set to login bob admin api Passwort clave auth = : -p ( '"
+    ' " , value -u a: fill |'
+)
+"""Words that make a place with almost any other; no two lines of them are the same."""
 
 SEED = 20261115
 ROUNDS = 3
@@ -100,12 +107,22 @@ def speed(redactor: Redactor) -> dict[str, float]:
 def hostile(redactor: Redactor) -> dict[str, float]:
     """Return megabytes a CPU second for each text that is made to be slow."""
     speeds = {}
-    for piece in HOSTILE:
-        text = piece * (HOSTILE_BYTES // len(piece))
+    made = {piece: piece * (HOSTILE_BYTES // len(piece)) for piece in HOSTILE}
+    for name, text in {**made, "varied words": varied()}.items():
         started = time.process_time()
         redactor.redact(text)
-        speeds[piece] = len(text) / 1e6 / (time.process_time() - started)
+        speeds[name] = len(text) / 1e6 / (time.process_time() - started)
     return speeds
+
+
+def varied() -> str:
+    """Return text of places for secrets that does not repeat itself."""
+    chance = random.Random(SEED)
+    words: list[str] = []
+    while len(words) * 6 < HOSTILE_BYTES:
+        drawn = "".join(chance.choices("abcXYZ019", k=chance.randrange(2, 9)))
+        words.append(chance.choice(VARIED.split()) if chance.random() < 0.8 else drawn)
+    return " ".join(words)
 
 
 def print_corpus(name: str, found: dict[str, Any]) -> None:
