@@ -94,6 +94,9 @@ COMMANDS = (
     r"|\"[ \t]+\*[ \t]+\"|(?:^|\n|\xe2\x86\x92)\"[\w.@\-]+\"[ \t]+\")"
     rf"|(?P<stored>\b(?:{_STORED})(?:[ \t]+|=))"
     rf"|(?P<piped>{_PIPED_INTO})"
+    r"|(?P<keyword>\binput[ \t](?:password|text|secret)[ \t]{2,}"
+    r"[^ \t\n]*(?:passw|pwd|secret|token)[^ \t\n]*[ \t]{2,})"
+    rf"|(?P<sent>assword:?[*\"']{{0,3}}(?:\s|\\+n|[{{;}}]){{0,8}}send(?:[ \t]+--)?[ \t]+){QUOTE}"
     r"|(?P<jar>[ \t](?:-b|--cookie)(?:[ \t]+|=))"
 )
 """Where a value stands behind a command; each group has its judge below."""
@@ -236,7 +239,21 @@ def _jar(data: bytes, found: Any, at: int) -> Iterator[Span]:
         yield from (span for span in cookies(data, at) if span[1] <= value.end)
 
 
+def _sent(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+    """Judge what a script answers to a prompt."""
+    value = read_value(data, at)
+    text = value.text.removesuffix("\\n").removesuffix("\\r")
+    if fits("password", text, bare=False):
+        yield value.start, value.start + len(text.encode()), "password"
+
+
+def _keyword(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+    value = read_value(data, at, whole_line=True)
+    if is_named_password(value.text):
+        yield value.start, value.end, "password"
+
+
 JUDGES: dict[str, Callable[[bytes, Any, int], Iterator[Span]]] = {
     "flag": _flag, "user": _user, "short": _short, "positional": _positional, "stored": _given,
-    "piped": _piped, "jar": _jar,
+    "piped": _piped, "jar": _jar, "keyword": _keyword, "sent": _sent,
 }  # fmt: skip

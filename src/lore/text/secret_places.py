@@ -15,6 +15,7 @@ from lore.text import (
     secret_addresses,
     secret_codes,
     secret_commands,
+    secret_raw_keys,
     secret_talk,
     secret_values,
 )
@@ -32,6 +33,7 @@ from lore.text.secret_fitting import (
     told,
 )
 from lore.text.secret_names import NameKind, classify
+from lore.text.secret_raw_keys import RAW_KEYS
 from lore.text.secret_reading import (
     COLOUR,
     GAP,
@@ -83,10 +85,7 @@ PLACES = (
     r"|[ \t]\xe2\x86\x92[ \t]+[\w.@\-]+[ \t]+[:/][ \t]+)[A-Za-z0-9]"
     rf"|{CODES}"
     rf"|{COMMANDS}"
-    rf"|(?P<chain>(?:wallet|keypair|signer|privatekeyto\w+|from_key"
-    rf"|accounts){QUOTE}?\]?[ \t]*[:=(]+"
-    rf"[ \t]*\[?[ \t]*{QUOTE}|\(\d{{1,2}}\)[ \t]+)(?:0x)?[0-9a-f]{{64}}\b"
-    r"|(?P<array>\[)[ \t\n]*(?:\d{1,3},[ \n]?){63}\d{1,3}\b"
+    rf"|{RAW_KEYS}"
     rf"|(?P<keyed>\b(?:sign|verify|encode|decode|createhmac|hmac\.new|hmac|hmacshakeyfor|fernet"
     rf"|create\w?cipher\w*"
     rf"|encrypt|decrypt|keypair\w*|createclient|secretkey\w*|totp|hotp)\([^\n\"'`]{{0,80}}"
@@ -94,9 +93,6 @@ PLACES = (
     rf"|(?P<typing>\b(?:type|fill|send_?keys|set_?value|enter_?text|change|input|paste)\w*"
     rf"\([\w.$]*(?:passw|pwd|pass\b|secret|token)[^\n,\"'`]*,"
     rf"[ \t]*(?:\{{[\w \t:{{]*)?){QUOTE}"
-    r"|(?P<keyword>\binput[ \t](?:password|text|secret)[ \t]{2,}"
-    r"[^ \t\n]*(?:passw|pwd|secret|token)[^ \t\n]*[ \t]{2,})"
-    rf"|(?P<sent>assword:?[*\"']{{0,3}}(?:\s|\\+n|[{{;}}]){{0,8}}send(?:[ \t]+--)?[ \t]+){QUOTE}"
     rf"|(?P<asserted>assert\w*\([ \t]*){QUOTE}"
     r"|(?P<insert>\)[ \t\n]*values[ \t\n]*\()"
     rf"|(?P<list>{_PLURALS}{QUOTE}?[ \t]*[:=][ \t]*(?:\[\s*|(?:\r?\n|\\+n)[ \t]*-[ \t]+))"
@@ -124,9 +120,7 @@ PLACES = (
     rf"|{NEAR})"
     rf"|(?P<valued>(?:value|default|result|plaintext){QUOTE}?[ \t]*[:=>][ \t]*|-value[ \t]+)"
     rf"{QUOTE}{{0,2}}[A-Za-z!@#$%^&*+_=?./\-]{{0,48}}(?:\d|(?-i:[a-z][A-Z][A-Z]|[A-Z][a-z][A-Z]))"
-    r"|(?P<tail>(?:\+ASt|\+ABa|\+AMC|\+ARm|APIM|AzSe|AzFu)[A-Za-z0-9+/]{5,8}={1,2})"
     rf"|{TALK}"
-    r"|(?P<rsa></(?:exponent|p|q|dp|dq|inverseq)>\s*<(?:d|p|q|dp|dq|inverseq)>)"
     rf"|{ADDRESSES}"
 )
 """Every place; each group has its judge below."""
@@ -185,10 +179,6 @@ _LISTED = 20
 """Entries of a list that are looked at."""
 
 _NEXT_ENTRY = re.compile(rb"\\*[\"'`]?[ \t]*(?:,?(?:\s|\\+[nrt])*(?:-[ \t]+)?|,)(?=[\"'`\\\w])")
-_BASE64_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-_SIGNED_BYTES, _SIGNED_LEAST = 76, 36
-"""Characters that stand before the mark of an issuer in its keys."""
-
 _NEXT_ARGUMENT = re.compile(rb"\\*[\"'`][ \t]*,[ \t]*(?=\\*[\"'`])")
 _COMMAS = re.compile(
     rb"(?:,[^\s\"'`\\<>|;&(){}\[\]:,=]*)+[^\s\"'`\\<>|;&(){}\[\]:,=](?=$|[\s\"'`\\])"
@@ -374,19 +364,6 @@ def _list(data: bytes, found: Any, at: int) -> Iterator[Span]:
         at = following.end()
 
 
-def _chain(data: bytes, _found: Any, at: int) -> Iterator[Span]:
-    value = read_value(data, at)
-    if not secret_values.is_example_key(value.text):
-        yield value.start, value.end, "wallet"
-
-
-def _array(data: bytes, found: Any, at: int) -> Iterator[Span]:
-    """Judge numbers of one byte each, as some wallets write their keys."""
-    numbers = [int(number) for number in re.findall(rb"\d+", data[at : found.end()])]
-    if len(set(numbers)) >= 32 and max(numbers) < 256:
-        yield at, found.end(), "wallet"
-
-
 def _keyed(data: bytes, _found: Any, at: int) -> Iterator[Span]:
     """Judge what is given to a call that signs, encrypts or connects."""
     value = read_value(data, at)
@@ -416,14 +393,6 @@ def _insert(data: bytes, found: Any, at: int) -> Iterator[Span]:
             return
         at = comma + 1
         at += len(data[at : at + 8]) - len(data[at : at + 8].lstrip())
-
-
-def _tail(data: bytes, found: Any, at: int) -> Iterator[Span]:
-    """Judge a key by the mark that its issuer puts near its end."""
-    head = data[max(0, found.start() - _SIGNED_BYTES) : found.start()]
-    drawn = head[len(head.rstrip(_BASE64_BYTES)) :]
-    if len(drawn) >= _SIGNED_LEAST:
-        yield found.start() - len(drawn), at, "azure-key"
 
 
 def _is_elsewhere(joint: str, before: bytes, joined: bytes) -> bool:
@@ -495,27 +464,6 @@ def _pair(data: bytes, _found: Any, at: int) -> Iterator[Span]:
         yield value.start, value.end, "password"
 
 
-def _sent(data: bytes, _found: Any, at: int) -> Iterator[Span]:
-    """Judge what a script answers to a prompt."""
-    value = read_value(data, at)
-    text = value.text.removesuffix("\\n").removesuffix("\\r")
-    if fits("password", text, bare=False):
-        yield value.start, value.start + len(text.encode()), "password"
-
-
-def _keyword(data: bytes, _found: Any, at: int) -> Iterator[Span]:
-    value = read_value(data, at, whole_line=True)
-    if is_named_password(value.text):
-        yield value.start, value.end, "password"
-
-
-def _rsa(data: bytes, _found: Any, at: int) -> Iterator[Span]:
-    """Judge the numbers that XML has of a private key."""
-    value = read_value(data, at)
-    if secret_values.is_random(value.text, least=_KEY_CHARS):
-        yield value.start, value.end, "private-key"
-
-
 def _account(data: bytes, _found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at, prose=True)
     if is_named_password(value.text) and not is_named_place(value.text):
@@ -529,10 +477,8 @@ _JOINTS = (
 _JUDGES: dict[str, Callable[[bytes, Any, int], Iterator[Span]]] = {
     **{joint: partial(_named, joint) for joint in _JOINTS},
     **secret_commands.JUDGES, **secret_talk.JUDGES, **secret_codes.JUDGES,
-    **secret_addresses.JUDGES,
+    **secret_addresses.JUDGES, **secret_raw_keys.JUDGES,
     "header": _header, "bearer": _bearer, "basic": _basic, "pair": _pair, "typing": _pair,
-    "keyword": _keyword, "sent": _sent, "rsa": _rsa,
     "account": _account, "valued": _valued, "list": _list,
-    "chain": _chain, "array": _array, "keyed": _keyed, "asserted": _asserted, "insert": _insert,
-    "tail": _tail,
+    "keyed": _keyed, "asserted": _asserted, "insert": _insert,
 }  # fmt: skip
