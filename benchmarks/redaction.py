@@ -1,9 +1,9 @@
 """How many secrets are caught, how many benign lines are touched, and how quick is it?
 
-The corpora: the project's own, two that were held out and then opened to mend what they showed,
-and one that the rules' author has not seen; each is used when it is there. A secret counts as
-caught when less than half of it can still be read. Speed is measured over real transcripts when
-they are there, and over text that is made to be slow.
+The corpora: the project's own, three that were held out and then opened to mend what they
+showed, and one that the rules' author has not seen; each is used when it is there. A secret
+counts as caught when less than half of it can still be read. Speed is measured over real
+transcripts when they are there, and over text that is made to be slow.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import gzip
 import importlib
 import importlib.util
 import json
+import random
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TRANSCRIPTS = ROOT.parent / "shared" / "bench" / "transcripts"
 CORPORA = {
     "own": "redaction_corpus", "opened": "redaction_heldout", "second": "redaction_second",
-    "unseen": "redaction_third",
+    "third": "redaction_third", "unseen": "redaction_fourth",
 }  # fmt: skip
 HOSTILE_BYTES = 1_000_000
 HOSTILE = (
@@ -38,6 +39,12 @@ HOSTILE = (
     "password is ", "Passwort ", "login('a', ", " is the password", "chpasswd ",
 )  # fmt: skip
 """What repeats a beginning without its end, or a name without its value."""
+
+VARIED = (
+    "password token key secret is the for set to login bob admin api Passwort clave auth = : -p ( '"
+    ' " , value -u a: fill |'
+)
+"""Words that make a place with almost any other; no two lines of them are the same."""
 
 SEED = 20261115
 ROUNDS = 3
@@ -100,12 +107,22 @@ def speed(redactor: Redactor) -> dict[str, float]:
 def hostile(redactor: Redactor) -> dict[str, float]:
     """Return megabytes a CPU second for each text that is made to be slow."""
     speeds = {}
-    for piece in HOSTILE:
-        text = piece * (HOSTILE_BYTES // len(piece))
+    made = {piece: piece * (HOSTILE_BYTES // len(piece)) for piece in HOSTILE}
+    for name, text in {**made, "varied words": varied()}.items():
         started = time.process_time()
         redactor.redact(text)
-        speeds[piece] = len(text) / 1e6 / (time.process_time() - started)
+        speeds[name] = len(text) / 1e6 / (time.process_time() - started)
     return speeds
+
+
+def varied() -> str:
+    """Return text of places for secrets that does not repeat itself."""
+    chance = random.Random(SEED)
+    words: list[str] = []
+    while len(words) * 6 < HOSTILE_BYTES:
+        drawn = "".join(chance.choices("abcXYZ019", k=chance.randrange(2, 9)))
+        words.append(chance.choice(VARIED.split()) if chance.random() < 0.8 else drawn)
+    return " ".join(words)
 
 
 def print_corpus(name: str, found: dict[str, Any]) -> None:

@@ -11,6 +11,8 @@ import re
 import uuid
 from collections.abc import Callable
 
+from redaction_told import TOLD, UNTOLD
+
 __all__ = ["BENIGN_FAMILIES", "FAMILIES", "filled", "made"]
 
 Chance = random.Random
@@ -49,6 +51,19 @@ def _password(chance: Chance) -> str:
         "{}%{}*{}".format(*(_draw(chance, ALNUM, 5) for _ in range(3))),
         f"{animal}{chance.randrange(10, 99)}!{thing}",
         _draw(chance, ALNUM, 20) + "7",
+    )
+    return chance.choice(shapes)
+
+
+def _told_password(chance: Chance) -> str:
+    """Return a password as people make it up, or as a generator with symbols draws it."""
+    animal, things = chance.choice(ANIMALS), chance.sample(THINGS, 3)
+    shapes = (
+        "-".join((*things, str(chance.randrange(2, 99)))),
+        f"{animal}-{things[0].title()}-{things[1].title()}-{chance.randrange(10, 99)}",
+        f"{things[0]}{chance.randrange(1000, 9999)}!",
+        _draw(chance, LOWER, 2) + _draw(chance, UPPER, 3) + "7" + _draw(chance, ALNUM, 9),
+        f"{_draw(chance, 'bdgkmt', 1)}R!t{_draw(chance, 'KLMNP', 1)}kpLqZ",
     )
     return chance.choice(shapes)
 
@@ -303,6 +318,7 @@ AROUND = (
     "Authorization: Bearer {s}",
 )
 FAMILIES["prefixes-named"] = (lambda chance: chance.choice(list(PREFIXES.values()))(chance), AROUND)
+FAMILIES["told"] = (_told_password, TOLD)
 
 BENIGN_FAMILIES: dict[str, tuple[str, ...]] = {
     "sealed": ("    password: AgB{b300}", "password: ENC[AES256_GCM,data:{b20},iv:{b24},tag:{b24},type:str]", "password: ENC({b44})", "password: '{cipher}{h96}'", "db_password: !vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  {h80}", "secret: vault:v1:{b80}", "token: encrypted:{b120}", "  secure: {b172}=", "password = \"{AES}{b44}\"",
@@ -330,6 +346,7 @@ BENIGN_FAMILIES: dict[str, tuple[str, ...]] = {
                  "chown 1000:1000 a", "docker build --build-arg TOKEN .", "npm config set //r.example.com/:_authToken ${NPM_TOKEN}", "signtool sign /f c.pfx /t http://ts.example.com a.exe", "snmp-server location rack12", "username bob privilege 15", "key chain OSPF2", "crypto key generate rsa modulus 2048", "adb shell input text hello2", "kubectl create secret generic app2 --from-file=a", "keytool -list -keystore a2.jks", "git push -u origin token-refresh-2", "redis-cli -a \"$REDIS_PASS\" ping"),
     "web": ("<input type=\"password\" name=\"pw\" value=\"\">", "<input name=\"csrf_token\" value=\"{a43}\">", "<meta name=\"csrf-token\" content=\"{a43}\">", "<script nonce=\"{a22}\">", "https://x.example.com/items/{h24}", "https://x.example.com/share/{a11}", "https://cdn.example.com/a.{h20}.js", "background: url(data:image/png;base64,iVBORw0KGgo{b200})", ".token-{h6} {{ color: red }}", "/assets/key-{a8}.js", "https://www.youtube.com/watch?v={a11}", "https://docs.example.com/d/{a44}/edit", "?page_token={a40}", "?v={h20}",
             "https://github.com/a/b/commit/{h40}", "https://x.example.com/a?key=home&x=1", "\"mappings\": \"{b120}\"", "//# sourceMappingURL=token.js.map", "https://example.com/?utm_token=spring2025", "https://x.example.com/reset-password?token=<token>", "/api/v1/keys/{uuid}"),
+    "untold": UNTOLD,
     "agent": ('"signature":"{b300}"', '"tool_use_id":"toolu_01{a22}"', '"uuid":"{uuid}","parentUuid":"{uuid}"', '"requestId":"req_011{a21}"', '"promptCacheKey":"{uuid}"', '"prompt_cache_key":"{uuid}"', '"encrypted_content":"gAAAAAB{u200}"', '"input_tokens":{d4},"cache_read_input_tokens":{d5}', '"session_id":"{uuid}"', '"messageId":"{uuid}","snapshot":{}', '"id":"rs_{h50}"', '"call_id":"call_{a24}"', "chatcmpl-{a29}", '"system_fingerprint":"fp_{h10}"', "file-{a22}", "asst_{a24}", "thread_{a24}", "gen-{d10}-{a20}"),
 }  # fmt: skip
 """Lines that hold no secret; {hN} is hex, {HN} hex in capitals, {aN} letters and digits, and so on."""

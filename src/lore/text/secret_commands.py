@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lore.text import secret_values
-from lore.text.secret_fitting import DIGIT, Span, chosen, fits, is_plain_secret, is_striking, told
+from lore.text.secret_fitting import (
+    DIGIT,
+    Span,
+    chosen,
+    fits,
+    is_named_password,
+    is_plain_secret,
+    is_striking,
+    told,
+)
 from lore.text.secret_names import NameKind, classify
 from lore.text.secret_reading import QUOTE, match_four_by_four, read_value
 
@@ -24,7 +33,7 @@ _PIPED_INTO = (
     r"--(?:password|token|secret|key)-stdin|--with-token|--stdin|chpasswd"
     r"|\|[ \t]*(?:sudo[ \t]+)?passwd\b|sudo[ \t]+-S"
     r"|cryptsetup|secrets?[ \t]+(?:set|create|add|put)|env[ \t]+add|smbpasswd|kinit|gpg[ \t]"
-    r"|docker[ \t]+secret[ \t]|\|[ \t]*base64\b"
+    r"|docker[ \t]+secret[ \t]|versions[ \t]+add|\|[ \t]*convertto-securestring|\|[ \t]*base64\b"
 )
 _POSITIONAL = (
     r"cargo[ \t]+login|snyk[ \t]+auth|vault[ \t]+login|(?:ngrok|localtunnel)[ \t]+(?:config[ \t]+)?"
@@ -43,6 +52,12 @@ _POSITIONAL = (
     r"|adb[ \t]+shell[ \t]+input[ \t]+text|set-initial-password|auth[ \t]+default"
     r"|(?:isakmp|tacacs-server|radius-server[^\n]{0,60}"
     r"|server[ \t]\S{1,40})[ \t]+key(?:[ \t]+[0-9])?"
+    r"|enable[ \t]+(?:secret|password)(?:[ \t]+(?:level[ \t]+\d+|\d))?"
+    r"|username[ \t]+\S+(?:[ \t]+privilege[ \t]+\d+)?[ \t]+(?:secret|password)(?:[ \t]+\d)?"
+    r"|pre-shared-(?:key|secret)(?:[ \t]+(?:local|remote|ascii-text|ascii|\d))*"
+    r"|authentication-key(?:[ \t]+\d)?|auth[ \t]+(?:sha|md5)[\w\-]*"
+    r"|priv[ \t]+(?:aes|3?des)[\w\-]*(?:[ \t]+\d{3})?"
+    r"|mosquitto_passwd[ \t]+-\w*b\w*[ \t]+\S+[ \t]+\S+|htpasswd[ \t]+-\w*n\w*[ \t]+\S+"
     r"|message-digest-key[ \t]+\d+[ \t]+md5(?:[ \t]+[0-9])?|key-string(?:[ \t]+[0-9])?"
     r"|option[ \t]+key|-setcookie|key[ \t]+content[ \t]*:|snmp\w{3,8}[ \t][^\n]{0,80}[ \t]-c"
     r"|signtool[ \t][^\n]{0,80}/p|:[ \t]+(?:plain|eap|xauth)"
@@ -55,7 +70,6 @@ _GLUED_TO = (
     r"|sqlplus[ \t][^\n/]{0,60}/|winrs[ \t][^\n]{0,80}-p:|/pass:"
     r"|setuser[ \t]+\S{1,40}[ \t]+on[ \t]+>"
     r"|user[ \t]+\S{1,40}[ \t]+on[ \t]+>|\*:\*:[^:\s]{1,20}:[^:\s]{1,20}:|static:[\w.@\-]{1,40}:"
-    r"|\]:\d{2,5}[ \t]+[\w.@\-]{1,40}:"
     r"|(?:impacket-\w+|\w+exec\.py|secretsdump(?:\.py)?)[ \t][^\n:]{0,60}:"
     r"|(?:password|pass|secret|token)[\w\-]{0,12}(?:=|[ \t]+)[\"']?(?:<\()?echo[ \t]+"
 )
@@ -69,14 +83,20 @@ COMMANDS = (
     rf"{QUOTE}?[^\s:\"'`]*:)[^/\s]"
     rf"|(?P<flag>(?:(?:^|[\s\"'`,\[])--?[A-Za-z][\w\-]*(?:{_WORDS})[\w\-]*"
     rf"|(?:^|[\s\"'`,\[])(?:--(?:pw|{_WORDS})|-(?:{_WORDS}))[\w\-]*"
-    rf"|\b(?:env|setx|setenv|set[ \t]+-\w+|configure[ \t]+set)[ \t]+[\w.]*(?:{_WORDS})[\w.]*"
+    rf"|\b(?:env|setx|setenv|set[ \t]+-\w+|config(?:ure)?[ \t]+set"
+    rf"|con(?:nection)?[ \t]+modify[ \t]\S+)[ \t]+[\w.:\-]*(?:{_WORDS})[\w.]*"
     rf"|login[ \t]+\S+\s+password|secure-?string(?:[ \t]+-string)?){QUOTE}?,?[ \t]+)"
-    r"|(?P<short>[ \t]-(?:p|a|w|x|pw)[ \t]*|\bpass(?:in|out)?[ \t]+pass:"
+    r"|(?P<short>[ \t]['\"]?-(?:p|a|w|x|pw)[ \t]*|\bpass(?:in|out)?[ \t]+pass:"
     r"|:(?:5432|5433|6432):[^:\s]+:[^:\s]+:|identified[ \t]+by[ \t]+['\"])"
     rf"|(?P<positional>(?:^|[^\w\-])(?:(?:{_POSITIONAL})[ \t]+|{_GLUED_TO})"
-    r"|\d>[ \t]*auth(?:[ \t]+default)?[ \t]+)"
+    r"|\d>[ \t]*auth(?:[ \t]+default)?[ \t]+|\]:\d{2,5}[ \t]+[\w.@+\-]{1,60}:"
+    r"|/v[ \t]+\w*passw\w*[ \t][^\n]{0,30}/d[ \t]+"
+    r"|\"[ \t]+\*[ \t]+\"|(?:^|\n|\xe2\x86\x92)\"[\w.@\-]+\"[ \t]+\")"
     rf"|(?P<stored>\b(?:{_STORED})(?:[ \t]+|=))"
     rf"|(?P<piped>{_PIPED_INTO})"
+    r"|(?P<keyword>\binput[ \t](?:password|text|secret)[ \t]{2,}"
+    r"[^ \t\n]*(?:passw|pwd|secret|token)[^ \t\n]*[ \t]{2,})"
+    rf"|(?P<sent>assword:?[*\"']{{0,3}}(?:\s|\\+n|[{{;}}]){{0,8}}send(?:[ \t]+--)?[ \t]+){QUOTE}"
     r"|(?P<jar>[ \t](?:-b|--cookie)(?:[ \t]+|=))"
 )
 """Where a value stands behind a command; each group has its judge below."""
@@ -106,6 +126,15 @@ _ECHO = re.compile(
     rb"\b(?:echo|printf|print)[ \t]+(?:-\w+[ \t]+|\\*['\"]%s(?:\\+n)?\\*['\"][ \t]+)?"
     rb"(?=[^|\n]+\|[^\n]*$)"
 )
+_SHELL_TEXT = re.compile(rb"(?=([\"'])[^\"'|\n]{4,80}\1[ \t]*$)")
+"""PowerShell pipes a text by itself."""
+
+_ENTRIES = re.compile(
+    rb":(?:\s|\\+n|\d{1,6}\xe2\x86\x92)*(?:list|users):(?:\s|\\+n|\d{1,6}\xe2\x86\x92|[|>\-])*"
+    rb"(?=[\w.\-]{1,40}:)"
+)
+"""The accounts that a machine sets up when it first starts."""
+
 _FED = re.compile(rb"[^|\n]{0,60}<<<[ \t]*")
 _COOKIE = re.compile(rb"([^\s=:;,\"'\\{]+)(?:=|\\*[\"']:[ ]?\\*[\"'])([^\s;,\"'\\}]+)")
 _COOKIE_WORDS = frozenset((b"path", b"domain", b"expires", b"max-age", b"samesite", b"priority"))
@@ -127,6 +156,9 @@ def cookies(data: bytes, at: int) -> Iterator[Span]:
 
 def _flag(data: bytes, found: Any, at: int) -> Iterator[Span]:
     words = found.group().split()
+    if words[-1].endswith(b"-stdin"):
+        yield from _piped(data, found, at)
+        return
     name = words[-1].strip(b"\"'`,[-").decode("latin-1")
     secure = "tring" in name
     kind: NameKind = "password" if secure else classify(name)
@@ -155,7 +187,7 @@ def _user(data: bytes, found: Any, at: int) -> Iterator[Span]:
 
 
 def _short(data: bytes, found: Any, at: int) -> Iterator[Span]:
-    flag = found.group().strip()
+    flag = found.group().strip(b" \t\"'")
     value = read_value(data, at, whole_line=True)
     if not flag.startswith(b"-"):
         yield from chosen(value, "password")
@@ -167,11 +199,13 @@ def _short(data: bytes, found: Any, at: int) -> Iterator[Span]:
         yield from chosen(value, "password")
 
 
-def _positional(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+def _positional(data: bytes, found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at, whole_line=True)
     cut = value.text.find("@") if data[at - 1 : at] == b"/" else -1
     text = value.text[:cut] if cut > 0 else value.text
     convincing = DIGIT.search(text) or is_striking(text)
+    if found.group().endswith(b'"'):
+        convincing = is_named_password(text)
     if convincing and not text.startswith("-") and fits("password", text, bare=False):
         end = value.start + len(text.encode()) if cut > 0 else value.end
         yield value.start, end, "password"
@@ -192,7 +226,9 @@ def _piped(data: bytes, found: Any, at: int) -> Iterator[Span]:
         return
     low = max(0, found.start() - LINE_CHARS)
     low = max(low, data.rfind(b"\n", low, found.start()))
-    echo = _ECHO.search(data, low, found.start())
+    if entries := _ENTRIES.match(data, at, at + 80):
+        yield from _given(data, found, entries.end())
+    echo = _ECHO.search(data, low, found.start()) or _SHELL_TEXT.search(data, low, found.start())
     if echo is not None:
         yield from _given(data, found, echo.end())
 
@@ -203,7 +239,21 @@ def _jar(data: bytes, found: Any, at: int) -> Iterator[Span]:
         yield from (span for span in cookies(data, at) if span[1] <= value.end)
 
 
+def _sent(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+    """Judge what a script answers to a prompt."""
+    value = read_value(data, at)
+    text = value.text.removesuffix("\\n").removesuffix("\\r")
+    if fits("password", text, bare=False):
+        yield value.start, value.start + len(text.encode()), "password"
+
+
+def _keyword(data: bytes, _found: Any, at: int) -> Iterator[Span]:
+    value = read_value(data, at, whole_line=True)
+    if is_named_password(value.text):
+        yield value.start, value.end, "password"
+
+
 JUDGES: dict[str, Callable[[bytes, Any, int], Iterator[Span]]] = {
     "flag": _flag, "user": _user, "short": _short, "positional": _positional, "stored": _given,
-    "piped": _piped, "jar": _jar,
+    "piped": _piped, "jar": _jar, "keyword": _keyword, "sent": _sent,
 }  # fmt: skip

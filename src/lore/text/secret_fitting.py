@@ -6,10 +6,20 @@ import re
 from collections.abc import Callable, Iterator
 
 from lore.text import secret_values
+from lore.text.secret_habits import is_passphrase, is_scattered, is_word_and_number
 from lore.text.secret_names import NameKind
 from lore.text.secret_reading import Value
 
-__all__ = ["DIGIT", "Span", "chosen", "fits", "is_plain_secret", "is_striking", "told"]
+__all__ = [
+    "DIGIT",
+    "Span",
+    "chosen",
+    "fits",
+    "is_named_password",
+    "is_plain_secret",
+    "is_striking",
+    "told",
+]
 
 Span = tuple[int, int, str]
 """Where a secret starts and ends, in bytes, and its kind."""
@@ -17,6 +27,9 @@ Span = tuple[int, int, str]
 DIGIT = re.compile(r"\d")
 _UUID = re.compile(r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
 _MAPPING = re.compile(r"^[\d.:\-\[\]]+(?:/\w+)?$")
+_VERSION = re.compile(r"^(?:\d{1,2}:)?v?\d{1,4}\.\d{1,4}[a-z0-9.+~:\-]*$")
+"""Of a package: 1:4.13+dfsg1-1, 42.1-1ubuntu2."""
+
 _SYMBOL = re.compile(r"[!@#$%^&*?~+]")
 _TERM = re.compile(
     r"^(?:[a-z]{1,10}(?:[\-_./][a-z]+)*[\-_.]?v?\d{0,3}|[A-Z]+[\-_]?\d{1,4}|\d+[a-z]{0,4})$"
@@ -24,15 +37,23 @@ _TERM = re.compile(
 """One of a list of names: utf8, scram-sha-256, SHA-512, 30min."""
 
 _NUMBER_INSIDE = re.compile(r"^[A-Z][a-z]{2,}\d{2,}[A-Z][a-z]{2,}[!?#*$%]*$")
+_UNNAMED = re.compile(r"[0-9!@#$%^&*?~+=,\-]")
+_UNSPOKEN = re.compile(r"[0-9!@#$%^&*?~+=,_\-]")
 _SHORTEST_STRIKING = 8
 
 
 def fits(kind: NameKind, value: str, *, bare: bool) -> bool:
     """Tell whether a value is what its name promises; in quotes it may be made of words."""
+    if bare and _VERSION.match(value):
+        return False
     if kind in ("password", "phrase"):
         joint = "-" if kind == "password" else " "
         in_words = not bare and secret_values.is_word_chain(value, joint)
-        return in_words or secret_values.is_password(value, bare=bare)
+        return (
+            in_words
+            or secret_values.is_password(value, bare=bare)
+            or (kind == "password" and _is_scattered(value, bare=bare))
+        )
     return kind in _TESTS and _TESTS[kind](value)
 
 
@@ -49,7 +70,7 @@ def chosen(value: Value, kind: str) -> Iterator[Span]:
 
 def is_striking(value: str) -> bool:
     """Tell whether a value looks like a secret even where only talk surrounds it."""
-    if secret_values.is_dotted(value):
+    if secret_values.is_dotted(value) or is_passphrase(value):
         return True
     if _TERM.match(value) or _MAPPING.match(value):
         return False
@@ -63,7 +84,7 @@ def is_plain_secret(value: str) -> bool:
     """Tell whether a value beside a mere word can be nothing but a secret."""
     if len(value) < _SHORTEST_STRIKING or not is_striking(value) or _UUID.match(value):
         return False
-    if secret_values.is_example(value):
+    if secret_values.is_example(value) or _VERSION.match(value):
         return False
     if secret_values.is_named_number(value) or secret_values.is_jumbled(value):
         return True
@@ -74,8 +95,29 @@ def is_plain_secret(value: str) -> bool:
     return (mixed or symbol or len(value) >= 16) and secret_values.is_random(value)
 
 
+def is_named_password(value: str) -> bool:
+    """Tell whether a value can be nothing but a secret where a password is spoken of."""
+    if is_plain_secret(value):
+        return True
+    if secret_values.is_example(value) or not secret_values.is_chosen(value):
+        return False
+    return (
+        secret_values.is_dotted(value)
+        or is_passphrase(value)
+        or is_word_and_number(value)
+        or (bool(_UNSPOKEN.search(value)) and is_scattered(value))
+    )
+
+
+def _is_scattered(value: str, *, bare: bool) -> bool:
+    """Tell whether a value is no name in code either: bare ones have more than letters and dots."""
+    if bare and not _UNNAMED.search(value):
+        return False
+    return is_scattered(value) and secret_values.is_chosen(value)
+
+
 def _is_short(value: str) -> bool:
-    if is_plain_secret(value) or secret_values.is_dotted(value):
+    if is_named_password(value):
         return True
     if _MAPPING.match(value) or not DIGIT.search(value):
         return False

@@ -11,19 +11,30 @@ from collections.abc import Callable, Iterator
 
 from lore.text import secret_values
 from lore.text.linear import compile_linear
-from lore.text.secret_fitting import Span, fits, is_plain_secret, is_striking, told
+from lore.text.secret_fitting import (
+    Span,
+    fits,
+    is_named_password,
+    is_plain_secret,
+    is_striking,
+    told,
+)
 from lore.text.secret_names import NameKind, classify
-from lore.text.secret_talk import speaks_of_other
+from lore.text.secret_talk import FOREIGN_NAME, speaks_of_other
 
 __all__ = ["LINES", "find_lines"]
 
 _BREAK = r"(?:\r?\n|(?:\\+r)?\\+n)"
+_NUMBERED = r"(?:[ \t]*\d{1,6}(?:\xe2\x86\x92|\t))?"
+"""The number that tools set before a line."""
+
 _SIGN = r"[!#-&*+./0-9:=?@A-Z^_a-z~\-]"
 _FIRST = r"[!#-&*/0-9=?@A-Z^_a-z~]"
 _TELLING = r"[0-9%*!#+_.?]"
 _COLUMNS = r"passw(?:or)?d|passwd|pass|pwd|passphrase|secret|token|api[_ \-]?key|access[_ ]key"
 LINES = (
-    rf"(?i){_BREAK}[ \t]*(?:(?:[\-*>+]|=>|\d{{1,2}}[.)])[ \t]+)?[`\"']{{0,3}}"
+    rf"(?i){_BREAK}{_NUMBERED}(?:\+|-|[ \t]*##\[debug\])?[ \t]*"
+    rf"(?:(?:[\-*>+]|=>|\d{{1,2}}[.)])[ \t]+)?[`\"']{{0,3}}"
     rf"(?P<alone>{_FIRST}{_SIGN}{{3,64}}{_TELLING}{_SIGN}{{3,200}}|[0-9]{_SIGN}{{7,200}}"
     rf"|{_FIRST}{_SIGN}{{0,2}}{_TELLING}{_SIGN}{{7,200}}"
     rf"|{_FIRST}{_SIGN}{{6,64}}[0-9]{_SIGN}?)[`\"']{{0,3}}[ \t]*"
@@ -44,12 +55,13 @@ _BACK = 400
 _PATHS = ("/", "./", "~/", "../")
 _SPLIT = re.compile(rb"\r?\n|(?:\\+r)?\\+n")
 _FENCE = re.compile(rb"^[ \t]*(?:[`~]{3,}\w*|[=\-]{3,})?[ \t]*$")
+_UNNUMBERED = re.compile(rb"^[ \t]*(?:\d{1,6}(?:\xe2\x86\x92|\t)[ \t]*)?(?:[+\-](?=[$%#>]))?")
 _PROMPT = re.compile(
     rb"(?:^|[ \t])(?:[$%#>]|\xe2\x9d\xaf|>>>|\(Pdb\)|irb[^>]*>|In \[\d+\]:)[ \t]+(.+)$"
 )
 _ASKED = re.compile(
     rb"\b(?:vault[ \t]+(?:kv[ \t]+get|read|print)|op[ \t]+(?:read|item|get)"
-    rb"|pass[ \t]+(?:show[ \t]+)?\w"
+    rb"|pass[ \t]+(?!(?:ls|git|find|grep|rm|mv|cp|init|edit|help)\b)(?:show[ \t]+)?\w"
     rb"|gopass|lpass[ \t]+show|bw[ \t]+get|chamber[ \t]+read|doppler[ \t]+secrets|keyctl"
     rb"|secret-tool"
     rb"|kubectl[ \t][^\n]*\b(?:secrets?|create[ \t]+token)\b|oc[ \t]+whoami[ \t]+-t"
@@ -59,7 +71,10 @@ _ASKED = re.compile(
     rb"|config:get|printenv|getenv|gh[ \t]+auth[ \t]+token|npm[ \t]+token|initial-password"
     rb"|openssl[ \t]+rand|pwgen|apg\b|genpass|token_(?:hex|urlsafe|bytes)|rails[ \t]+secret"
     rb"|key:generate|genkey|genpsk|urandom|randomBytes|auth[ \t]+secret|dumpprivkey|generate_secret"
-    rb"|mkpasswd|makepasswd|xkcdpass|age-keygen|generate-key|fernet)",
+    rb"|mkpasswd|makepasswd|xkcdpass|age-keygen|generate-key|fernet|pwqgen|diceware|auth:token"
+    rb"|auth[ \t]+token|oauth-token|tokens?[ \t]+create|create[ \t]+token|credentials:show"
+    rb"|keepassxc-cli|systemd-creds[ \t]+cat|secrets?[ \t]+get|sops[ \t]+(?:-d|decrypt)"
+    rb"|ansible-vault[ \t]+view|Evaluating:[ \t]+secrets\.)",
     re.IGNORECASE,
 )
 """Commands that answer with a secret, or make one."""
@@ -113,7 +128,7 @@ def _line_before(data: bytes, start: int) -> bytes:
     lines = _SPLIT.split(data[max(0, start - _BACK) : start].rpartition(b"\0")[2])[:-1]
     for line in reversed(lines[-4:]):
         if not _FENCE.match(line):
-            return line.strip()
+            return _UNNUMBERED.sub(b"", line).strip()
     return b""
 
 
@@ -128,18 +143,21 @@ def _is_answer(label: bytes, text: str) -> bool:
         )
     if prompt and _LABEL_WORD.search(label) and not _LISTS.search(label):
         names = re.findall(rb"[\w.\-]+", prompt.group(1))
-        named = any(classify(name.decode("latin-1")) for name in names[-2:])
+        said = names[-2:] if len(names) == 1 else names[1:][-2:]
+        named = any(classify(_ENDING.sub(b"", name).decode("latin-1")) for name in said)
         shown = named and _SHOWN.search(prompt.group(1))
         return bool(shown) and (is_plain_secret(text) or fits("password", text, bare=True))
-    if prompt or not _LABEL.search(label) or speaks_of_other(label):
+    labelled = _LABEL.search(label) or FOREIGN_NAME.search(label)
+    if prompt or not labelled or speaks_of_other(label):
         return False
     if label.endswith((b":", b"\xef\xbc\x9a", b":**", b"</b>")):
-        return is_plain_secret(text) or (is_striking(text) and fits("password", text, bare=True))
+        return is_named_password(text) or fits("password", text, bare=True)
     few = len(label.split()) <= _FEW_WORDS and not _LISTS.search(label)
     return few and not _HEX.match(text) and is_plain_secret(text)
 
 
-_LABEL_WORD = re.compile(rb"(?i)passw|secret|token|key|credential|pwd|pass\b")
+_LABEL_WORD = re.compile(rb"(?i)passw|secret|token|key|credential|pwd|pass\b|\bpw\b")
+_ENDING = re.compile(rb"\.(?:txt|secret|key|env|dat|conf|pass|pw|token)$")
 
 
 def _rule(data: bytes, start: int, end: int) -> Iterator[Span]:
@@ -172,6 +190,7 @@ def _head(data: bytes, start: int, end: int) -> Iterator[Span]:
         cells = list(_cells(data, low, high, joint))
         texts = [data[a:b] for a, b in cells]
         if not columns:
+            texts[0] = texts[0].lstrip(b"+-")
             if not all(map(_HEADING.match, filter(None, texts))):
                 return
             columns = _secret_columns(texts)
@@ -241,7 +260,8 @@ def _column_values(
             continue
         start, end = cells[index]
         text = data[start : min(end, start + 256)].decode("utf-8", "replace")
-        if is_plain_secret(text) or (is_striking(text) and fits(kind, text, bare=True)):
+        named = kind == "password" and is_named_password(text)
+        if named or is_plain_secret(text) or (is_striking(text) and fits(kind, text, bare=True)):
             yield start, end, told(kind)
 
 

@@ -13,15 +13,23 @@ NameKind = Literal["", "password", "pass", "phrase", "secret", "key", "auth", "c
 
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
+_CLOUD_HOST = re.compile(r"\.[\w\-]+\.[a-z]+\.core\.windows\.net$")
+"""The account whose key a setting of a storage driver holds; it stands last."""
+
 _KINDS: dict[str, NameKind] = {
     **dict.fromkeys(
         """passwort kennwort passcode pwd pword passw pw pswd psw contrasena senha wachtwoord
-        motdepasse mdp parola heslo haslo community""".split(),
+        motdepasse mdp parola heslo haslo community psk salasana lozinka jelszo losenord passord
+        pasword passsword passowrd passwrod passwrd pssword paswrod passwod passwor pswrd
+        paswd passworrd passwordd passsord passeord passwork apssword psasword pasw
+        passwordnya passwordku passordet passordene passwortes sandi kodeord adgangskode
+        sifre wachtwoorden""".split(),
         "password",
     ),
     **dict.fromkeys(("passphrase", "mnemonic"), "phrase"),
     **dict.fromkeys(
-        """credential credentials creds jwt bearer psk pat totp macaroon pepper ikey skey
+        """credential credentials creds jwt bearer tokn tokne toekn tokken secert sercet secrt
+        secrect sceret credentails pat totp macaroon pepper ikey skey
         hmac""".split(),
         "secret",
     ),
@@ -42,12 +50,15 @@ _TRAILING = frozenset(
     property plainvalue hardcoded content initial""".split()
 )
 _NEVER = frozenset(
-    """public publishable page continuation cursor sync max min num number hash hashed digest
-    idempotency cache primary foreign partition sort row
-    lookup dedupe react translation i18n count usage csrf xsrf lexer parser
-    syntax design semantic encrypted ciphertext sealed wrapped utm fingerprint thumbprint address
-    contract arn erc20 nft""".split()
+    """public publishable hash hashed digest idempotency i18n csrf xsrf encrypted ciphertext sealed
+    wrapped utm fingerprint thumbprint address contract arn erc20 nft""".split()
 )
+_NEVER_BESIDE = frozenset(
+    """page continuation cursor sync max min num number cache primary foreign partition sort row
+    lookup dedupe react translation count usage lexer parser syntax design semantic""".split()
+)
+"""Words that make a key or token a plain one right before it: sort_key, but not SORT_API_KEY."""
+
 _FLEETING = frozenset("confirm confirmation forgot reset change invite verification".split())
 """Names of forms and columns too, so only what is plainly drawn by lot is taken for a secret."""
 
@@ -104,7 +115,7 @@ _KEY_MEANS_SECRET = frozenset(
 _BY_COMPANY: dict[str, tuple[frozenset[str], NameKind]] = {
     **dict.fromkeys(("phrase", "words"), (_PHRASES, "phrase")),
     **dict.fromkeys(("key", "keys", "pass", "cookie"), (frozenset(), "")),
-    "material": (frozenset(("key",)), "secret"),
+    "material": (frozenset(("key",)), "password"),
     "seed": (_ONE_TIME, "secret"),
 }
 """Words that mean a secret behind certain others."""
@@ -113,7 +124,7 @@ _BY_COMPANY: dict[str, tuple[frozenset[str], NameKind]] = {
 @lru_cache(maxsize=4096)
 def classify(name: str) -> NameKind:
     """Tell what a name promises of its value."""
-    words = [word.lower() for word in _HUMP.findall(name)]
+    words = [word.lower() for word in _HUMP.findall(_CLOUD_HOST.sub("", name))]
     while len(words) > 1 and (words[-1] in _TRAILING or words[-1].isdigit()):
         words.pop()
     if not words:
@@ -122,10 +133,11 @@ def classify(name: str) -> NameKind:
     if last in ("salt", "hash"):
         return _salt(before)
     counted = last == "token" and not _COUNTED.isdisjoint(before) and "auth" not in before
-    if counted or not _NEVER.isdisjoint(words):
+    if counted or not _NEVER.isdisjoint(words) or _NEVER_BESIDE.intersection(words[-2:]):
         return ""
     if not _FLEETING.isdisjoint(words):
         return "auth" if last == "token" else ""
+    last = "key" if last == "kye" else last
     if last in _BY_COMPANY:
         return _by_company(name, last, before)
     return _KINDS.get(last) or _by_ending(last) or _by_beginning(words)

@@ -7,21 +7,39 @@ behind a flag of a command. A pattern finds the place, and what follows is judge
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-from lore.text import secret_codes, secret_commands, secret_talk, secret_values
+from lore.text import (
+    secret_addresses,
+    secret_codes,
+    secret_commands,
+    secret_raw_keys,
+    secret_talk,
+    secret_values,
+)
 from lore.text.linear import compile_linear
+from lore.text.secret_addresses import ADDRESSES
 from lore.text.secret_codes import CODES
 from lore.text.secret_commands import COMMANDS, cookies
-from lore.text.secret_fitting import Span, chosen, fits, is_plain_secret, is_striking, told
+from lore.text.secret_crowds import BEHIND, CROWD_PLACES, STRETCH, find_in_crowd, is_crowded
+from lore.text.secret_fitting import (
+    Span,
+    fits,
+    is_named_password,
+    is_plain_secret,
+    is_striking,
+    told,
+)
 from lore.text.secret_names import NameKind, classify
+from lore.text.secret_raw_keys import RAW_KEYS
 from lore.text.secret_reading import (
     COLOUR,
+    GAP,
     QUOTE,
     Value,
     match_four_by_four,
-    read_address,
     read_value,
     skip_quote,
     whole_end,
@@ -34,7 +52,9 @@ __all__ = ["PLACES", "Span", "find_places", "is_secret"]
 _WORD_STARTS = (
     r"(?:passw(?:or)?d|passwort|kennwort|passphrase|passcode|pass|pwd|pw|psk|pswd|secret|key"
     r"|credentials?|creds|jwt|cookies?|mnemonic|phrase|[jp]h?p?sess(?:ion)?id|bearer|community"
-    r"|totp|mfa_seed|otp_seed|totp_seed|_salt|api_hash|macaroon|pepper|\b[is]key)[\w.\-]*"
+    r"|totp|mfa_seed|otp_seed|totp_seed|_salt|api_hash|macaroon|pepper|\b[is]key|kye|credentails"
+    r"|pas{1,3}(?:owr|wro|wr|wo|o|worr|swor)d|paswor|passwor|pssword|apssword|psasword|passwork"
+    r"|pswr?d|paswd|tokne?|toekn|tokken|secert|sercet|secrt|secrect|sceret)[\w.\-]*"
     r"|token(?:[_.\-0-9a-rt-z][\w.\-]*)?|pat(?:[_.\-0-9][\w.\-]*)?"
     r"|auth(?:[_.\-0-9a-np-z][\w.\-]*)?"
 )
@@ -61,46 +81,47 @@ PLACES = (
     r"|(?P<account>\b(?:(?:creds|credentials|logins?|accounts?|zugangsdaten|identifiants"
     r"|credenciales)"
     r"[^\n:=/]{0,30}(?:[ \t]*[:=][ \t]*|[ \t]+(?:are|is)[ \t]+)|(?:use|try|with|as)[ \t]+)"
-    r"[\w.@\-]{1,40}(?:[ \t]+/[ \t]+|:|/))[A-Za-z0-9]"
+    r"[\w.@\-]{1,40}(?:[ \t]+/[ \t]+|:|/)|@[\w\-]+(?:\.[\w\-]+)+[ \t]+/[ \t]+"
+    r"|[ \t]\xe2\x86\x92[ \t]+[\w.@\-]+[ \t]+[:/][ \t]+)[A-Za-z0-9]"
     rf"|{CODES}"
     rf"|{COMMANDS}"
-    rf"|(?P<chain>(?:wallet|keypair|signer|privatekeyto\w+|from_key"
-    rf"|accounts){QUOTE}?\]?[ \t]*[:=(]+"
-    rf"[ \t]*\[?[ \t]*{QUOTE}|\(\d{{1,2}}\)[ \t]+)(?:0x)?[0-9a-f]{{64}}\b"
-    r"|(?P<array>\[)[ \t\n]*(?:\d{1,3},[ \n]?){63}\d{1,3}\b"
-    rf"|(?P<keyed>\b(?:sign|verify|encode|decode|createhmac|hmac\.new|hmac|fernet"
+    rf"|{RAW_KEYS}"
+    rf"|(?P<keyed>\b(?:sign|verify|encode|decode|createhmac|hmac\.new|hmac|hmacshakeyfor|fernet"
     rf"|create\w?cipher\w*"
     rf"|encrypt|decrypt|keypair\w*|createclient|secretkey\w*|totp|hotp)\([^\n\"'`]{{0,80}}"
     rf"(?:{QUOTE}[\w\-]{{1,16}}{QUOTE},[ \t]*)?)[bfr]?{QUOTE}"
+    rf"|(?P<typing>\b(?:type|fill|send_?keys|set_?value|enter_?text|change|input|paste)\w*"
+    rf"\([\w.$]*(?:passw|pwd|pass\b|secret|token)[^\n,\"'`]*,"
+    rf"[ \t]*(?:\{{[\w \t:{{]*)?){QUOTE}"
     rf"|(?P<asserted>assert\w*\([ \t]*){QUOTE}"
     r"|(?P<insert>\)[ \t\n]*values[ \t\n]*\()"
     rf"|(?P<list>{_PLURALS}{QUOTE}?[ \t]*[:=][ \t]*(?:\[\s*|(?:\r?\n|\\+n)[ \t]*-[ \t]+))"
     rf"|(?P<word>{_WORD_STARTS})(?:"
-    r"(?P<markup>:?(?:</\w{1,8}>)+:?(?:\s|\\+n)*(?:<\w[^<>]{0,40}>(?:\s|\\+n)*){0,3})"
+    rf"(?P<markup>:?(?:</\w{{1,8}}>)+:?{GAP}(?:<\w[^<>]{{0,40}}>{GAP}){{0,3}})"
     rf"|(?P<assign>{_ASSIGN})"
     rf"|(?P<fallback>{QUOTE}?[\])]{{0,2}}[ \t]*(?:\?\?|\|\||\bor\b|\?:)[ \t]*){QUOTE}"
-    rf"|(?P<filled>[\"'\]>)]{{0,4}}\.(?:fill|type|send_?keys|set_?value|input_text"
-    rf"|to_?be|to_?equal|to_?strict_?equal|is_?equal_?to|equals?|eq)\([ \t]*){QUOTE}"
-    rf"|(?P<comma>{QUOTE}[ \t]*,[ \t]*){QUOTE}"
+    rf"|(?P<filled>[\"'\]>)}} ]{{0,6}}\.(?:value[ \t]*=|(?:perform\()?(?:fill|type|val|send_?keys"
+    rf"|set_?value|input_text|(?:type|enter|replace|set)_?text|press_?sequentially"
+    rf"|to_?be|to_?equal|to_?strict_?equal|is_?equal_?to|equals?|eq)\()[ \t]*){QUOTE}"
+    rf"|(?P<comma>(?:{QUOTE}?[\])]{{0,2}}{QUOTE}[\])]{{0,2}}|/i?\))"
+    rf"(?:[ \t]*,[ \t]*(?:with:[ \t]*)?|[ \t]+with[ \t]+)){QUOTE}"
+    rf"|(?P<typed>(?:[ \t]+\w+)*{QUOTE}[ \t]*,[ \t]*"
+    rf"(?:{QUOTE}?\w+{QUOTE}?[ \t]*:[ \t]*{QUOTE}?[\w\-]*{QUOTE}?[ \t]*,[ \t]*)*"
+    rf"{QUOTE}?(?:text|value|input){QUOTE}?[ \t]*[:=][ \t]*){QUOTE}"
     rf"|(?P<kwarg>\([^()\n]{{0,60}}=[ \t]*){QUOTE}"
     rf"|(?P<call>[({{][ \t]*){QUOTE}"
-    rf"|(?P<tag>{QUOTE}?>[ \t]*|</key>\s*<string>)"
+    rf"|(?P<tag>{QUOTE}?>[ \t]*(?:<value>)?|</key>{GAP}<string>)"
     rf"|(?P<beside>{QUOTE}?,?(?:\s|\\+[nrt])*{QUOTE}?\bvalue{QUOTE}?[ \t]*[:=][ \t]*)"
     rf"|(?P<default>{QUOTE}[ \t]*\{{[^{{}}]{{0,100}}\bdefault[ \t]*=[ \t]*)"
     rf"|(?P<part>{QUOTE}(?:\r?\n|(?:\\+r)?\\+n){{2}})"
     rf"|{SAID}"
-    r"|(?P<cell>[*_`]{0,3}[ \t]+\|[ \t]+)"
+    r"|(?P<cell>[*_`]{0,3}[ \t]+(?:\||\xe2\x94\x82)[ \t]+)"
     rf"|(?P<literal>[ \t]+@?){QUOTE}"
     rf"|{NEAR})"
     rf"|(?P<valued>(?:value|default|result|plaintext){QUOTE}?[ \t]*[:=>][ \t]*|-value[ \t]+)"
     rf"{QUOTE}{{0,2}}[A-Za-z!@#$%^&*+_=?./\-]{{0,48}}(?:\d|(?-i:[a-z][A-Z][A-Z]|[A-Z][a-z][A-Z]))"
-    r"|(?P<tail>(?:\+ASt|\+ABa|\+AMC|\+ARm|APIM|AzSe|AzFu)[A-Za-z0-9+/]{5,8}={1,2})"
     rf"|{TALK}"
-    r"|(?P<query>[?&](?:amp;|u0026)?(?:key|signature|x-(?:amz|goog)-signature|hmac|sign|sid|code)="
-    r"|,[ ]?signature=|-dsonar\.login=|\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,60}\t)"
-    r"|(?P<url>://[^\s:/?#@\[\"'`<>\\]*:)"
-    r"|(?P<lone>://)[A-Za-z0-9_\-]{20,}@"
-    r"|(?P<dsn>@)(?:(?:tcp|udp|unix)\(|[\w\-]+(?:\.[\w\-]+)+:\d{2,5}\b)"
+    rf"|{ADDRESSES}"
 )
 """Every place; each group has its judge below."""
 
@@ -108,8 +129,10 @@ _PLACE = compile_linear(PLACES)
 _NAMES = {index: name.decode() for name, index in _PLACE.groupindex.items()}
 _WORD = _PLACE.groupindex[b"word"]
 _SHORTEST_NAME = 2
-_LOOSE = frozenset(_PLACE.groupindex[name] for name in (b"said", b"near", b"kwarg", b"turned"))
-"""Sentences: what follows the name may be the name of something else."""
+_LOOSE = frozenset(
+    _PLACE.groupindex[name] for name in (b"said", b"near", b"kwarg", b"turned", b"positional")
+)
+"""Sentences and commands: what follows the name may be the name of something else."""
 
 _NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-$"
 _LEFT_WORDS = frozenset(
@@ -125,7 +148,7 @@ _ENV_LINE = re.compile(rb"(?:^|\n|\\n)[ \t]*(?:export[ \t]+|set[ \t]+)?[A-Z0-9_]
 _WRAPPED = re.compile(
     rb"(?:" + COLOUR.encode() + rb"){1,4}"
     rb"|\s+string\(\d{1,4}\)[ \t]+|[|>][+\-]?\d?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*"
-    rb"|!![a-z]+[ \t]+|<!\[CDATA\["
+    rb"|!![a-z]+[ \t]+|<!\[CDATA\[|\\*\"'(?=\")|'\"(?=')"
     rb"|(?:new[ \t]+)?(?:[A-Za-z_]\w{0,30}(?:\.|::))*"
     rb"(?:secretstr|secretstring|secret|sensitive|string|str|bytes|\[\]byte|byte|from|of|some|just"
     rb"|raw|text|literal|value|encode|decode|b64decode|atob|btoa|fromstring|credential|password"
@@ -133,10 +156,6 @@ _WRAPPED = re.compile(
     re.IGNORECASE,
 )
 """What stands between a name and its value and is not yet the value."""
-
-_DSN = re.compile(rb"(?:^|[\s\"'=`])[A-Za-z][\w.\-]{0,32}:([^\s:/@\"'`<>\\]{4,64})$")
-_DSN_BYTES = 100
-"""So far back the user of an address without a scheme is looked for."""
 
 _SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9\-]{1,24}[ \t]+(?:token=)?\\*[\"']?", re.IGNORECASE)
 _ARN_BYTES = 90
@@ -160,18 +179,22 @@ _LISTED = 20
 """Entries of a list that are looked at."""
 
 _NEXT_ENTRY = re.compile(rb"\\*[\"'`]?[ \t]*(?:,?(?:\s|\\+[nrt])*(?:-[ \t]+)?|,)(?=[\"'`\\\w])")
-_BASE64_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-_SIGNED_BYTES, _SIGNED_LEAST = 76, 36
-"""Characters that stand before the mark of an issuer in its keys."""
-
+_NEXT_ARGUMENT = re.compile(rb"\\*[\"'`][ \t]*,[ \t]*(?=\\*[\"'`])")
+_COMMAS = re.compile(
+    rb"(?:,[^\s\"'`\\<>|;&(){}\[\]:,=]*)+[^\s\"'`\\<>|;&(){}\[\]:,=](?=$|[\s\"'`\\])"
+)
+_KEYED = re.compile(r"(?i)hmac|cipher|secretkey|signingkey")
+_SIGNING_IN = re.compile(rb"(?i)\b(?:login|auth\w*|configure|init\w*|client)\([^()\n]{0,40}$")
 _QUOTED = (b'"', b"'", b"`")
+_TEST = re.compile(r"(?i)test")
 _TERM = re.compile(r"^[a-z]{1,10}(?:-[a-z]+)*-?\d{0,3}$")
 """One of a list of names: utf8, scram-sha-256."""
 
 
 def find_places(data: bytes, at: int = 0) -> Iterator[Span]:
     """Yield the secrets that are known by their place, from some place on."""
-    quiet_since, idle = at, 0
+    quiet_since = crowd_since = at
+    idle = places = 0
     while (found := _PLACE.search(data, at)) is not None:
         index = found.lastindex
         _, at = place = found.span(index)
@@ -185,6 +208,14 @@ def find_places(data: bytes, at: int = 0) -> Iterator[Span]:
             idle = 0
         if idle >= CROWD:
             at, idle = behind_repeats(data, at, quiet_since), 0
+        places += 1
+        if is_crowded(places, at - crowd_since):
+            yield from find_in_crowd(data, at)
+            at = max(at, min(len(data), at + STRETCH) - BEHIND)
+            quiet_since = crowd_since = at
+            idle = places = 0
+        elif places >= CROWD_PLACES:
+            crowd_since, places = at, 0
 
 
 def is_secret(name: str, value: str) -> bool:
@@ -192,40 +223,53 @@ def is_secret(name: str, value: str) -> bool:
     return fits(classify(name), value, bare=False)
 
 
-def _named(data: bytes, found: Any, at: int) -> Iterator[Span]:
-    """Judge what follows a name."""
+def _named(joint: str, data: bytes, found: Any, at: int) -> Iterator[Span]:
+    """Judge what follows a name; reading how they are joined off a match costs as much again."""
     start, _ = found.span(_WORD)
     name, before = _whole_name(data, start, found.group(_WORD))
     kind = classify(name)
-    joint = _NAMES[found.lastindex]
+    if not kind and joint == "call" and _KEYED.search(name):
+        yield from _keyed(data, found, at)
+        return
     if not kind and name.lower() == "key":
         yield from _bare_key(data, start, at, joint)
         return
-    if not kind or _is_elsewhere(joint, before, data[at - 2 : at]) or _is_part(data, found, before):
+    if joint == "typed" and at - start > _ABOVE_BYTES:
         return
-    if kind == "cookie" and joint != "said":
-        yield from cookies(data, at)
+    if (
+        not kind
+        or _is_elsewhere(joint, before, data[at - 2 : at])
+        or _is_part(data, found, before, at)
+    ):
         return
-    yield from _judged(data, found, at, kind)
+    if kind == "cookie":
+        found_in_pairs = list(cookies(data, at))
+        yield from found_in_pairs
+        if found_in_pairs or joint != "said":
+            return
+    yield from _judged(joint, data, found, at, kind)
 
 
-def _is_part(data: bytes, found: Any, before: bytes) -> bool:
+def _is_part(data: bytes, found: Any, before: bytes, at: int) -> bool:
     """Tell whether a name is part of a resource's, or stands in the line of a checksum."""
     start, _ = found.span(_WORD)
     if before == b"(":
-        return b")=" in found.group(found.lastindex)
+        return b")=" in data[start:at]
     return before == b":" and b"arn:" in data[max(0, start - _ARN_BYTES) : start]
 
 
-def _judged(data: bytes, found: Any, at: int, kind: NameKind) -> Iterator[Span]:
+def _judged(joint: str, data: bytes, found: Any, at: int, kind: NameKind) -> Iterator[Span]:
     """Judge a value by the kind of its name and how it is joined to it."""
     start, _ = found.span(_WORD)
-    joint = _NAMES[found.lastindex]
     whole_line = joint == "assign" and bool(_ENV_LINE.search(data, max(0, start - 64), at))
     if wrapped := _WRAPPED.match(data, at, at + 120):
         at = wrapped.end()
     in_talk = joint in ("said", "next", "near")
     value = read_value(data, at, whole_line=whole_line, prose=in_talk)
+    if kind in ("password", "pass") and data[value.end : value.end + 1] == b",":
+        value = _with_commas(data, value)
+    if joint == "filled" and value.text.endswith("{enter}"):
+        value = value._replace(text=value.text.removesuffix("{enter}"))
     if in_talk and speaks_elsewhere(data, start, value):
         return
     loose = (
@@ -237,9 +281,27 @@ def _judged(data: bytes, found: Any, at: int, kind: NameKind) -> Iterator[Span]:
         yield *apart.span(), told(kind)
     elif not loose and fits(kind, value.text, bare=not (value.quoted or whole_line)):
         yield value.start, value.end, told(kind)
+    elif joint == "call" and value.quoted and b"redential" in found.group(_WORD):
+        yield from _second(data, value)
     elif in_talk or (joint == "assign" and not value.quoted and value.text.isalpha()):
         end = start + len(found.group(_WORD))
         yield from told_nearby(data, end, told(kind), since=at if joint == "assign" else end)
+
+
+def _with_commas(data: bytes, value: Value) -> Value:
+    """Return a bare value with what follows its commas, if only the whole looks like a secret."""
+    rest = None if value.quoted else _COMMAS.match(data, value.end, value.end + _AHEAD_BYTES)
+    if rest is None:
+        return value
+    text = data[value.start : rest.end()].decode("utf-8", "replace")
+    return Value(value.start, rest.end(), text) if is_named_password(text) else value
+
+
+def _second(data: bytes, first: Value) -> Iterator[Span]:
+    """Judge what follows the name of an account in a call."""
+    joint = _NEXT_ARGUMENT.match(data, first.end, first.end + 8)
+    if joint is not None:
+        yield from _pair(data, None, joint.end())
 
 
 def _bare_key(data: bytes, start: int, at: int, joint: str) -> Iterator[Span]:
@@ -253,7 +315,11 @@ def _bare_key(data: bytes, start: int, at: int, joint: str) -> Iterator[Span]:
         mine = mine or _FOR.search(data[start:at].decode("latin-1"))
     plain = value.text.islower() or value.text.isupper()
     if (mine and (not plain or mine.group(1) != "the")) or (
-        joint == "assign" and _PARENT.search(_above(data, start))
+        joint == "assign"
+        and (
+            _PARENT.search(_above(data, start))
+            or _SIGNING_IN.search(data, max(0, start - _ABOVE_BYTES), start)
+        )
     ):
         yield value.start, value.end, "secret"
 
@@ -267,7 +333,7 @@ def _above(data: bytes, start: int) -> bytes:
 def _valued(data: bytes, found: Any, at: int) -> Iterator[Span]:
     """Judge what is only called a value, by the names that stand around it."""
     value = read_value(data, at)
-    if not is_plain_secret(value.text) and not secret_values.is_dotted(value.text):
+    if not is_named_password(value.text):
         return
     ahead = data[value.end : value.end + _AHEAD_BYTES].split(b"\n", 1)[0].split(b"}", 1)[0]
     around = _above(data, found.start()) + b" " + ahead
@@ -296,19 +362,6 @@ def _list(data: bytes, found: Any, at: int) -> Iterator[Span]:
         if following is None:
             return
         at = following.end()
-
-
-def _chain(data: bytes, _found: Any, at: int) -> Iterator[Span]:
-    value = read_value(data, at)
-    if not secret_values.is_example_key(value.text):
-        yield value.start, value.end, "wallet"
-
-
-def _array(data: bytes, found: Any, at: int) -> Iterator[Span]:
-    """Judge numbers of one byte each, as some wallets write their keys."""
-    numbers = [int(number) for number in re.findall(rb"\d+", data[at : found.end()])]
-    if len(set(numbers)) >= 32 and max(numbers) < 256:
-        yield at, found.end(), "wallet"
 
 
 def _keyed(data: bytes, _found: Any, at: int) -> Iterator[Span]:
@@ -342,32 +395,25 @@ def _insert(data: bytes, found: Any, at: int) -> Iterator[Span]:
         at += len(data[at : at + 8]) - len(data[at : at + 8].lstrip())
 
 
-def _tail(data: bytes, found: Any, at: int) -> Iterator[Span]:
-    """Judge a key by the mark that its issuer puts near its end."""
-    head = data[max(0, found.start() - _SIGNED_BYTES) : found.start()]
-    drawn = head[len(head.rstrip(_BASE64_BYTES)) :]
-    if len(drawn) >= _SIGNED_LEAST:
-        yield found.start() - len(drawn), at, "azure-key"
-
-
 def _is_elsewhere(joint: str, before: bytes, joined: bytes) -> bool:
     """Tell whether the name belongs to something else than what follows."""
     if joint == "tag":
         return before != b"<" and joined[:1] not in _QUOTED and joined != b"g>"
-    return joint == "comma" and before not in (*_QUOTED, b"#")
+    return joint == "comma" and before not in (*_QUOTED, b"#", b"/")
 
 
 def _is_loose(joint: str, kind: NameKind, value: Value, before: bytes) -> bool:
     """Tell whether name and value may just stand side by side: a test result, a list of names."""
     if joint == "assign":
         bare = kind == "pass" and before == b": " and not value.quoted
-        told_plainly = is_plain_secret(value.text) or secret_values.is_dotted(value.text)
-        return bare and not told_plainly
+        return bare and (_TEST.match(value.text) is not None or not is_named_password(value.text))
     if joint in ("fallback", "default"):
         return False
     if joint in ("next", "kwarg"):
         named = joint == "kwarg" or kind not in ("key", "auth")
         return not (named and is_plain_secret(value.text))
+    if kind == "password" and is_named_password(value.text):
+        return False
     if joint == "comma" and (kind == "key" or _TERM.match(value.text)):
         return not secret_values.is_random(value.text, least=_KEY_CHARS)
     return kind == "key" or not is_striking(value.text)
@@ -411,54 +457,28 @@ def _basic(data: bytes, _found: Any, at: int) -> Iterator[Span]:
 
 def _pair(data: bytes, _found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at)
-    if value.quoted and is_striking(value.text) and fits("password", value.text, bare=False):
+    text = value.text
+    if value.quoted and (
+        is_named_password(text) or (is_striking(text) and fits("password", text, bare=False))
+    ):
         yield value.start, value.end, "password"
 
 
 def _account(data: bytes, _found: Any, at: int) -> Iterator[Span]:
     value = read_value(data, at, prose=True)
-    if is_plain_secret(value.text) or secret_values.is_dotted(value.text):
+    if is_named_password(value.text) and not is_named_place(value.text):
         yield value.start, value.end, "password"
 
 
-def _query(data: bytes, _found: Any, at: int) -> Iterator[Span]:
-    value = read_value(data, at)
-    if fits("auth", value.text, bare=True):
-        yield value.start, value.end, "secret"
-
-
-def _address(data: bytes, _found: Any, at: int) -> Iterator[Span]:
-    value = read_address(data, at)
-    if value is not None:
-        yield from chosen(value, "url-password")
-
-
-def _dsn(data: bytes, found: Any, _at: int) -> Iterator[Span]:
-    end = found.start()
-    password = _DSN.search(data, max(0, end - _DSN_BYTES), end)
-    if password is None:
-        return
-    text = password.group(1).decode("utf-8", "replace")
-    if is_striking(text):
-        yield from chosen(Value(password.start(1), end, text), "url-password")
-
-
-def _lone(data: bytes, _found: Any, at: int) -> Iterator[Span]:
-    end = data.index(b"@", at)
-    if secret_values.is_random(data[at:end].decode("latin-1"), least=20):
-        yield at, end, "url-password"
-
-
 _JOINTS = (
-    "near", "kwarg", "assign", "fallback", "filled", "comma", "call", "tag", "beside", "default",
-    "part", "said", "markup",
-    "next", "cell", "literal",
+    "near", "kwarg", "assign", "fallback", "filled", "comma", "typed", "call", "tag",
+    "beside", "default", "part", "said", "markup", "next", "cell", "literal",
 )  # fmt: skip
-_JUDGES = {
-    **dict.fromkeys(_JOINTS, _named), **secret_commands.JUDGES, **secret_talk.JUDGES,
-    **secret_codes.JUDGES,
-    "header": _header, "bearer": _bearer, "basic": _basic, "pair": _pair, "query": _query,
+_JUDGES: dict[str, Callable[[bytes, Any, int], Iterator[Span]]] = {
+    **{joint: partial(_named, joint) for joint in _JOINTS},
+    **secret_commands.JUDGES, **secret_talk.JUDGES, **secret_codes.JUDGES,
+    **secret_addresses.JUDGES, **secret_raw_keys.JUDGES,
+    "header": _header, "bearer": _bearer, "basic": _basic, "pair": _pair, "typing": _pair,
     "account": _account, "valued": _valued, "list": _list,
-    "chain": _chain, "array": _array, "keyed": _keyed, "asserted": _asserted, "insert": _insert,
-     "tail": _tail, "url": _address, "lone": _lone, "dsn": _dsn,
+    "keyed": _keyed, "asserted": _asserted, "insert": _insert,
 }  # fmt: skip

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 __all__ = [
     "COLOUR",
+    "GAP",
     "QUOTE",
     "Value",
     "match_four_by_four",
@@ -27,6 +28,9 @@ QUOTE = r"(?:\\*[\"'`]|&quot;|&#3[49];|%2[27]|\\+u002[27])"
 
 COLOUR = r"(?:\x1b|\\+(?:u001[bB]|x1[bB]|0?33|[eE]))\[[0-9;?]*[A-Za-z]"
 """What colours the text of a terminal, as it is or written out in code and JSON."""
+
+GAP = r"(?:\s|\\+[nrt]|[ +\-]{0,6}\d{1,6}\xe2\x86\x92)*"
+"""Space between two lines that belong together, also where lines are numbered."""
 
 _OPENING = re.compile(
     rb"[bfruNL@$]{0,2}\\*(?:\"\"\"|''\'|[\"'`])|r#{1,3}\"|&quot;|&#3[49];|%2[27]|\\+u002[27]"
