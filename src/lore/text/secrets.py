@@ -20,7 +20,7 @@ import re2
 from lore.errors import InvalidInput
 from lore.text import secret_values
 from lore.text.linear import compile_linear
-from lore.text.secret_forms import FORMS
+from lore.text.secret_forms import FORMS, Form
 from lore.text.secret_lines import LINES, find_lines
 from lore.text.secret_pem import find_pem
 from lore.text.secret_places import PLACES, Span, find_places, is_secret
@@ -54,6 +54,9 @@ _LONG = 1_024
 
 _JUDGED = 4_096
 """Bytes of a secret by which it is told from an example."""
+
+_JOINT = re.compile(rb"[-_]")
+"""What joins a word and a key to what looks like one key."""
 
 
 class Redactor:
@@ -151,20 +154,29 @@ def _forms(*, groups: bool) -> Any:
 
 def _find_forms(data: bytes) -> Iterator[Span]:
     first = _forms(groups=False).search(data)
-    if first is None:
-        return
-    for match in _forms(groups=True).finditer(data, first.start()):
+    at = -1 if first is None else first.start()
+    while at >= 0 and (match := _forms(groups=True).search(data, at)):
         index = match.lastindex
         start, end = match.span(index)
         form = FORMS[index - 1]
-        value = data[start : min(end, start + _JUDGED)].decode("latin-1")
-        before = data[max(0, start - 1) : start]
-        if form.mixed and not secret_values.is_foreign_key(value, before):
-            continue
-        is_example = secret_values.is_example if form.mixed else secret_values.is_example_key
-        if is_example(value) or (form.weak and not secret_values.is_drawn(value)):
-            continue
-        yield start, end, form.kind
+        if _is_meant(
+            form, data[start : min(end, start + _JUDGED)], data[max(0, start - 1) : start]
+        ):
+            yield start, end, form.kind
+            at = end
+        else:
+            # A word before a key may have made one of both: the key is looked for by itself.
+            joint = _JOINT.search(data, start, end) if form.mixed else None
+            at = joint.start() if joint and joint.start() > start else end
+
+
+def _is_meant(form: Form, secret: bytes, before: bytes) -> bool:
+    """Tell whether what has the form of a key is one, and no example or name."""
+    value = secret.decode("latin-1")
+    if form.mixed and not secret_values.is_foreign_key(value, before):
+        return False
+    is_example = secret_values.is_example if form.mixed else secret_values.is_example_key
+    return not is_example(value) and (not form.weak or secret_values.is_drawn(value))
 
 
 @cache
