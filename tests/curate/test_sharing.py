@@ -184,3 +184,11 @@ def test_a_secret_on_a_page_is_not_stored(memory: Memory, folder: Path):
     memory.take_shared(str(folder), changes(memory, folder))
     [hit] = memory.search("key", project=str(folder))
     assert "[secret:" in said(memory, hit.id)
+
+
+def test_what_a_person_approved_may_be_shown_unasked(memory: Memory, folder: Path):
+    (folder / ".lore.md").write_text("## Bug fixes\n- Retries stop at five.\n")
+    memory.take_shared(str(folder), changes(memory, folder))
+    [hit] = memory.recall("retries", trusted_only=True).hits
+    assert (hit.kind, hit.origin) == ("bug_fix", "repo")
+    assert "trust 2" in memory.why(hit.id).allowed

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from lore.embed.none import NoEmbedder
 from lore.errors import InvalidInput, NotFound
 from lore.memory import Memory
+from tests.fakes import FakeEmbedder
 
 
 @pytest.fixture
@@ -117,3 +118,14 @@ def test_any_way_back_and_forth_stays_on_the_one_line(tmp_path_factory, steps: l
                 memory.redo()
                 place += 1
             assert said(memory, id_) == str(place)
+
+
+def test_what_undo_hides_is_gone_from_the_vector_index_too(tmp_path: Path):
+    with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
+        memory.store("one")
+        memory.store("two")
+        memory.embed_waiting()
+        memory.recall("one")
+        memory.undo()
+        [vectors] = [check for check in memory.doctor() if check.name == "vectors"]
+        assert vectors.state == "ok"

@@ -131,7 +131,8 @@ SHAPES: dict[str, dict[str, Test]] = {
         "last_accessed": _maybe(_moment), "last_reinforced": _moment, "relevance": _share,
         "superseded_by": _maybe(_name), "valid_from": _maybe(_moment),
         "valid_to": _maybe(_moment), "updated_at": _moment, "version": _count,
-        "deleted_at": _maybe(_moment),
+        "deleted_at": _maybe(_moment), "boost": _amount, "boosted_at": _moment,
+        "overview_at": _maybe(_moment),
     },
     "version": {
         "fragment_id": _name, "version": _count, "content": _text, "summary": _text,

@@ -36,9 +36,7 @@ def plan_writing(db: Connection, project: str, page: Page | None) -> SharedPage:
     unread = _differences(db, project_n, page) if page else []
     page = page or Page(())
     if unread:
-        count = f"{len(unread)} change" + ("" if len(unread) == 1 else "s")
-        msg = f"The page has {count} that nobody has read here yet."
-        raise InvalidInput(msg, hint="'lore share --read' shows them and takes them in.")
+        raise _unread(unread)
     known = shared.of_project(db, project_n)
     names = {row.fragment_n: row.entry for row in known}
     left_out = {row.fragment_n for row in known if row.left_out}
@@ -60,6 +58,15 @@ def plan_writing(db: Connection, project: str, page: Page | None) -> SharedPage:
         ),
         gone=tuple(row.entry for row in known if row.entry not in kept and not row.left_out),
     )  # fmt: skip
+
+
+def _unread(changes: Sequence[SharedChange]) -> InvalidInput:
+    """Say that a page has changes that are not in memory, and what to do about them."""
+    count = f"{len(changes)} change" + ("" if len(changes) == 1 else "s")
+    hint = "'lore share --read' shows them and takes them in."
+    if all(change.hidden for change in changes):
+        hint = "Something is hidden there: take it off the page, or 'lore share --read --hidden'."
+    return InvalidInput(f"The page has {count} that nobody has read here yet.", hint=hint)
 
 
 def keep_written(database: Database, writing: SharedPage) -> None:

@@ -70,7 +70,10 @@ class Digesting(Desk):
         from lore.curate import curating
 
         session = self.redactor.redact(session)
-        return curating.curate(self.database, session, self._curation(), progress=progress)
+        brought = curating.curate(self.database, session, self._curation(), progress=progress)
+        if brought.superseded:
+            self.sources.drop_hidden()
+        return brought
 
     def digest(
         self,
@@ -128,7 +131,9 @@ class Digesting(Desk):
             embed_waiting=self.embed_waiting,
             forget_vectors=self.sources.forget_vectors,
         )
-        return run_cycle(
+        if dry_run:
+            self.embed_waiting()
+        report = run_cycle(
             self.database,
             means,
             only=tuple(phases),
@@ -136,6 +141,9 @@ class Digesting(Desk):
             progress=progress,
             stopping=stopping,
         )
+        if not dry_run:
+            self.sources.drop_hidden()
+        return report
 
     def is_cycle_due(self) -> bool:
         """Tell whether the last cycle is long enough ago, or was stopped before its end."""
@@ -159,7 +167,9 @@ class Digesting(Desk):
         """Take back all that a cycle did, the last one or that of an id."""
         from lore.consolidate.undoing import undo_cycle
 
-        return undo_cycle(self.database, id)
+        undone = undo_cycle(self.database, id)
+        self.sources.drop_hidden()
+        return undone
 
     def cycles(self, *, limit: Count = 10) -> list[CycleReport]:
         """Return the reports of the last cycles, newest first."""
@@ -180,8 +190,7 @@ class Digesting(Desk):
         from lore.consolidate import conflicts
 
         conflicts.resolve(self.database, one, other, decision)
-        if decision == "keep":
-            self.sources.drop_hidden([other])
+        self.sources.drop_hidden()
 
     def offers(self) -> list[Offer]:
         """Return the fragments that so many projects confirmed that they may hold in all."""
@@ -195,7 +204,7 @@ class Digesting(Desk):
         from lore.curate import promoting
 
         promoted = promoting.promote(self.database, id, key=key)
-        self.sources.drop_hidden([id])
+        self.sources.drop_hidden()
         return promoted
 
     def spent_today(self) -> SpentToday:

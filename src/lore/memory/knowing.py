@@ -79,11 +79,15 @@ class Knowing(Desk):
 
     def undo(self, id: str = "", *, key: str = "") -> tuple[str, str]:
         """Undo the last change by hand, of all or of one fragment; return verb and id."""
-        return undoing.undo(self.database, id, key=key)
+        undone = undoing.undo(self.database, id, key=key)
+        self.sources.drop_hidden()
+        return undone
 
     def redo(self, id: str = "", *, key: str = "") -> tuple[str, str]:
         """Do again what was last undone; return verb and id."""
-        return undoing.redo(self.database, id, key=key)
+        redone = undoing.redo(self.database, id, key=key)
+        self.sources.drop_hidden()
+        return redone
 
     def next_undo(self, id: str = "", *, redo: bool = False) -> tuple[str, str] | None:
         """Return verb and id of what `undo`, or `redo`, would act on."""
@@ -143,7 +147,7 @@ class Knowing(Desk):
 
         project = self.redactor.redact(project)
         taken = sharing.take(self.database, project, changes, redactor=self.redactor)
-        self.sources.drop_hidden([c.fragment_id for c in changes if c.verb == "remove"])
+        self.sources.drop_hidden()
         return taken
 
     def revoke(
@@ -163,5 +167,5 @@ class Knowing(Desk):
         if dry_run:
             return revoking.preview(self.database, suspect)
         gone = revoking.revoke(self.database, suspect)
-        self.sources.drop_hidden([title.id for title in gone.fragments])
+        self.sources.drop_hidden()
         return gone

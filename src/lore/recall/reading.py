@@ -227,7 +227,7 @@ def why(db: Connection, id_: str, *, now: datetime) -> Provenance:
         sources = _covered(db, reading.distillation)
     origins = {m.id: parts.lowest_origin(m.parts, m.origin) for m in sources}
     lowest = min([reading.origin, *origins.values()], key=TRUST.__getitem__)
-    trust = min(TRUST[lowest], reading.fragment.trust if reading.fragment else TRUST[lowest])
+    trust = reading.fragment.trust if reading.fragment else TRUST[lowest]
     recalled = sum(reading.id in entry.hits for entry in retrievals.newest(db, limit=10_000))
     return Provenance(
         reading=reading,

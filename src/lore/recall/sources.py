@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lore.embed import Embedder
 from lore.recall.texts import Texts
 from lore.settings import Settings
-from lore.store import items, keywords, retrievals, upkeep, vectors
+from lore.store import keywords, retrievals, upkeep, vectors
 from lore.store.db import Connection, Database
 from lore.store.retrievals import Retrieval
 from lore.store.vector_index import VectorIndex, Where
@@ -146,12 +146,15 @@ class Sources:
             vectors.feed(db, index, embedder_n, self.embedder.dimension)
             index.remove(ns, through_seq=vectors.newest_seq(db))
 
-    def drop_hidden(self, ids: Sequence[str]) -> None:
-        """Take fragments that are no longer shown out of the index, if one is in use."""
+    def drop_hidden(self, ids: Sequence[str] = ()) -> None:
+        """Take what is no longer shown, of some fragments or of all, out of the index in use."""
         if self.embedder.dimension and self.index_folder.exists():
+            index = self.vector_index()
             with self.database.read() as db:
-                ns = [items.resolve(db, id_).n for id_ in ids]
-            self.vector_index().remove(ns)
+                ns = [items.resolve(db, id_).n for id_ in ids] or index.numbers().tolist()
+                gone = vectors.without(db, ns)
+            if gone:
+                index.remove(gone)
 
     def log_retrieval(self, verb: str, query: str, hits: Sequence[str], took_ms: float) -> None:
         """Write down what was asked and given, without waiting for it."""

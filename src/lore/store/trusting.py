@@ -30,7 +30,7 @@ def trusted(db: Connection, ns: Sequence[int]) -> set[int]:
     rows = db.rows(
         "SELECT i.n FROM items i LEFT JOIN messages m ON m.n = i.n"
         f" LEFT JOIN fragments f ON f.n = i.n WHERE {among('i.n', 'ns')}"
-        f" AND coalesce(m.origin, f.origin, 'assistant') IN ({TRUSTED_SQL})"
+        f" AND coalesce(m.origin, 'assistant') IN ({TRUSTED_SQL})"
         f" AND coalesce(f.trust, {UNASKED_TRUST}) >= {UNASKED_TRUST}",
         ns=numbers(ns),
     )

@@ -104,6 +104,13 @@ class VectorIndex:
         with self._state:
             return int(np.count_nonzero(self._snapshot().living()))
 
+    def numbers(self) -> Int64s:
+        """Return the items that have a vector here."""
+        with self._state:
+            snapshot = self._snapshot()
+            found: Int64s = snapshot.flat(snapshot.views.n)[snapshot.living()].copy()
+            return found
+
     def append(
         self,
         rows: Sequence[VectorRow],

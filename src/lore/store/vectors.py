@@ -165,6 +165,12 @@ def feed(db: Connection, index: VectorIndex, embedder_n: int, dimension: int) ->
     return taken
 
 
+def without(db: Connection, ns: Sequence[int]) -> list[int]:
+    """Return those of the items that have no vector."""
+    rows = db.rows(f"SELECT n FROM vectors WHERE {among('n', 'ns')}", ns=numbers(ns))
+    return sorted(set(ns) - {row[0] for row in rows})
+
+
 def newest_seq(db: Connection) -> int:
     """Return the highest change number of a vector."""
     return int(db.value("SELECT coalesce(max(seq), 0) FROM vectors"))

@@ -30,7 +30,14 @@ _HEAD = """# What agents know about this project
 <!-- Written by 'lore share'. Change, add or remove entries as you like: 'lore share --read'
 shows what changed and asks before anything of it is used. -->
 """
-_KINDS = {title.casefold(): kind for kind, title in SECTIONS.items()}
+_KINDS = {
+    name: kind
+    for kind, title in SECTIONS.items()
+    for word in (kind, kind.replace("_", " "), kind.replace("_", "-"))
+    for name in (title.casefold(), word, f"{word}s", f"{word}es", f"{word}uration")
+}
+"""People also write the kind itself, in whatever number: 'Bug fixes', 'Facts', 'config'."""
+
 _ENTRY = re.compile(r"[-*+] +(?P<text>.*)")
 _ID = re.compile(r"\s*(?<!\\)<!-- *lore:(?P<id>[0-9a-f-]{8,36}) *-->\s*$")
 _CONFLICT = re.compile(r"^(?:<<<<<<<|=======$|>>>>>>>)", re.MULTILINE)
