@@ -300,7 +300,7 @@ def test_questions_of_others_printed_errors_and_the_moment_are_not_settled(said)
 
 
 def test_items_under_the_heading_of_rules_are_rules_each_as_a_whole():
-    said = "ground rules then:\n\n1. never push to main. I merge myself.\n2. tests use a real database."
+    said = "rules then:\n\n1. never push to main. I merge myself.\n2. tests use a real database."
     found = kept(("user", said), WORK)
     assert [one.content for one in found] == [
         "Never push to main. I merge myself.",

@@ -70,8 +70,8 @@ _WISHED = re.compile(
     re.IGNORECASE,
 )
 _AMOUNT = (
-    r"\d[\d.,]* ?(?:%|[kKmMgG]i?[bB]\b|(?:requests?|tries|sms|rows|files?|seconds?|minutes?|hours?"
-    r"|days?|weeks?|per|an?|ms|s|h)\b)"
+    r"(?<![\d.,])\d[\d.,]{0,9} ?(?:%|[kKmMgG]i?[bB]\b|(?:requests?|tries|sms|rows|files?|seconds?"
+    r"|minutes?|hours?|days?|weeks?|per|an?|ms|s|h)\b)"
 )
 _GROUNDED = re.compile(
     r"^(?:no, )?we (?!should\b|could\b|might\b|just\b)[^?]{3,80} (?:on purpose|by design)\b"

@@ -74,8 +74,11 @@ _RULE = re.compile(
 _ASIDE = re.compile(
     r"(?:session \d|for a first|the function|we should|we are back|ah|we didn't|we updated"
     r"|we have found|I don't need)\b|(?:I'm|I would|I do|I did|you|mmm|now|continuing"
-    r"|looking|user|need|critical|linear)\b"
-    r"|.*\b(?:(?:these|those) \w+|also duplicated|these should|would be (?:great|nice))\b",
+    r"|looking|user|need|critical|linear)\b",
+    re.IGNORECASE,
+)
+_ASIDE_IN = re.compile(
+    r"\b(?:(?:these|those) \w+|also duplicated|would be (?:great|nice))\b",
     re.IGNORECASE,
 )
 _OF_US = re.compile(r"\b(?:we|our|in my head)\b|==", re.IGNORECASE)
@@ -265,7 +268,7 @@ def _judged_in_code(
 ) -> tuple[FragmentKind, float, float] | None:
     if orders.is_order(part) or _MOMENT.search(part) or _FUTURE.match(part):
         return None
-    if _ASIDE.match(part) or _ABOUT_TESTS.search(part):
+    if _ASIDE.match(part) or _ASIDE_IN.search(part) or _ABOUT_TESTS.search(part):
         return None
     if _DECIDED.search(part) and (said.code or said.names):
         return "decision", HIGH, 3.0
