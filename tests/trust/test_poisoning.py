@@ -173,7 +173,8 @@ def forged() -> Iterator[bytes]:
             "source_messages": [str(UUID(int=place))], "metadata": {}, "project_id": None,
             "session_id": None, "created_at": us, "access_count": 9, "last_accessed": us,
             "last_reinforced": us, "relevance": 1.0, "superseded_by": None, "valid_from": None,
-            "valid_to": None, "updated_at": us, "version": 1, "deleted_at": None, "boost": 0.0, "boosted_at": 0, "overview_at": None,
+            "valid_to": None, "updated_at": us, "version": 1, "deleted_at": None,
+            "boost": 0.0, "boosted_at": 0, "overview_at": None,
         }).encode()  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lore.embed import Embedder
 from lore.recall.texts import Texts
 from lore.settings import Settings
-from lore.store import keywords, retrievals, upkeep, vectors
+from lore.store import items, keywords, retrievals, upkeep, vectors
 from lore.store.db import Connection, Database
 from lore.store.retrievals import Retrieval
 from lore.store.vector_index import VectorIndex, Where
