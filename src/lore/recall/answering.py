@@ -21,6 +21,7 @@ from lore.recall.ranking import (
     OWN,
     RECENT,
     RECENT_HALVES_DAYS,
+    REPLACED,
     SAME_SESSION,
     SOLE,
     TOGETHER,
@@ -30,7 +31,7 @@ from lore.recall.ranking import (
 from lore.recall.sources import Sources
 from lore.records import ITEM_TYPES, SCOPES, Answer, Fate, Hit, ItemType, Scope
 from lore.relevance import BELIEVED, VISIBLE
-from lore.store import fragments, items, sessions
+from lore.store import fragments, items, replaced, sessions
 from lore.store import standing as instructions
 from lore.store.db import Connection
 from lore.text import tokens
@@ -78,7 +79,7 @@ def recall(sources: Sources, request: Request) -> Answer:
     with sources.database.read() as db:
         bounds, session_n = _bounds(db, request)
         ranked = rank(sources, db, question, bounds, request.recipe)
-        ranked = _with_policy(ranked, question, session_n, request.now)
+        ranked = _with_policy(_aware_of_time(db, ranked), question, session_n, request.now)
         order = _worth_showing(ranked)
         chosen = presenting.present(
             db,
@@ -127,6 +128,17 @@ def _bounds(db: Connection, request: Request) -> tuple[Bounds, int | None]:
     return Bounds(project_n, within, types, request.trusted_only), session_n
 
 
+def _aware_of_time(db: Connection, ranked: Ranked) -> Ranked:
+    """Mark the messages that a newer fragment has put out of date."""
+    rows = ranked.pool.rows
+    session_ns = sorted(set(rows.sessions.tolist()) - {0})
+    out_of_date = replaced.messages_among(db, rows.ns.tolist(), session_ns) if session_ns else set()
+    if not out_of_date:
+        return ranked
+    mask = np.isin(rows.ns, sorted(out_of_date)).astype(float)
+    return replace(ranked, features={**ranked.features, "replaced": mask})
+
+
 def _with_policy(
     ranked: Ranked, question: Question, session_n: int | None, now: datetime
 ) -> Ranked:
@@ -145,6 +157,7 @@ def _with_policy(
     if question.asks_now:
         bonus += LATEST * _lateness(covered, rows.created_at)
     bonus += EXACT * ranked.features.get("exact", nothing)
+    bonus -= REPLACED * ranked.features.get("replaced", nothing)
     age_days = (clock.to_us(now) - rows.created_at) / 8.64e10
     bonus += RECENT * np.exp2(-np.maximum(age_days, 0.0) / RECENT_HALVES_DAYS)
     spelled_out = question.months or question.years

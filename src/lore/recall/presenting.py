@@ -288,6 +288,8 @@ def _why(question: Question, ranked: Ranked, place: int) -> str:
     beside = ranked.features.get("session_best")
     if beside is not None and beside[place] > 0.5:
         reasons.append("other hits in the same session")
+    if "replaced" in ranked.features and ranked.features["replaced"][place]:
+        reasons.append("out of date: something newer replaces it")
     return ", ".join(reasons) or "near other hits"
 
 

@@ -44,6 +44,9 @@ EXACT = 3.0
 RECENT, RECENT_HALVES_DAYS = 0.6, 30.0
 """Of two texts that fit alike, the newer one is more likely to hold still."""
 
+REPLACED = 2.5
+"""What a newer fragment has put out of date ranks below what says how things stand."""
+
 TOGETHER = 6.0
 """A long text that has nearly the whole question in one place is what was asked for."""
 

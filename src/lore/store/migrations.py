@@ -192,6 +192,7 @@ CREATE TABLE fragments (
     deleted_at INTEGER,
     metadata TEXT NOT NULL);
 CREATE INDEX fragments_roots ON fragments (n) WHERE depth = 0;
+CREATE INDEX fragments_replaced ON fragments (n) WHERE superseded_by IS NOT NULL;
 CREATE INDEX fragments_settings ON fragments (n) WHERE kind = 'config';
 CREATE INDEX fragments_missing ON fragments (n) WHERE missing_since IS NOT NULL;
 
