@@ -177,3 +177,29 @@ def state_of(memory: Memory) -> list[tuple[str, str, float, tuple[str, ...]]]:
     lines = map(json.loads, told.getvalue().splitlines())
     found = [line for line in lines if line.get("record") == "fragment"]
     return [(f["id"], f["content"], f["confidence"], tuple(f["source_messages"])) for f in found]
+
+
+def test_a_cycle_that_learned_and_replaced_in_one_go_is_taken_back(tmp_path, clock):
+    with Memory.open(home=tmp_path, embedder=FakeEmbedder(), now=clock) as memory:
+        for place, version in enumerate(("9", "10")):
+            said = f"From now on we always use pnpm {version} in the harbor repository, never npm."
+            at = clock() - timedelta(days=2 - place)
+            memory.capture(f"s{place}", [NewMessage("user", (Part("text", said),), at)])
+        memory.consolidate()
+        memory.undo_cycle()
+        assert state_of(memory) == []
+
+
+def test_what_others_stand_on_since_is_left_by_an_undo(tmp_path, clock):
+    with Memory.open(home=tmp_path, embedder=FakeEmbedder(), now=clock) as memory:
+        said = "From now on we always use pnpm in the harbor repository, never npm."
+        memory.capture("s", [NewMessage("user", (Part("text", said),), clock())])
+        clock.advance(minutes=6)
+        memory.consolidate()
+        [(learned, *_)] = state_of(memory)
+        child = memory.store("pnpm 10 it is.", parent_id=learned)
+        old = memory.store("We use npm.")
+        memory.supersede(old, learned)
+        undone = memory.undo_cycle()
+        assert undone.left == 1
+        assert {id_ for id_, *_ in state_of(memory)} == {learned, child, old}

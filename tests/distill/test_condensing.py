@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 from lore.distill import condensing
 from lore.distill.distilling import Limits, distil_session
+from lore.embed.none import NoEmbedder
 from lore.llm.offline.digester import OfflineDigester
 from lore.memory import Memory
-from lore.records import Distillation
+from lore.records import Distillation, NewMessage, Part
 from lore.store import distillations, sessions
 from lore.text import tokens
 from tests.distill.talk import say
+from tests.fakes import NOON
 
 SMALL = Limits(segment_tokens=150, share=0.5, least=64)
 
@@ -95,3 +100,26 @@ def test_archived_logs_are_still_found(memory: Memory):
     line = archived.text.split("\n")[1]
     answer = memory.recall(line, types=("distillation",), limit=5)
     assert any(line in hit.text for hit in answer.hits)
+
+
+def test_a_condensed_log_covers_its_messages_whatever_their_clocks_say(tmp_path):
+    with Memory.open(home=tmp_path, embedder=NoEmbedder()) as memory:
+        said = [
+            NewMessage(
+                "assistant" if place % 2 else "user",
+                (
+                    Part(
+                        "text", f"Step {place}: the port of service {place} is {4000 + place}. " * 9
+                    ),
+                ),
+                NOON - timedelta(minutes=10 * place),
+            )
+            for place in range(200)
+        ]
+        memory.capture("s", said)
+        memory.settings = replace(memory.settings, distill_meta_threshold=8)
+        memory.distill("s")
+        with memory.database.read() as db:
+            found = distillations.extents(db, sessions.get_number(db, "s"))
+        assert all(first <= last for first, _, last, _ in found.values())
+        assert min(first for first, *_ in found.values()) == 0

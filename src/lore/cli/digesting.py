@@ -92,6 +92,9 @@ def consolidate(
 
     The daemon runs it every two hours. What a cycle did can be taken back for a day.
     """
+    if undo is not None and (dry_run or phase or not undo.strip()):
+        msg = "--undo takes the id of a cycle, or 'last', and no other option."
+        raise InvalidInput(msg, hint="'lore consolidate --history' lists the cycles.")
     with open_memory(context) as memory:
         if undo is not None:
             _undo(memory, "" if undo == "last" else undo, json=json)
@@ -182,6 +185,8 @@ def conflicts(
     json: Json = False,
 ) -> None:
     """List fragments that speak against each other, or settle one conflict."""
+    if not ids and (keep or both or dismiss):
+        _settled([], keep, both=both, dismiss=dismiss)
     with open_memory(context) as memory:
         if not ids:
             found = memory.conflicts(project=project)

@@ -7,7 +7,7 @@ from functools import partial
 
 from lore.consolidate.phase import Work
 from lore.curate.means import Deed
-from lore.errors import BudgetSpent, LoreError
+from lore.errors import BudgetSpent, LoreError, ProviderError
 from lore.store import consolidation, session_states, steps
 from lore.store.consolidation import Waiting
 from lore.store.db import Connection
@@ -57,7 +57,9 @@ def _digest_one(work: Work, session: Waiting) -> bool:
         raise
     except LoreError as error:
         work.count("failed")
-        work.tell(f"session {session.id} stays staged: {error}")
+        # What a provider says may quote the talk, which may be forgotten one day.
+        why = type(error).__name__ if isinstance(error, ProviderError) else str(error)
+        work.tell(f"session {session.id} stays staged: {why}")
         return False
     work.count("sessions")
 
@@ -72,7 +74,7 @@ def _digest_one(work: Work, session: Waiting) -> bool:
 def _watch(cycle_n: int, db: Connection, deed: Deed, n: int, other: int) -> None:
     """Write down what curation does to fragments, so that it can be taken back."""
     if deed == "store":
-        steps.record(db, cycle_n, Step("added", n))
+        steps.learn(db, cycle_n, n)
     elif deed == "supersede":
         steps.record(db, cycle_n, Step("superseded", n, other))
     elif deed == "contradict":

@@ -111,7 +111,8 @@ def _differences(db: Connection, project_n: int, page: Page) -> list[SharedChang
     for entry in _once(page.entries):
         held = _held(db, rows, entry.id, project_n)
         if held is None:
-            if entry.id or _digest(entry.text) not in digests:
+            seen = {rows[entry.id].digest} if entry.id in rows else set() if entry.id else digests
+            if _digest(entry.text) not in seen:
                 changes.append(_change(None, entry))
         elif not _is_known(rows.get(entry.id), held, entry):
             before = _entry(entry.id, held)
@@ -141,7 +142,10 @@ def _held(db: Connection, rows: dict[str, Shared], id_: str, project_n: int) -> 
     seen = {held.id}
     while held.superseded_by is not None and held.superseded_by not in seen:
         seen.add(held.superseded_by)
-        held = fragments.get(db, items.resolve(db, held.superseded_by, type="fragment").n)
+        newer = items.resolve(db, held.superseded_by, type="fragment")
+        if newer.project_n != project_n:
+            return None  # It holds in all projects now: one project's page does not change it.
+        held = fragments.get(db, newer.n)
     return held
 
 

@@ -39,6 +39,10 @@ def condense_session(
         database.write(partial(_restore, session_n=session_n))
         with database.read() as db:
             found = distillations.of_session(db, session_n)
+    with database.read() as db:
+        ends = distillations.extents(db, session_n)
+    # In the order of the talk: clocks of agents go back, ordinals do not.
+    found = sorted((one for one in found if one.id in ends), key=lambda one: ends[one.id][0])
     open_ = [one for one in found if one.generation == 0 and not one.archived]
     if len(open_) < threshold:
         return ""
@@ -52,7 +56,9 @@ def condense_session(
     )
     if not log.lines or tokens.count(log.text) > source_tokens:
         return ""
-    new = _distillation(log, [*former, *replaced], redact)
+    told = [ends[one.id] for one in (*former, *replaced)]
+    first, last = min(end[:2] for end in told)[1], max(end[2:] for end in told)[1]
+    new = _distillation(log, [*former, *replaced], (first, last), redact)
     kept = database.write(
         partial(
             _keep, session_n=session_n, new=new, replaced=[*former, *replaced], now=database.now()
@@ -74,22 +80,22 @@ def _restore(db: Connection, *, session_n: int) -> None:
         distillations.archive(db, list(items.numbers_of(db, ids).values()), archived=False)
 
 
-def _distillation(log: Log, replaced: Sequence[Distillation], redact: Redact) -> Distillation:
-    ordered = sorted(replaced, key=lambda one: (one.created_at, one.id))
-    zero = [one for one in ordered if one.generation == 0]
-    former = [one for one in ordered if one.generation > 0]
+def _distillation(
+    log: Log, replaced: Sequence[Distillation], ends: tuple[str, str], redact: Redact
+) -> Distillation:
+    latest = max(one.created_at for one in replaced)
     text = "\n".join(redact(line.text) for line in log.lines)
     return Distillation(
-        id=clock.new_id(ordered[-1].created_at),
-        session_id=ordered[0].session_id,
+        id=clock.new_id(latest),
+        session_id=replaced[0].session_id,
         generation=1,
         text=text,
-        from_message=(former or zero)[0].from_message,
-        to_message=zero[-1].to_message,
+        from_message=ends[0],
+        to_message=ends[1],
         tokens=tokens.count(text),
         source_tokens=sum(one.source_tokens for one in replaced),
         archived=False,
-        created_at=ordered[-1].created_at,
+        created_at=latest,
         sources=retold([line.text for line in log.lines], replaced),
     )
 

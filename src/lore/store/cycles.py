@@ -11,7 +11,9 @@ from typing import NamedTuple
 import orjson
 
 from lore import clock
+from lore.errors import AmbiguousId, InvalidInput
 from lore.records import CycleReport, PhaseReport
+from lore.store import items
 from lore.store.packing import moment, unpack_json
 from lore.store.sqlite import Connection, Row
 
@@ -75,11 +77,18 @@ def get(db: Connection, n: int) -> CycleReport:
 
 def find(db: Connection, id_: str) -> CycleRow | None:
     """Return the cycle of an id, or of the beginning of one."""
-    row = db.find(
-        f"SELECT {_COLUMNS} FROM cycles WHERE id >= :id AND id < :id || '~' ORDER BY n LIMIT 1",
-        id=id_.strip().lower(),
+    prefix = id_.strip().lower()
+    if len(prefix) < items.SHORTEST_PREFIX:
+        msg = f"'{id_}' is too short for an id: give at least {items.SHORTEST_PREFIX} characters."
+        raise InvalidInput(msg)
+    rows = db.rows(
+        f"SELECT {_COLUMNS} FROM cycles WHERE id >= :id AND id < :id || '~' ORDER BY n LIMIT 2",
+        id=prefix,
     )
-    return None if row is None else _cycle(row)
+    if len(rows) > 1:
+        msg = f"'{id_}' fits several cycles."
+        raise AmbiguousId(msg)
+    return _cycle(rows[0]) if rows else None
 
 
 def find_open(db: Connection, phases: Sequence[str]) -> CycleRow | None:

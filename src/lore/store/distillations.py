@@ -92,6 +92,20 @@ class Span(NamedTuple):
     last: int
 
 
+def extents(db: Connection, session_n: int) -> dict[str, tuple[int, str, int, str]]:
+    """Return for each distillation of a session its first and last message, with ordinals."""
+    rows = db.rows(
+        f"SELECT {id_text('i.id')}, first.ordinal, d.from_message, last.ordinal, d.to_message"
+        " FROM distillations d JOIN items i ON i.n = d.n"
+        f" JOIN items a ON a.id = {id_of('d.from_message')}"
+        f" JOIN items b ON b.id = {id_of('d.to_message')}"
+        " JOIN messages first ON first.n = a.n JOIN messages last ON last.n = b.n"
+        " WHERE d.session_n = :session_n",
+        session_n=session_n,
+    )
+    return {row[0]: row[1:] for row in rows}
+
+
 def spans(db: Connection, session_n: int) -> list[Span]:
     """Return what the distillations of generation 0 cover, in the order of the talk."""
     rows = db.rows(_SPANS, session_n=session_n)

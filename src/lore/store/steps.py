@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import orjson
 
 from lore import clock
-from lore.store import changes, edges, fragments, items, keywords, mentions
+from lore.store import changes, cycles, edges, fragments, items, keywords, mentions
 from lore.store.packing import moment
 from lore.store.sqlite import Connection, among, numbers
 from lore.text import entities
@@ -179,6 +179,12 @@ def reword(
     )
 
 
+def learn(db: Connection, cycle_n: int, n: int) -> None:
+    """Write down that a fragment is new, and on which messages it stands."""
+    sources = db.value("SELECT source_messages FROM fragments WHERE n = :n", n=n)
+    record(db, cycle_n, Step("added", n, note=sources))
+
+
 def confirm(db: Connection, cycle_n: int, n: int) -> None:
     """Write down how a fragment stands before it is confirmed, perhaps in newer words."""
     version, confidence, sources, at = db.rows(
@@ -205,9 +211,14 @@ def _move_back(db: Connection, step: Step, _now: datetime) -> bool:
 
 
 def _unmake(db: Connection, step: Step, now: datetime) -> bool:
-    """Remove what a cycle made, unless someone has changed its words since."""
+    """Remove what a cycle made, unless it was changed since, or something stands on it."""
     n = step.fragment_n or 0
-    if db.value("SELECT version FROM fragments WHERE n = :n", n=n) != 1:
+    row = db.find("SELECT version, source_messages FROM fragments WHERE n = :n", n=n)
+    if row is None or row[0] != 1 or (step.note and row[1] != step.note):
+        return False
+    if db.find(
+        "SELECT 1 FROM edges WHERE source_n = :n AND kind IN ('hierarchical', 'supersedes')", n=n
+    ):
         return False
     remove(db, [n], now=now)
     return True
@@ -235,6 +246,7 @@ def _let_stand(db: Connection, step: Step, now: datetime) -> bool:
     holder = db.value("SELECT superseded_by FROM fragments WHERE n = :n", n=n)
     if holder != items.ids_of(db, [newer]).get(newer):
         return False
+    edges.remove(db, newer, n, "supersedes")
     fragments.set_superseded(db, n, step.note or None, now=now)
     db.run("UPDATE fragments SET valid_to = :at WHERE n = :n", at=step.at, n=n)
     return True
@@ -382,4 +394,5 @@ def remove(db: Connection, ns: Sequence[int], *, now: datetime) -> None:
     keywords.remove(db, ns, type="fragment")
     mentions.remove(db, ns)
     db.run(f"DELETE FROM items WHERE {among('n', 'ns')}", ns=numbers(ns))
+    cycles.drop_lines(db, list(ids.values()))
     changes.bury(db, list(ids.values()), now)
