@@ -182,3 +182,10 @@ def test_a_conflict_that_is_none_is_told(database: Database):
     world = siblings(database, "The gateway is fast", "The gateway is written in Rust")
     with pytest.raises(NotFound):
         resolve(database, world.get("s0").id, world.get("s1").id, "keep")
+
+
+def test_roots_that_are_lists_are_judged_by_their_lines(database: Database):
+    world = World(database)
+    world.add("old", "Ports of the services:\n- api listens on 8080", axis(0))
+    world.add("new", "Ports of the services:\n- api listens on 9090", axis(0, _1=0.1))
+    assert contradict(database).counts["conflicts"] == 1

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from lore.consolidate.joining import find_embedding, join
 from lore.consolidate.phase import Work, named
 from lore.consolidate.resummarize import resummarize
-from lore.llm.offline.overview import own_words
 from lore.records import Fragment, Verdict
 from lore.store import consolidation, cycles, edges, fragments, judgements, steps
 from lore.store.consolidation import Embedding
@@ -120,7 +119,9 @@ def _unjudged(work: Work, pairs: Sequence[Pair]) -> Iterator[_Asked]:
     """Yield pairs that were not judged in these words, newest first."""
     once = {(pair.a, pair.b): pair for pair in pairs}
     with work.database.read() as db:
-        found = fragments.by_number(db, sorted({n for pair in once for n in pair}))
+        ns = sorted({n for pair in once for n in pair})
+        found = fragments.by_number(db, ns)
+        own = consolidation.own_words(db, ns)
         judged = judgements.of(db, sorted({a for a, _ in once}), "judge")
     for pair in sorted(once.values(), key=lambda pair: (-pair.b, -pair.a)):
         a, b = found.get(pair.a), found.get(pair.b)
@@ -132,17 +133,17 @@ def _unjudged(work: Work, pairs: Sequence[Pair]) -> Iterator[_Asked]:
         (older_n, older), (newer_n, newer) = sorted(
             ((pair.a, a), (pair.b, b)), key=lambda one: (_said_at(one[1]), one[0])
         )
-        yield _Asked(older_n, _own(older), newer_n, _own(newer), pair.cosine)
+        # What an overview put under a root is left out: its children speak for themselves.
+        older, newer = (
+            replace(one, content=own.get(n, one.content))
+            for n, one in ((older_n, older), (newer_n, newer))
+        )
+        yield _Asked(older_n, older, newer_n, newer, pair.cosine)
 
 
 def _said_at(fragment: Fragment) -> datetime:
     """Return when a fragment got its words; those of a root may be an overview of Lore's own."""
     return fragment.updated_at if fragment.depth else fragment.created_at
-
-
-def _own(fragment: Fragment) -> Fragment:
-    """Return a root without what an overview put under it: its children speak for themselves."""
-    return fragment if fragment.depth else replace(fragment, content=own_words(fragment.content))
 
 
 def _judge(work: Work, asked: Sequence[_Asked]) -> None:
