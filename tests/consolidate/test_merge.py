@@ -166,3 +166,28 @@ def test_what_an_overview_put_under_a_root_does_not_keep_it_apart(database: Data
     put(world, "a", axis(0))
     assert "5432" in world.get("a").content
     assert merge(database).counts["merged"] == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The request cache is on", "The request cache is off"),
+        ("The release is on 2024-05-01", "The release is on 2024-06-01"),
+        ("The limit is in app.toml", "The limit is 5 in app.toml"),
+    ],
+    ids=["on and off", "dates", "a value that would be lost"],
+)
+def test_a_value_is_neither_merged_with_another_nor_lost(database: Database, one, other):
+    world = World(database)
+    world.add("a", one, axis(0))
+    world.add("b", other, axis(0, _1=0.1))
+    assert merge(database).counts["kept apart"] == 1
+    assert world.visible() == {"a", "b"}
+
+
+def test_a_number_in_words_is_the_same_number(database: Database):
+    world = World(database)
+    world.add("a", "The gateway opens 3 ports", axis(0))
+    world.add("b", "The gateway opens three ports", axis(0, _1=0.1))
+    merge(database)
+    assert world.visible() == {"a"}

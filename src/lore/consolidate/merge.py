@@ -7,11 +7,11 @@ from functools import partial
 
 from lore.consolidate.joining import find_embedding, join
 from lore.consolidate.phase import Near, Work, named
-from lore.llm.offline.judging import clash
 from lore.records import UNASKED_TRUST
 from lore.store import consolidation, cycles, edges, fragments, judgements, steps, vectors
 from lore.store.consolidation import Root
 from lore.store.db import Connection
+from lore.text import values
 
 ABOVE = 0.85
 MARK = "merge"
@@ -50,7 +50,9 @@ def _plan(work: Work, pairs: Sequence[Near]) -> list[tuple[int, int]]:
         low, high = sorted((stays.n, goes.n))
         if (low, high) in apart or {low, high} & victims or goes.n in survivors:
             continue
-        if clash(said[stays.n], said[goes.n]):
+        # What goes may say more: a value of it that the other lacks would be lost.
+        agreed = values.agree(said[stays.n], said[goes.n])
+        if not (agreed and values.keeps(said[stays.n], said[goes.n])):
             work.count("kept apart")
             continue
         survivors.add(stays.n)
