@@ -58,8 +58,6 @@ __all__ = [
     "StoreReadOnly",
     "UnknownSetting",
     "WeightsRejected",
-    "place_of",
-    "told",
 ]
 
 
