@@ -27,6 +27,8 @@ LoreError                       1
 
 from __future__ import annotations
 
+import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -193,3 +195,16 @@ class BudgetSpent(LoreError):
     def __init__(self, message: str, *, hint: str = "", until: datetime | None = None) -> None:
         super().__init__(message, hint=hint)
         self.until = until
+
+
+def told(error: Exception) -> str:
+    """Return what may be shown of an error: only Lore's own messages are known to quote nothing."""
+    if not isinstance(error, LoreError):
+        return f"{type(error).__name__} in {place_of(error)}"
+    return f"{error} {error.hint}" if error.hint else str(error)
+
+
+def place_of(error: Exception) -> str:
+    """Return the file and line in which an error was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""

@@ -64,11 +64,6 @@ def faded(boost: float, importance: float, days: float) -> float:
     return boost * exp(-decay_rate(importance) * max(0.0, days))
 
 
-def boosted(boost: float, importance: float, days: float, weight: float) -> float:
-    """Return the boost of a fragment after a neighbour over an edge of this weight was read."""
-    return min(MOST_BOOST, faded(boost, importance, days) + NEIGHBOUR_BOOST * weight)
-
-
 def doubt(days_missing: float) -> float:
     """Return what confidence loses by files that are gone for so many days, at most 1."""
     return min(1.0, max(0.0, _DOUBT_PER_DAY * (days_missing - _PATIENCE_DAYS)))

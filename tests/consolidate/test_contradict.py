@@ -11,11 +11,12 @@ from lore.consolidate.conflicts import open_conflicts, resolve
 from lore.consolidate.cycle import run_cycle
 from lore.consolidate.phase import Means
 from lore.consolidate.undoing import undo_cycle
+from lore.curate import fragments as by_hand
 from lore.curate import undoing
 from lore.errors import InvalidInput, NotFound
 from lore.llm.offline.digester import OfflineDigester
 from lore.store.db import Database
-from tests.consolidate.samples import OFFLINE, World, axis, phase, soundness, state
+from tests.consolidate.samples import OFFLINE, World, axis, phase, put_vectors, soundness, state
 
 
 class CountingDigester(OfflineDigester):
@@ -26,6 +27,19 @@ class CountingDigester(OfflineDigester):
     def judge(self, pairs):
         self.asked.append(len(pairs))
         return super().judge(pairs)
+
+
+class SilentDigester(CountingDigester):
+    """Gives no verdict so many times, in one of the two ways; then it judges."""
+
+    def __init__(self, times: int, answer: list[None]) -> None:
+        super().__init__()
+        self.times = times
+        self.answer = answer
+
+    def judge(self, pairs):
+        verdicts = super().judge(pairs)
+        return self.answer if len(self.asked) <= self.times else verdicts
 
 
 def contradict(database: Database, means: Means = OFFLINE):
@@ -126,6 +140,28 @@ def test_a_pair_is_judged_once_until_one_of_them_changes(database: Database):
     assert digester.asked == [1]
 
 
+@pytest.mark.parametrize("answer", [[None], []], ids=["no verdict", "no answer"])
+def test_a_pair_that_was_not_judged_is_asked_about_again(database: Database, answer):
+    digester = SilentDigester(1, answer)
+    siblings(database, *LIMITS)
+    assert contradict(database, Means(digester)).counts == {"unjudged": 1}
+    assert contradict(database, Means(digester)).counts == {"judged": 1, "conflicts": 1}
+    assert contradict(database, Means(digester)).counts == {}
+    assert digester.asked == [1, 1]
+
+
+def test_a_pair_that_is_never_judged_is_given_up_until_it_changes(database: Database):
+    digester = SilentDigester(100, [None])
+    world = siblings(database, *LIMITS)
+    for _ in range(6):
+        contradict(database, Means(digester))
+    assert digester.asked == [1, 1, 1]
+    by_hand.update(database, world.get("s1").id, "The gateway takes 500 requests a second")
+    database.write(lambda db: put_vectors(db, [world.ns["s1"]], axis(0, 1, _3=0.3).reshape(1, -1)))
+    contradict(database, Means(digester))
+    assert digester.asked == [1, 1, 1, 1]
+
+
 def test_pairs_are_asked_in_tens(database: Database):
     digester = CountingDigester()
     siblings(database, *(f"Fact {'x' * i} of the gateway" for i in range(9)))
@@ -182,3 +218,10 @@ def test_a_conflict_that_is_none_is_told(database: Database):
     world = siblings(database, "The gateway is fast", "The gateway is written in Rust")
     with pytest.raises(NotFound):
         resolve(database, world.get("s0").id, world.get("s1").id, "keep")
+
+
+def test_roots_that_are_lists_are_judged_by_their_lines(database: Database):
+    world = World(database)
+    world.add("old", "Ports of the services:\n- api listens on 8080", axis(0))
+    world.add("new", "Ports of the services:\n- api listens on 9090", axis(0, _1=0.1))
+    assert contradict(database).counts["conflicts"] == 1

@@ -6,7 +6,7 @@ import pytest
 
 from lore.consolidate.cycle import PHASES, phase_names, run_cycle
 from lore.consolidate.phase import Means
-from lore.errors import InvalidInput
+from lore.errors import InvalidInput, ProviderUnavailable
 from lore.llm.offline.digester import OfflineDigester
 from lore.store import cycles
 from lore.store.db import Database
@@ -14,8 +14,14 @@ from tests.consolidate.samples import OFFLINE, full_world, phase, soundness, sta
 
 
 class FailingDigester(OfflineDigester):
+    error: Exception = ZeroDivisionError("the text of a fragment")
+
     def reflect(self, cluster):
-        raise ZeroDivisionError
+        raise self.error
+
+
+class UnpaidDigester(FailingDigester):
+    error = ProviderUnavailable("The provider refuses the key.", hint="Set another one.")
 
 
 class AskedDigester(OfflineDigester):
@@ -113,6 +119,31 @@ def test_a_phase_that_fails_is_told_and_the_later_ones_go_on(database: Database)
         kept = cycles.find_last(db)
     assert kept is not None
     assert kept.report == report
+
+
+def test_what_a_foreign_error_says_is_not_kept_but_where_it_came_from(database: Database):
+    full_world(database)
+    reason = phase(run_cycle(database, Means(FailingDigester())), "reflect").reason
+    assert reason.startswith("ZeroDivisionError in test_cycle.py:")
+    assert "fragment" not in reason
+
+
+def test_what_an_error_of_our_own_says_is_kept_with_its_hint(database: Database):
+    full_world(database)
+    reason = phase(run_cycle(database, Means(UnpaidDigester())), "reflect").reason
+    assert reason == "The provider refuses the key. Set another one."
+
+
+def test_a_dry_run_that_is_stopped_ends_early_and_says_what_is_left(database: Database):
+    full_world(database)
+    before = state(database)
+    asked = iter(range(100))
+    report = run_cycle(database, OFFLINE, dry_run=True, stopping=lambda: next(asked) > 3)
+    assert [one.phase for one in report.phases] == list(phase_names())
+    assert report.phases[0].state != "pending"
+    assert report.phases[-1].state == "pending"
+    assert report.ended_at is None
+    assert state(database) == before
 
 
 def test_without_vectors_the_phases_that_need_them_say_so(database: Database):

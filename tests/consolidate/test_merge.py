@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from lore.consolidate.cycle import run_cycle
 from lore.store import edges
 from lore.store.db import Database
-from tests.consolidate.samples import OFFLINE, World, axis, phase, soundness
+from tests.consolidate.samples import OFFLINE, World, axis, phase, put_vectors, soundness
 
 
 def merge(database: Database):
@@ -23,6 +24,10 @@ def two(
     world.add("a", "Orders are kept in Postgres", axis(0), **(one or {}))
     world.add("b", "Postgres keeps the orders", axis(0, _1=0.3), **(other or {}))
     return world
+
+
+def put(world: World, name: str, vector: np.ndarray) -> None:
+    world.database.write(lambda db: put_vectors(db, [world.ns[name]], vector.reshape(1, -1)))
 
 
 def test_the_one_that_is_read_more_survives(database: Database):
@@ -142,3 +147,47 @@ def test_only_what_is_new_is_compared_again(database: Database):
     world.add("c", "Orders are kept in Postgres now", axis(0, _2=0.1))
     assert merge(database).counts["compared"] == 1
     assert "c" not in world.visible()
+
+
+def test_lists_with_another_value_in_a_line_stay_apart(database: Database):
+    world = World(database)
+    world.add("a", "Ports of the services:\n- api listens on 8080", axis(0))
+    world.add("b", "Ports of the services:\n- api listens on 9090", axis(0, _1=0.1))
+    assert merge(database).counts == {"compared": 2, "kept apart": 1}
+    assert world.visible() == {"a", "b"}
+
+
+def test_what_an_overview_put_under_a_root_does_not_keep_it_apart(database: Database):
+    made: dict[str, Any] = {"origin": "assistant", "source_messages": ("m1",)}
+    world = two(database, one=made, other=made)
+    world.add("a1", "The pool has 20 connections", None, parent="a", **made)
+    world.add("a2", "It listens on port 5432", None, parent="a", **made)
+    run_cycle(database, OFFLINE, only=("resummarize",))
+    put(world, "a", axis(0))
+    assert "5432" in world.get("a").content
+    assert merge(database).counts["merged"] == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The request cache is on", "The request cache is off"),
+        ("The release is on 2024-05-01", "The release is on 2024-06-01"),
+        ("The limit is in app.toml", "The limit is 5 in app.toml"),
+    ],
+    ids=["on and off", "dates", "a value that would be lost"],
+)
+def test_a_value_is_neither_merged_with_another_nor_lost(database: Database, one, other):
+    world = World(database)
+    world.add("a", one, axis(0))
+    world.add("b", other, axis(0, _1=0.1))
+    assert merge(database).counts["kept apart"] == 1
+    assert world.visible() == {"a", "b"}
+
+
+def test_a_number_in_words_is_the_same_number(database: Database):
+    world = World(database)
+    world.add("a", "The gateway opens 3 ports", axis(0))
+    world.add("b", "The gateway opens three ports", axis(0, _1=0.1))
+    merge(database)
+    assert world.visible() == {"a"}

@@ -61,11 +61,21 @@ def test_the_store_rescores_as_the_pure_curve_says(
     assert one_fragment.write(work) == pytest.approx(wanted, abs=1e-9)
 
 
-@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 100), st.floats(0, 1))
-def test_a_boost_fades_and_never_exceeds_its_most(boost, importance, days, weight):
-    after = relevance.boosted(boost, importance, days, weight)
-    assert 0 <= after <= relevance.MOST_BOOST
-    assert relevance.faded(after, importance, 10) <= after
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 100))
+def test_a_boost_fades(boost, importance, days):
+    assert 0 <= relevance.faded(boost, importance, days) <= boost
+
+
+def test_a_boost_never_exceeds_its_most(database: Database):
+    world = World(database)
+    world.add("read", "A fact that is read", None)
+    world.add("near", "A fact beside it", None)
+    world.link("read", "near", 1.0)
+    for _ in range(20):
+        world.read("read")
+    with database.read() as db:
+        boost = db.value("SELECT boost FROM fragments WHERE n = :n", n=world.ns["near"])
+    assert boost == pytest.approx(relevance.MOST_BOOST)
 
 
 def test_what_reading_gave_a_neighbour_outlives_the_next_rescore(database: Database, clock):
@@ -110,7 +120,7 @@ def test_boosts_add_up_as_they_fade(database: Database, clock):
     world.read("read")
     with database.read() as db:
         boost = db.value("SELECT boost FROM fragments WHERE n = :n", n=world.ns["near"])
-    assert boost == pytest.approx(relevance.boosted(0.1, 0.2, 3, 1.0))
+    assert boost == pytest.approx(relevance.faded(0.1, 0.2, 3) + relevance.NEIGHBOUR_BOOST)
 
 
 @pytest.fixture

@@ -41,10 +41,11 @@ def test_what_cannot_be_stored_is_dropped_and_counted_and_the_rest_is_kept(world
     assert world.contents() == ["kept"]
 
 
-def test_a_wrong_payload_makes_a_fact_of_a_bug_fix(world: World):
-    world.learn(Extract("It hangs", "It hangs", "bug_fix", 0.9, (), {"symptom": "hang"}))
+def test_a_wrong_payload_makes_a_fact_of_a_bug_fix_and_is_counted(world: World):
+    made = world.learn(Extract("It hangs", "It hangs", "bug_fix", 0.9, (), {"symptom": "hang"}))
     kept = world.standing()[0]
     assert (kept.kind, kept.payload) == ("fact", {"summary": "It hangs"})
+    assert made.downgraded == 1
 
 
 def test_children_of_what_is_dropped_are_kept(world: World):

@@ -136,7 +136,7 @@ def test_an_insight_must_follow_from_two_items():
     assert tokens.count(reflected("word " * 2_000, 1, 2)) <= INSIGHT_TOKENS
 
 
-def judged(*verdicts: tuple[int, str], newer: str = "user") -> list[Verdict]:
+def judged(*verdicts: tuple[int, str], newer: str = "user") -> list[Verdict | None]:
     answer = json.dumps({"verdicts": [{"pair": n, "verdict": v} for n, v in verdicts]})
     pair = (fragment("a", "8080"), fragment("b", "8443", newer))  # type: ignore[arg-type]
     return digester(ScriptedChat(answer)).judge([pair, pair])
@@ -146,10 +146,10 @@ def test_each_pair_gets_its_verdict():
     assert judged((2, "changes"), (1, "contradicts")) == ["contradicts", "changes"]
 
 
-def test_a_pair_without_one_verdict_is_left_as_it_is():
-    assert judged((1, "changes")) == ["changes", "agrees"]
-    assert judged((1, "changes"), (1, "agrees"), (9, "changes")) == ["agrees", "agrees"]
-    assert judged() == ["agrees", "agrees"]
+def test_a_pair_without_one_verdict_was_not_judged():
+    assert judged((1, "changes")) == ["changes", None]
+    assert judged((1, "changes"), (1, "agrees"), (9, "changes")) == [None, None]
+    assert judged() == [None, None]
 
 
 def test_what_is_less_trusted_changes_nothing():

@@ -3,7 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from lore import payloads
 from lore.llm.asking import cleaned
 from lore.llm.extracts import MOST_FACTS, from_facts
 from lore.llm.grounding import Grounds
@@ -45,6 +48,13 @@ CONFIG = {
     "value": "8443",
     "purpose": "deploy",
 }
+
+
+class AnyGrounds(Grounds):
+    """Takes the named messages for the sources, whatever was said in them."""
+
+    def sources_of(self, content, named, *, beside=""):
+        return tuple(named)
 
 
 def extracted(*listed: dict[str, Any]) -> list[Extract]:
@@ -140,3 +150,36 @@ def test_a_blank_fact_is_none_and_a_blank_summary_is_made():
     assert extracted(fact(1, " \n")) == []
     (extract,) = extracted(fact(1, "Harbor deploys on port 8443. Always.", summary=" "))
     assert extract.summary == "Harbor deploys on port 8443."
+
+
+TEXTS = st.text("abc 8443é", min_size=1, max_size=30).filter(str.strip)
+
+
+@st.composite
+def filled(draw: st.DrawFn) -> dict[str, Any]:
+    """A fact of any kind, with the form of its kind filled in."""
+    kind = draw(st.sampled_from(sorted(payloads.SCHEMA_OF)))
+    name = payloads.SCHEMA_OF[kind]
+    schema = payloads.SCHEMAS[name]
+    payload: dict[str, Any] = {"form": name}
+    for field, info in schema.model_fields.items():
+        if field not in payloads.Payload.model_fields:
+            payload[field] = draw(TEXTS if info.annotation is str else st.lists(TEXTS, max_size=50))
+    return fact(1, "deploy", kind=kind, payload=payload, keywords=draw(st.lists(TEXTS)))
+
+
+@given(filled())
+def test_what_a_chat_fills_in_is_stored_as_the_kind_that_it_is(listed):
+    extract = from_facts(Facts.model_validate({"facts": [listed]}), AnyGrounds(TALK), cleaned)[0]
+    checked = payloads.check(extract.kind, extract.payload, summary=extract.summary)
+    assert checked is not None
+    kind, payload = checked
+    assert kind == listed["kind"]
+    told = {name for name, value in listed["payload"].items() if name != "form" and value}
+    assert told <= set(payload)
+
+
+def test_a_form_has_every_field_of_its_schema_in_plain_types():
+    form = Facts.model_json_schema()["$defs"]["ArchitectureForm"]
+    assert form["required"] == ["form", "decision", "rationale", "alternatives", "tradeoffs"]
+    assert form["properties"]["tradeoffs"]["items"] == {"type": "string"}

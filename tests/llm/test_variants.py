@@ -68,7 +68,7 @@ def is_right(value: Any) -> bool:
     )
 
 
-VERDICTS = ("changes", "contradicts", "agrees")
+VERDICTS = ("changes", "contradicts", "agrees", None)
 KNOWN = (ProviderUnavailable, RateLimited, PromptTooLong, BadReply)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -11,7 +11,6 @@ from typing import NamedTuple
 from lore.consolidate.joining import find_embedding, join
 from lore.consolidate.phase import Work, named
 from lore.consolidate.resummarize import resummarize
-from lore.llm.offline.overview import own_words
 from lore.records import Fragment, Verdict
 from lore.store import consolidation, cycles, edges, fragments, judgements, steps
 from lore.store.consolidation import Embedding
@@ -38,6 +37,9 @@ _MOST, _MOST_ASKED = 25_000, 200
 """Pairs that are judged in one cycle, by rules and by a chat."""
 
 _SAVED_BATCHES = 20
+
+_MOST_TRIES = 3
+"""Cycles in which a pair is asked about that gets no verdict, until one of the two is changed."""
 
 
 class Pair(NamedTuple):
@@ -71,7 +73,7 @@ def contradict(work: Work) -> None:
     for start in range(0, len(asked), step):
         work.advance(start, len(asked))
         _judge(work, asked[start : start + step])
-    if not waiting:
+    if not waiting and not work.counts.get("unjudged"):
         seq = fresh[-1][0] if fresh else 0
         work.write(partial(_set_marks, seq=seq, roots_seq=joined.seq))
     if work.counts.get("superseded") and not work.dry_run:
@@ -107,32 +109,54 @@ def _sibling_pairs(
 
 
 class _Asked(NamedTuple):
-    """A pair to be judged: the older one first, and how close they are."""
+    """A pair to be judged: the older one first, how close they are, and how often in vain."""
 
     older_n: int
     older: Fragment
     newer_n: int
     newer: Fragment
     cosine: float
+    tries: int
 
 
 def _unjudged(work: Work, pairs: Sequence[Pair]) -> Iterator[_Asked]:
     """Yield pairs that were not judged in these words, newest first."""
     once = {(pair.a, pair.b): pair for pair in pairs}
     with work.database.read() as db:
-        found = fragments.by_number(db, sorted({n for pair in once for n in pair}))
-        judged = judgements.of(db, sorted({a for a, _ in once}), "judge")
+        ns = sorted({n for pair in once for n in pair})
+        found = fragments.by_number(db, ns)
+        own = consolidation.own_words(db, ns)
+        firsts = sorted({a for a, _ in once})
+        judged = judgements.of(db, firsts, "judge")
+        in_vain = judgements.of(db, firsts, "ask")
     for pair in sorted(once.values(), key=lambda pair: (-pair.b, -pair.a)):
         a, b = found.get(pair.a), found.get(pair.b)
-        before = judged.get((pair.a, pair.b))
         if a is None or b is None or a.superseded_by or b.superseded_by:
             continue
-        if before and (before.a_version, before.b_version) == (a.version, b.version):
+        if _find(judged, pair, a, b):
+            continue
+        asked = _find(in_vain, pair, a, b)
+        tries = int(asked.verdict) if asked else 0
+        if tries >= _MOST_TRIES:
             continue
         (older_n, older), (newer_n, newer) = sorted(
             ((pair.a, a), (pair.b, b)), key=lambda one: (_said_at(one[1]), one[0])
         )
-        yield _Asked(older_n, _own(older), newer_n, _own(newer), pair.cosine)
+        # What an overview put under a root is left out: its children speak for themselves.
+        older, newer = (
+            replace(one, content=own.get(n, one.content))
+            for n, one in ((older_n, older), (newer_n, newer))
+        )
+        yield _Asked(older_n, older, newer_n, newer, pair.cosine, tries)
+
+
+def _find(
+    made: Mapping[tuple[int, int], Judgement], pair: Pair, a: Fragment, b: Fragment
+) -> Judgement | None:
+    """Return what was decided of a pair in the words that it has now."""
+    found = made.get((pair.a, pair.b))
+    same = found and (found.a_version, found.b_version) == (a.version, b.version)
+    return found if same else None
 
 
 def _said_at(fragment: Fragment) -> datetime:
@@ -140,17 +164,12 @@ def _said_at(fragment: Fragment) -> datetime:
     return fragment.updated_at if fragment.depth else fragment.created_at
 
 
-def _own(fragment: Fragment) -> Fragment:
-    """Return a root without what an overview put under it: its children speak for themselves."""
-    return fragment if fragment.depth else replace(fragment, content=own_words(fragment.content))
-
-
 def _judge(work: Work, asked: Sequence[_Asked]) -> None:
-    verdicts: list[Verdict] = []
+    verdicts: list[Verdict | None] = []
     for start in range(0, len(asked), BATCH):
         batch = [(one.older, one.newer) for one in asked[start : start + BATCH]]
         given = work.means.digester.judge(batch)
-        verdicts += given if len(given) == len(batch) else ["agrees"] * len(batch)
+        verdicts += given if len(given) == len(batch) else [None] * len(batch)
     work.write(partial(_keep, asked=asked, verdicts=verdicts, work=work))
 
 
@@ -159,10 +178,13 @@ def _keep(
     cycle_n: int,
     *,
     asked: Sequence[_Asked],
-    verdicts: Sequence[Verdict],
+    verdicts: Sequence[Verdict | None],
     work: Work,
 ) -> None:
-    """Act on verdicts, and remember them; what is gone meanwhile is passed over."""
+    """Act on verdicts, and remember them; what is gone meanwhile is passed over.
+
+    Of a pair without a verdict it is remembered only that it was asked about.
+    """
     ns = [n for one in asked for n in (one.older_n, one.newer_n)]
     found = fragments.by_number(db, ns)
     gone = fragments.deleted_among(db, ns)
@@ -178,6 +200,10 @@ def _keep(
             (one.older_n, one.older.version),
             (one.newer_n, one.newer.version),
         ))
+        if verdict is None:
+            judged.append(Judgement(a, b, "ask", str(one.tries + 1), a_version, b_version))
+            work.count("unjudged")
+            continue
         judged.append(Judgement(a, b, "judge", verdict, a_version, b_version))
         work.count("judged")
         if verdict == "changes" and one.newer.trust >= one.older.trust:

@@ -19,7 +19,7 @@ from lore.consolidate.prune_fragments import prune_fragments
 from lore.consolidate.reflect import reflect
 from lore.consolidate.rescore import rescore
 from lore.consolidate.resummarize import resummarize
-from lore.errors import BudgetSpent, InvalidInput
+from lore.errors import BudgetSpent, InvalidInput, told
 from lore.records import CycleReport, PhaseReport, PhaseState
 from lore.store import cycles
 from lore.store.db import Connection, Database
@@ -94,9 +94,17 @@ def _save(db: Connection, *, n: int, report: PhaseReport) -> None:
 
 
 def _rehearse(work: Work, chosen: Sequence[Phase]) -> CycleReport:
-    reports = [_run(phase, work, PhaseReport(phase.__name__, "pending")) for phase in chosen]
-    id_, ended = clock.new_id(work.now), work.database.now()
-    return CycleReport(id_, work.now, ended, tuple(reports), dry_run=True)
+    """Run phases without keeping what they do; those after a stop stay pending."""
+    reports = {phase.__name__: PhaseReport(phase.__name__, "pending") for phase in chosen}
+    try:
+        for phase in chosen:
+            reports[phase.__name__] = _run(phase, work, reports[phase.__name__])
+    except Stopped:
+        ended = None
+    else:
+        ended = work.database.now()
+    id_ = clock.new_id(work.now)
+    return CycleReport(id_, work.now, ended, tuple(reports.values()), dry_run=True)
 
 
 def _run(phase: Phase, work: Work, before: PhaseReport) -> PhaseReport:
@@ -115,7 +123,7 @@ def _run(phase: Phase, work: Work, before: PhaseReport) -> PhaseReport:
     except BudgetSpent as error:
         state, reason = "skipped", str(error)
     except Exception as error:  # noqa: BLE001 - a phase that fails must not stop the others
-        state, reason = "failed", f"{type(error).__name__}: {error}"
+        state, reason = "failed", told(error)
         log.warning("phase failed", extra={"phase": mine.phase, "error": type(error).__name__})
     seconds = before.seconds + time.monotonic() - started
     return replace(mine.report(), state=state, reason=reason, seconds=round(seconds, 3))

@@ -27,19 +27,16 @@ class Checked(NamedTuple):
 
     gone: list[int]
     back: list[int]
-    looked_for: int
 
 
 def check(db: Connection) -> Checked:
     """Look for the files that fragments name, in the folders that are on this machine."""
     gone: set[int] = set()
-    looked_for = 0
     folders = {one.project_n: (Path(one.path), one) for one in missing.folders(db) if _is_here(one)}
     was_gone = missing.marked(db)
     back: set[int] = set()
     for project_n, (path, folder) in folders.items():
         there = {name: _is_there(path / name) for name in _inside(folder)}
-        looked_for += len(there)
         absent = [name for name, is_there in there.items() if not is_there]
         candidates = {one.n: one for one in was_gone if one.project_n == project_n}
         for name in absent:
@@ -48,7 +45,7 @@ def check(db: Connection) -> Checked:
             named = [there[name] for name in _named(one.text, folder.path) if name in there]
             (gone if named and not any(named) else back).add(one.n)
     known = {one.n for one in was_gone}
-    return Checked(sorted(gone - known), sorted(back & known), looked_for)
+    return Checked(sorted(gone - known), sorted(back & known))
 
 
 def _is_here(folder: Folder) -> bool:

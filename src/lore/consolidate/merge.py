@@ -7,12 +7,11 @@ from functools import partial
 
 from lore.consolidate.joining import find_embedding, join
 from lore.consolidate.phase import Near, Work, named
-from lore.llm.offline.judging import clash
-from lore.llm.offline.overview import own_words
 from lore.records import UNASKED_TRUST
 from lore.store import consolidation, cycles, edges, fragments, judgements, steps, vectors
 from lore.store.consolidation import Root
 from lore.store.db import Connection
+from lore.text import values
 
 ABOVE = 0.85
 MARK = "merge"
@@ -44,12 +43,16 @@ def _plan(work: Work, pairs: Sequence[Near]) -> list[tuple[int, int]]:
     with work.database.read() as db:
         ns = [pair.a.n for pair in fit]
         apart = judgements.of(db, ns, "merge")
-        said = fragments.by_number(db, sorted({n for pair in fit for n in (pair.a.n, pair.b.n)}))
+        both = sorted({n for pair in fit for n in (pair.a.n, pair.b.n)})
+        said = {n: one.content for n, one in fragments.by_number(db, both).items()}
+        said |= consolidation.own_words(db, both)
     for stays, goes in sorted(map(_ranked, fit), key=lambda pair: (_rank(pair[0]), _rank(pair[1]))):
         low, high = sorted((stays.n, goes.n))
         if (low, high) in apart or {low, high} & victims or goes.n in survivors:
             continue
-        if clash(own_words(said[stays.n].content), own_words(said[goes.n].content)):
+        # What goes may say more: a value of it that the other lacks would be lost.
+        agreed = values.agree(said[stays.n], said[goes.n])
+        if not (agreed and values.keeps(said[stays.n], said[goes.n])):
             work.count("kept apart")
             continue
         survivors.add(stays.n)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from lore.consolidate.phase import Work, named
@@ -27,6 +28,7 @@ def resummarize(work: Work) -> None:
         children = consolidation.children_of(db, stale)
         below = sorted({n for ns in children.values() for n in ns})
         found = fragments.by_number(db, [*stale, *below])
+        own = consolidation.own_words(db, stale)
     if work.dry_run and work.asks:
         work.count("to ask", len(stale))
         return
@@ -34,15 +36,16 @@ def resummarize(work: Work) -> None:
         fresh = []
         for n in batch:
             told = [found[c] for c in children.get(n, ()) if _may_stand_in(found[n], found[c])]
-            fresh.append((n, found[n], _overview(work, found[n], told)))
+            head = replace(found[n], content=own.get(n, found[n].content))
+            fresh.append((n, found[n], _overview(work, head, told) or found[n].content))
         work.write(partial(_keep, fresh=fresh, work=work))
 
 
 def _overview(work: Work, root: Fragment, told: Sequence[Fragment]) -> str:
-    """Return a root's fresh text; where too little is told of it, what it says now."""
+    """Return a fresh text for a root in its own words; none where too little is told of it."""
     if len(told) < LEAST_CHILDREN:
-        return root.content
-    return work.cleaned(work.means.digester.overview(root, told)) or root.content
+        return ""
+    return work.cleaned(work.means.digester.overview(root, told))
 
 
 def _may_stand_in(root: Fragment, child: Fragment) -> bool:

@@ -46,6 +46,7 @@ Progress = Callable[[int, int], None]
 
 _COUNTS = (
     "merged", "known", "attached", "superseded", "contradicted", "refused", "dropped",
+    "downgraded",
 )  # fmt: skip
 
 
@@ -185,6 +186,7 @@ def _curate_one(
         keeper.keep(drafts, near, times)
         curation.advance(db, session_n, read[-1].ordinal, now=place.now)
         keeper.tally.dropped += dropped
+        keeper.tally.downgraded += sum(one.downgraded for one in drafts)
         return keeper.tally
 
     return database.write(work)

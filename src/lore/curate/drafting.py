@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lore.curate import payloads
+from lore import payloads
 from lore.curate.means import Means, Scores
 from lore.records import TRUST, UNASKED_TRUST, EdgeKind, Extract, FragmentKind, Message, Segment
 from lore.redaction import redact_tree
@@ -30,7 +30,10 @@ QUOTED_WORDS, QUOTED_SHARE = 5, 0.5
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """A draft on its way in; `parent` is the place of its parent among the drafts."""
+    """A draft on its way in; `parent` is the place of its parent among the drafts.
+
+    One that is `downgraded` was given as another kind, with a payload that does not fit it.
+    """
 
     content: str
     summary: str
@@ -43,6 +46,7 @@ class Drafted:
     relations: tuple[tuple[EdgeKind, str], ...]
     vector: Scores | None = None
     corrects_vector: Scores | None = None
+    downgraded: bool = False
 
 
 class Voices:
@@ -128,6 +132,7 @@ def _checked(extract: Extract, parent: int | None, origin: _Origin, means: Means
         parent=parent,
         corrects=corrects,
         relations=extract.relations,
+        downgraded=kind != extract.kind,
     )
 
 

@@ -52,6 +52,7 @@ class Tally:
     contradicted: int = 0
     refused: int = 0
     dropped: int = 0
+    downgraded: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,4 +83,4 @@ def outcome(trust: int, fragment: Fragment) -> Outcome:
 
 def keeps_all(newer: str, older: str) -> bool:
     """Tell whether a newer wording has every value of the older: else the older is shown on."""
-    return values.of(older) <= values.of(newer)
+    return values.keeps(newer, older)

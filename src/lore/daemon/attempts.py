@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import TypeVar
 
-from lore.errors import BadReply, BudgetSpent, LoreError
+from lore.errors import BadReply, BudgetSpent, place_of, told
 
 T = TypeVar("T")
 
@@ -40,12 +38,7 @@ def attempt(work: Callable[[], T]) -> T | Failure:
 
 
 def describe(error: Exception) -> Failure:
-    """Describe an error; only Lore's own messages are known to quote no contents."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    kind = type(error).__name__
-    told = str(error) if isinstance(error, LoreError) else f"{kind} in {place}"
-    if isinstance(error, LoreError) and error.hint:
-        told = f"{told} {error.hint}"
+    """Describe an error, without contents that it may quote."""
     until = error.until if isinstance(error, BudgetSpent) else None
-    return Failure(told, kind, place, until, hopeless=isinstance(error, BadReply))
+    hopeless = isinstance(error, BadReply)
+    return Failure(told(error), type(error).__name__, place_of(error), until, hopeless)

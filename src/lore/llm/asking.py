@@ -107,23 +107,23 @@ class ChatDigester:
             return ""
         return tokens.clip(cleaned(answer.insight).strip(), INSIGHT_TOKENS)
 
-    def judge(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> list[Verdict]:
-        """Say for each pair (older, newer) what the newer one does to the older."""
-        verdicts: list[Verdict] = []
+    def judge(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> list[Verdict | None]:
+        """Say for each pair (older, newer) what the newer one does to the older, if it is known."""
+        verdicts: list[Verdict | None] = []
         for start in range(0, len(pairs), PAIRS_AT_ONCE):
             verdicts += self._judge(pairs[start : start + PAIRS_AT_ONCE])
         return verdicts
 
-    def _judge(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> list[Verdict]:
-        """Judge some pairs; one without a verdict, or with several, is left as it is."""
+    def _judge(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> list[Verdict | None]:
+        """Judge some pairs; one without a verdict, or with several, was not judged."""
         record = recording.pairs(pairs)
         answer = self._ask_value(prompts.JUDGE, record, Verdicts, SHORT_TOKENS, pairs=len(pairs))
         given: dict[int, set[Verdict]] = {}
         for judged in answer.verdicts:
             given.setdefault(judged.pair, set()).add(judged.verdict)
-        found: list[Verdict] = []
+        found: list[Verdict | None] = []
         for number, (older, newer) in enumerate(pairs, 1):
-            verdict: Verdict = "agrees"
+            verdict: Verdict | None = None
             if len(given.get(number, ())) == 1:
                 (verdict,) = given[number]
             if verdict == "changes" and newer.trust < older.trust:

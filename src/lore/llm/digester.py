@@ -30,5 +30,5 @@ class Digester(Protocol):
     def reflect(self, cluster: Sequence[Fragment]) -> str:
         """Return the insight that several linked roots yield together; empty if there is none."""
 
-    def judge(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> list[Verdict]:
-        """Say for each pair (older, newer) what the newer one does to the older."""
+    def judge(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> Sequence[Verdict | None]:
+        """Say for each pair (older, newer) what the newer one does to the older, if it is known."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from lore import payloads
 from lore.llm.grounding import Grounds
 from lore.llm.replies import Facts, Found
 from lore.records import EdgeKind, Extract
@@ -20,12 +21,6 @@ NOTHING = 0
 """What a root says that it lies under."""
 
 IMPORTANCE = {"high": 0.9, "medium": 0.5, "low": 0.2}
-
-FORMS = {
-    "decision": "architecture", "architecture": "architecture", "skill": "workflow",
-    "workflow": "workflow", "preference": "preference", "bug_fix": "bug_fix", "config": "config",
-}  # fmt: skip
-"""The form of the payload of each kind; a kind that is not here has that of a fact."""
 
 _LONGEST_CONTENT_CHARS = 2_000
 _LONGEST_FIELD_CHARS = 1_000
@@ -100,7 +95,7 @@ class _Tree:
         """Return what the kind's form holds; a form of another kind is left out."""
         payload: dict[str, Any] = {"summary": summary}
         given = {"details": found.details, "keywords": found.keywords, "context": found.context}
-        if found.payload.form == FORMS.get(found.kind, "fact"):
+        if found.payload.form == payloads.SCHEMA_OF[found.kind]:
             given |= found.payload.model_dump(exclude={"form"})
         for name, value in given.items():
             held = self._field(value) if isinstance(value, str) else self._items(value)

@@ -6,9 +6,11 @@ demand. How long and how many is seen to after reading: they cannot be held to t
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal, Union
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, create_model
+
+from lore.payloads import SCHEMAS, Payload
 
 
 class Answer(BaseModel):
@@ -17,57 +19,26 @@ class Answer(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class WorkflowForm(Answer):
-    """How something is done that is done again."""
+class Filled(Answer):
+    """The payload of a fact, with the name of its schema."""
 
-    form: Literal["workflow"]
-    command: str
-    trigger: str
-    dependencies: list[str]
+    form: str
 
 
-class PreferenceForm(Answer):
-    """What someone wants to have done in a certain way."""
-
-    form: Literal["preference"]
-    category: str
-    examples: list[str]
-
-
-class BugFixForm(Answer):
-    """What went wrong, why, and what helped."""
-
-    form: Literal["bug_fix"]
-    symptom: str
-    root_cause: str
-    solution: str
-    prevention: str
+def _form(name: str, schema: type[Payload]) -> type[Filled]:
+    """Return the form of what a schema has of its own: every field, and of plain types."""
+    fields: dict[str, Any] = {"form": (Literal[name], ...)}
+    for field, info in schema.model_fields.items():
+        if field not in Payload.model_fields:
+            fields[field] = (str if info.annotation is str else list[str], ...)
+    title = f"{schema.__name__}Form"
+    return create_model(title, __base__=Filled, __doc__=schema.__doc__, **fields)
 
 
-class ArchitectureForm(Answer):
-    """What was decided, why, and against what."""
-
-    form: Literal["architecture"]
-    decision: str
-    rationale: str
-    alternatives: list[str]
-    tradeoffs: list[str]
-
-
-class ConfigForm(Answer):
-    """A setting: where it stands, its value, and what it is for."""
-
-    form: Literal["config"]
-    setting: str
-    location: str
-    value: str
-    purpose: str
-
-
-class FactForm(Answer):
-    """Nothing but what all facts have."""
-
-    form: Literal["fact"]
+if TYPE_CHECKING:
+    Form = Filled
+else:
+    Form = Union[tuple(_form(*named) for named in SCHEMAS.items())]  # noqa: UP007 - of a list
 
 
 class Link(Answer):
@@ -97,7 +68,7 @@ class Found(Answer):
     details: str
     keywords: list[str]
     context: str
-    payload: WorkflowForm | PreferenceForm | BugFixForm | ArchitectureForm | ConfigForm | FactForm
+    payload: Form
 
 
 class Facts(Answer):

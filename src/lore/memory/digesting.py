@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from lore.checking import Count, Seconds, checked_class
+from lore.checking import Count, checked_class
 from lore.memory.desk import Desk
 from lore.records import (
     Conflict,
@@ -102,12 +102,6 @@ class Digesting(Desk):
                 progress(place + 1, len(ordered))
         self.embed_waiting()
         return Digested(len(ordered), logs, stored, confirmed)
-
-    def due_sessions(self, *, idle_s: Seconds, limit: Count = 100) -> list[str]:
-        """Return the sessions that have been quiet so long and hold something to distil."""
-        from lore.distill import distilling
-
-        return distilling.due(self.database, idle_s=idle_s, limit=limit)
 
     def consolidate(
         self,

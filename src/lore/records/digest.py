@@ -87,7 +87,7 @@ class Extract:
 
 @dataclass(frozen=True, slots=True)
 class Curated:
-    """What curating a session brought."""
+    """What curating a session brought; `downgraded` to facts are drafts with a wrong payload."""
 
     session_id: str
     exchanges: int = 0
@@ -99,6 +99,7 @@ class Curated:
     contradicted: int = 0
     refused: int = 0
     dropped: int = 0
+    downgraded: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -243,3 +243,19 @@ def waiting_sessions(db: Connection, *, idle: timedelta, now: datetime) -> list[
         line=clock.to_us(now - idle),
     )
     return [Waiting(n, id_, at, int(tries)) for n, id_, at, tries in rows]
+
+
+def own_words(db: Connection, ns: Sequence[int]) -> dict[int, str]:
+    """Return what fragments said before the overviews that they show, of those that show one.
+
+    Whatever was reworded since by anyone but an overview speaks for itself again.
+    """
+    rows = db.rows(
+        "SELECT v.fragment_n, v.content FROM fragment_versions v JOIN (SELECT o.fragment_n AS n,"
+        " min(o.version) AS version FROM fragment_versions o WHERE o.reason = 'overview'"
+        f" AND {among('o.fragment_n', 'ns')} AND o.version > (SELECT coalesce(max(w.version), 0)"
+        " FROM fragment_versions w WHERE w.fragment_n = o.fragment_n AND w.reason <> 'overview')"
+        " GROUP BY o.fragment_n) AS first ON v.fragment_n = first.n AND v.version = first.version",
+        ns=numbers(ns),
+    )
+    return dict(rows)

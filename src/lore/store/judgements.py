@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple
 from lore import clock
 from lore.store.sqlite import Connection, among, numbers
 
-Verb = Literal["merge", "judge", "reflect", "prune"]
+Verb = Literal["merge", "judge", "ask", "reflect", "prune"]
+"""What was decided; of a pair that was asked about in vain, the verdict is how often."""
 
 
 class Judgement(NamedTuple):

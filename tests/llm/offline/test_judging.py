@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lore.llm.offline.judging import clash, verdict
+from lore.llm.offline.judging import verdict
+from lore.text import values
 
 CHANGES = [
     ("We use MySQL for the orders database",
@@ -28,6 +29,9 @@ CONTRADICTS = [
     ("The request timeout is 30 seconds", "The request timeout is 60 seconds"),
     ("The gateway takes 100 requests a second", "The gateway takes 300 requests a second"),
     ("The staging database runs version 14.2", "The staging database runs version 15.1"),
+    ("The request cache is on", "The request cache is off"),
+    ("The audit log is enabled", "The audit log is disabled"),
+    ("The gateway opens three ports at start", "The gateway opens 4 ports at start"),
 ]
 AGREES = [
     ("Step 1: run the linter on the code", "Step 2: run the linter on the code"),
@@ -48,6 +52,7 @@ AGREES = [
     ("Now let me add logging to `resumeSession`", "Now let me add logging to `restoreSession`"),
     ("It reads from stdin instead of a terminal",
      "The key is that it reads from stdin instead of a terminal"),
+    ("The gateway opens three ports at start", "The gateway opens 3 ports at start"),
     ("Ran 19 tests across 89 files", "Ran 152 tests across 5 files"),
 ]  # fmt: skip
 
@@ -77,19 +82,7 @@ def test_what_says_something_else_too_is_a_persons_to_decide():
     assert verdict(older, "The frontend moved from webpack to Vite") == "contradicts"
 
 
-@pytest.mark.parametrize(("one", "other"), [*CONTRADICTS, ("Kept in Postgres", "Kept in MySQL")])
-def test_what_differs_in_a_value_cannot_stand_for_each_other(one, other):
-    assert clash(one, other)
-    assert clash(other, one)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Orders are kept in Postgres", "Postgres keeps the orders"),
-        ("The pool has 20 connections", "There are 20 connections in the pool"),
-        ("Never deploy on Fridays", "Do not deploy on Fridays"),
-    ],
-)
-def test_what_says_the_same_in_other_words_can(one, other):
-    assert not clash(one, other)
+@pytest.mark.parametrize(("one", "other"), CONTRADICTS)
+def test_what_contradicts_has_another_value(one, other):
+    assert not values.agree(one, other)
+    assert not values.agree(other, one)

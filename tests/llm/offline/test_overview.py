@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from lore.llm import Digester
 from lore.llm.offline.digester import OfflineDigester
-from lore.llm.offline.overview import overview, own_words
+from lore.llm.offline.overview import overview
 from lore.llm.offline.reflecting import reflect
 from lore.records import Fragment
 from tests.fakes import NOON
@@ -39,11 +39,9 @@ def test_of_two_that_say_the_same_the_newer_is_told():
     assert said.split("\n")[1:] == ["- 8080 is the port"]
 
 
-def test_an_overview_of_an_overview_does_not_grow():
-    children = [fragment("It logs calls"), fragment("It signs keys")]
-    once = overview(ROOT, children)
-    assert overview(fragment(once), children) == once
-    assert own_words(once) == ROOT.content
+def test_a_root_that_is_a_list_keeps_its_lines():
+    said = overview(fragment("The ports:\n- api has 8080"), [fragment("It logs calls")])
+    assert said.split("\n") == ["The ports:", "- api has 8080", "- It logs calls"]
 
 
 def test_an_overview_is_no_longer_than_can_be_read():

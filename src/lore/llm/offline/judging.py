@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lore.records import Fragment, Verdict
-from lore.text import words
+from lore.text import values, words
 
 _LEAST_SHARED = 0.5
 """Share of the shorter statement's words that the other must have to be about the same."""
@@ -55,11 +55,6 @@ _NARRATION = re.compile(
 )
 """How someone speaks of what they are about to do, or a tool of what it did: nothing that holds."""
 
-_NEGATION = re.compile(
-    r"\b(?:not|never|no|none|without|neither|nor|cannot|avoid(?:s|ed)?|disabled?|forbidden"
-    r"|\w+n['’]t)\b",
-    re.IGNORECASE,
-)
 _VALUE = re.compile(
     r"(?<![\w.#/-])(?P<named>(?:step|issue|pr|ticket|bug|task|chapter|part|item|test|case|line"
     r"|page|day|week|session|agent|option|example|exercise|question|round|attempt|run|level|sprint|phase|stage|figure|table|section|room|#)\s*[-#]?\s*)?"
@@ -71,9 +66,6 @@ _DATE = re.compile(
     r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+\d{1,2}\b"
     r"|\b\d{1,2}(?:st|nd|rd|th)?\s+(?:of\s+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)",
     re.IGNORECASE,
-)
-_SPECIFIC = re.compile(
-    r"\b(?:\w*[_/\d]\w*|\w+\.\w+|[A-Za-z]?[a-z]+[A-Z]\w*|[A-Z]{2,}\w*|(?<![.!?]\s)(?<!^)[A-Z][a-z]+)\b"
 )
 _SMALL = frozenset(
     "a an the of to in on at by for from with and or but as is are was were be been being has have"
@@ -119,32 +111,17 @@ def _states(text: str) -> bool:
     return not text.rstrip().endswith("?") and not _NARRATION.match(text)
 
 
-def clash(one: str, other: str) -> bool:
-    """Tell whether two statements cannot stand for each other: a value differs, or one denies."""
-    a, b = frame(one), frame(other)
-    if a.denies != b.denies or _crosswise(a.numbers, b.numbers):
-        return True
-    if bool(a.numbers) != bool(b.numbers):
-        return True
-    return _crosswise(_specifics(one), _specifics(other))
-
-
-def _crosswise(one: frozenset[str], other: frozenset[str]) -> bool:
-    return bool(one - other) and bool(other - one)
-
-
 def frame(text: str) -> Frame:
     """Take a statement apart; dates say when, and numbers that name a thing are words."""
-    bare = _DATE.sub(" ", text)
+    bare = values.in_digits(_DATE.sub(" ", text))
     numbers: set[str] = set()
     named: set[str] = set()
     for found in _VALUE.finditer(bare):
         value = found["number"].replace(",", "") + (found["unit"] or "").strip().lower()
         (named if found["named"] else numbers).add(value)
     said = {word for word in words.split(_VALUE.sub(" ", bare)) if word not in _SMALL}
-    denied = set(words.split(" ".join(_NEGATION.findall(bare))))
-    kept = {_stem(word) for word in said - denied if len(word) > 1}
-    return Frame(frozenset(kept | named), frozenset(numbers), bool(_NEGATION.search(bare)))
+    kept = {_stem(word) for word in said - values.sides(bare) if len(word) > 1}
+    return Frame(frozenset(kept | named), frozenset(numbers), values.denies(bare))
 
 
 def _stem(word: str) -> str:
@@ -203,7 +180,7 @@ def _differs(was: Frame, now: Frame) -> bool:
 def _other_number(one: frozenset[str], other: frozenset[str]) -> bool:
     """Tell whether a number differs; where several do and none is the same, two events are told."""
     several = min(len(one), len(other)) > 1
-    return _crosswise(one, other) and (not several or bool(one & other))
+    return values.crosswise(one, other) and (not several or bool(one & other))
 
 
 def _other_value(older: str, newer: str, was: Frame, now: Frame) -> bool:
@@ -212,14 +189,12 @@ def _other_value(older: str, newer: str, was: Frame, now: Frame) -> bool:
         return False
     if _other_number(was.numbers, now.numbers):
         return True
-    mine, theirs = _specifics(older), _specifics(newer)
-    if was.denies != now.denies or not _crosswise(mine, theirs):
+    mine, theirs = _names(older), _names(newer)
+    if was.denies != now.denies or not values.crosswise(mine, theirs):
         return False
     names = {_stem(word) for name in mine | theirs for word in words.split(name)}
     return _overlap(was.words - names, now.words - names) >= _SAME_FRAME
 
 
-def _specifics(text: str) -> frozenset[str]:
-    """Return the names, identifiers and codes of a text."""
-    bare = _DATE.sub(" ", text)
-    return frozenset(found.lower() for found in _SPECIFIC.findall(bare) if not found.isdigit())
+def _names(text: str) -> frozenset[str]:
+    return values.names(_DATE.sub(" ", text))

@@ -16,11 +16,11 @@ _MARK = "- "
 
 
 def overview(root: Fragment, children: Sequence[Fragment]) -> str:
-    """Return what a root said before its first overview, and under it what its children say.
+    """Return what a root says in its own words, and under it what its children say.
 
     What mattered most comes first, and of two that say the same the newer.
     """
-    head = own_words(root.content)
+    head = root.content.rstrip()
     said = [set(words.split(head))]
     kept: list[str] = []
     for child in sorted(children, key=lambda one: (-one.importance, -one.created_at.timestamp())):
@@ -32,14 +32,6 @@ def overview(root: Fragment, children: Sequence[Fragment]) -> str:
         if len(kept) == _MOST_LINES:
             break
     return "\n".join([head, *kept])
-
-
-def own_words(content: str) -> str:
-    """Return a root's text without the lines that an overview put under it."""
-    kept = content.rstrip().split("\n")
-    while len(kept) > 1 and kept[-1].startswith(_MARK):
-        kept.pop()
-    return "\n".join(kept).rstrip()
 
 
 def _covers(other: set[str], told: set[str]) -> bool:

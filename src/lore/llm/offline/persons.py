@@ -103,11 +103,6 @@ _MOMENT = re.compile(
     r"|failing|fails now|just (?:ran|tried|pushed|merged|noticed))\b",
     re.IGNORECASE,
 )
-_CORRECTING = re.compile(
-    r"^(?:no|nope|wrong|not quite|actually|that's (?:not|wrong)|that is (?:not|wrong)|incorrect)"
-    r"\b[,.:;! ]+",
-    re.IGNORECASE,
-)
 _CATEGORIES = (
     ("style", re.compile(r"\b(?:format|style|name|naming|comment|type|indent|wording|tone|concise"
                          r"|brief|short|bullet|syntax|highlight)", re.IGNORECASE)),

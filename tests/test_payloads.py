@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from lore.curate import payloads
+from lore import payloads
 from lore.records import FragmentKind
 
 
@@ -56,4 +56,5 @@ def test_without_a_summary_there_is_nothing_to_keep():
 
 
 def test_every_kind_that_may_be_extracted_has_a_schema():
-    assert set(payloads.SCHEMAS) == set(get_args(FragmentKind)) - {"episode", "insight"}
+    assert set(payloads.SCHEMA_OF) == set(get_args(FragmentKind)) - {"episode", "insight"}
+    assert set(payloads.SCHEMA_OF.values()) == set(payloads.SCHEMAS)

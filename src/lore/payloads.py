@@ -1,4 +1,8 @@
-"""Payloads: the strict schemas of what extraction gives, by kind of fragment."""
+"""Payloads: the strict schemas of what extraction gives, by kind of fragment.
+
+Whoever asks for payloads and whoever stores them goes by these. They need pydantic, which takes
+its time to load: only what digests imports them.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +63,7 @@ class Architecture(Payload):
     decision: Needed
     rationale: Text = ""
     alternatives: Texts = Field(default_factory=list)
-    tradeoffs: Text = ""
+    tradeoffs: Texts = Field(default_factory=list)
 
 
 class Config(Payload):
@@ -75,17 +79,27 @@ class Fact(Payload):
     """Nothing beside what every payload has."""
 
 
-SCHEMAS: Mapping[FragmentKind, type[Payload]] = {
+SCHEMAS: Mapping[str, type[Payload]] = {
     "workflow": Workflow,
-    "skill": Workflow,
     "preference": Preference,
     "bug_fix": BugFix,
     "architecture": Architecture,
-    "decision": Architecture,
     "config": Config,
     "fact": Fact,
-    "pattern": Fact,
-    "anti_pattern": Fact,
+}
+"""The six schemas by their names."""
+
+SCHEMA_OF: Mapping[FragmentKind, str] = {
+    "workflow": "workflow",
+    "skill": "workflow",
+    "preference": "preference",
+    "bug_fix": "bug_fix",
+    "architecture": "architecture",
+    "decision": "architecture",
+    "config": "config",
+    "fact": "fact",
+    "pattern": "fact",
+    "anti_pattern": "fact",
 }
 """The schema of each kind that extraction may give; episodes and insights are made elsewhere."""
 
@@ -98,8 +112,8 @@ def check(
     None if not even a fact can be made of it.
     """
     given = {"summary": summary, **payload}
-    schema = SCHEMAS.get(kind)
-    checked = None if schema is None else _checked(schema, given)
+    name = SCHEMA_OF.get(kind)
+    checked = None if name is None else _checked(SCHEMAS[name], given)
     if checked is not None:
         return kind, checked
     plain = {name: given[name] for name in Fact.model_fields if name in given}
