@@ -55,7 +55,7 @@ def test_the_last_exchange_of_a_session_that_goes_on_waits(world: World):
     world.say(LASTING)
     world.say("fine", role="assistant")
     world.say("I prefer short commit messages without emojis.")
-    world.curate(is_idle=False)
+    world.curate(idle_s=300)
     assert world.contents() == [LASTING]
     world.curate()
     assert len(world.contents()) == 2
@@ -74,7 +74,7 @@ def test_sessions_that_fell_silent_are_due(world: World):
     with world.database.read() as db:
         assert curating.due(db, now=world.clock()) == []
         later = world.clock() + timedelta(seconds=300)
-        assert [one.is_idle for one in curating.due(db, now=later)] == [True]
+        assert len(curating.due(db, now=later)) == 1
     world.curate()
     with world.database.read() as db:
         assert curating.due(db, now=later) == []
@@ -86,7 +86,7 @@ def test_a_session_that_goes_on_is_due_after_enough_requests(world: World):
         world.say("done", role="assistant")
     with world.database.read() as db:
         assert curating.due(db, now=world.clock(), turns=4) == []
-        assert [one.is_idle for one in curating.due(db, now=world.clock(), turns=3)] == [False]
+        assert len(curating.due(db, now=world.clock(), turns=3)) == 1
 
 
 def test_a_failed_extraction_loses_nothing(world: World):

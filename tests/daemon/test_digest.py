@@ -84,6 +84,28 @@ def test_a_session_is_distilled_after_a_minute_and_curated_after_five(
     assert (memory.stats().distillations, memory.stats().fragments) == (1, made)
 
 
+def test_after_many_turns_all_is_curated_but_the_exchange_that_is_under_way(
+    memory: Memory, clock: FixedClock
+):
+    small_talk = ["go on", "Done."] * 20
+    talk(memory, [*SAID[:2], *small_talk, SAID[2]])
+    clock.advance(seconds=55)
+    assert memory.queue_digest(limit=10) == 1
+    chores.digest(memory, go_on)
+    told = " ".join(one.title for one in memory.roots())
+    assert "queue in Postgres" in told
+    assert "make check" not in told
+    clock.advance(minutes=6)
+    chores.digest(memory, go_on)
+    assert "make check" in " ".join(one.title for one in memory.roots())
+
+
+def test_a_person_who_asks_gets_all_of_a_session_that_goes_on(memory: Memory):
+    talk(memory)
+    assert memory.digest(["talk"]).fragments >= 1
+    assert any("push to main" in one.title for one in memory.roots())
+
+
 def test_a_spent_budget_is_nobodys_fault_and_the_work_goes_on_tomorrow(
     memory: Memory, clock: FixedClock
 ):

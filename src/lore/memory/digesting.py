@@ -65,12 +65,19 @@ class Digesting(Desk):
         )
         return [*made, condensed] if condensed else made
 
-    def curate(self, session: str, *, progress: Progress | None = None) -> Curated:
-        """Make knowledge of what is new in a session and return what that brought."""
+    def curate(
+        self, session: str, *, idle_s: Seconds = 0.0, progress: Progress | None = None
+    ) -> Curated:
+        """Make knowledge of what is new in a session and return what that brought.
+
+        The last exchange of one that was not silent for `idle_s` is left for later.
+        """
         from lore.curate import curating
 
         session = self.redactor.redact(session)
-        return curating.curate(self.database, session, self._curation(), progress=progress)
+        return curating.curate(
+            self.database, session, self._curation(), idle_s=idle_s, progress=progress
+        )
 
     def digest(
         self,
@@ -152,7 +159,13 @@ class Digesting(Desk):
     def _curated(self, session: str, watch: Watch) -> Mapping[str, int]:
         from lore.curate import curating
 
-        brought = curating.curate(self.database, session, self._curation(), watch=watch)
+        brought = curating.curate(
+            self.database,
+            session,
+            self._curation(),
+            idle_s=self.settings.curate_idle_s,
+            watch=watch,
+        )
         return {"fragments": len(brought.stored), "confirmed": brought.merged}
 
     def undo_cycle(self, id: str = "") -> UndoneCycle:

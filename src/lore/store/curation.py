@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 import orjson
 
@@ -16,13 +15,6 @@ from lore.store.sqlite import Connection
 
 NOTHING = -1
 """The mark of a session of which nothing was curated."""
-
-
-class Due(NamedTuple):
-    """A session with something new; while it is not idle its last exchange may go on."""
-
-    session_id: str
-    is_idle: bool
 
 
 def find_mark(db: Connection, session_n: int) -> int:
@@ -43,10 +35,10 @@ def advance(db: Connection, session_n: int, ordinal: int, *, now: datetime) -> N
     )
 
 
-def due(db: Connection, *, idle_since: datetime, turns: int) -> list[Due]:
-    """Return the sessions to curate: silent since a moment, or with so many new requests."""
+def due(db: Connection, *, idle_since: datetime, turns: int) -> list[str]:
+    """Return the sessions to curate by id: silent since a moment, or with many new requests."""
     rows = db.rows(
-        "SELECT s.id, s.last_message_at <= :line FROM sessions s"
+        "SELECT s.id FROM sessions s"
         " LEFT JOIN curations c ON c.session_n = s.n"
         " WHERE EXISTS (SELECT 1 FROM messages m WHERE m.session_n = s.n"
         " AND m.ordinal > coalesce(c.ordinal, :nothing))"
@@ -58,7 +50,7 @@ def due(db: Connection, *, idle_since: datetime, turns: int) -> list[Due]:
         user=pack_role("user"),
         turns=turns,
     )
-    return [Due(id_, bool(is_idle)) for id_, is_idle in rows]
+    return [id_ for (id_,) in rows]
 
 
 def deleted(db: Connection) -> list[tuple[str, frozenset[str]]]:
