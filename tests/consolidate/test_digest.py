@@ -9,11 +9,11 @@ from datetime import timedelta
 
 from lore.consolidate.cycle import run_cycle
 from lore.consolidate.phase import Means
-from lore.errors import StoreError
+from lore.errors import BadReply, BudgetSpent, StoreError
 from lore.llm.offline.digester import OfflineDigester
 from lore.memory import Memory
 from lore.records import NewMessage, Part
-from lore.store import consolidation, sessions
+from lore.store import consolidation, jobs, sessions
 from lore.store.db import Database
 from tests.consolidate.samples import phase
 from tests.fakes import FakeEmbedder
@@ -35,7 +35,9 @@ def talk(database: Database, name: str) -> str:
 
 
 def means(*digest: Callable[[str], Mapping[str, int]], **more) -> Means:
-    unwatched = [lambda id_, _watch, run=run: run(id_) for run in digest]
+    unwatched = {
+        f"kind {place}": lambda id_, _watch, run=run: run(id_) for place, run in enumerate(digest)
+    }
     return Means(OfflineDigester(), unwatched, **more)
 
 
@@ -85,8 +87,72 @@ def test_a_failure_leaves_the_session_staged_and_is_told(database: Database, clo
     assert any(bad in line and "refused" in line for line in digested.told)
     assert waiting(database) == [bad]
     assert good not in waiting(database)
+    assert phase(run_cycle(database, means(lambda _: {})), "digest").counts == {}
+    clock.advance(minutes=1)
     assert phase(run_cycle(database, means(lambda _: {})), "digest").counts == {"sessions": 1}
     assert waiting(database) == []
+
+
+def test_how_long_a_session_must_be_idle_is_given(database: Database, clock):
+    talk(database, "one")
+    clock.advance(minutes=5)
+    patient = means(lambda _: {}, idle_s=600)
+    assert phase(run_cycle(database, patient), "digest").counts == {}
+    clock.advance(minutes=5)
+    assert phase(run_cycle(database, patient), "digest").counts == {"sessions": 1}
+
+
+def test_a_session_that_failed_five_times_is_parked_until_a_person_retries_it(
+    database: Database, clock
+):
+    bad = talk(database, "bad")
+    seen = []
+
+    def digest(id_: str) -> dict[str, int]:
+        seen.append(id_)
+        msg = "no answer"
+        raise StoreError(msg)
+
+    for _ in range(7):
+        clock.advance(hours=2)
+        run_cycle(database, means(digest))
+    assert seen == [bad] * 5
+    with database.read() as db:
+        [job] = jobs.open_jobs(db)
+    assert (job.subject, job.state, job.last_error) == (bad, "parked", "no answer")
+    database.write(lambda db: jobs.retry(db, None, now=clock()))
+    run_cycle(database, means(lambda _: {}))
+    with database.read() as db:
+        assert jobs.open_jobs(db) == []
+
+
+def test_a_bad_reply_is_paid_for_once(database: Database, clock):
+    talk(database, "bad")
+    seen = []
+
+    def digest(id_: str) -> dict[str, int]:
+        seen.append(id_)
+        msg = "no JSON"
+        raise BadReply(msg)
+
+    for _ in range(3):
+        clock.advance(hours=2)
+        run_cycle(database, means(digest))
+    assert len(seen) == 1
+
+
+def test_a_spent_budget_is_counted_against_no_session(database: Database, clock):
+    talk(database, "one")
+    clock.advance(minutes=5)
+
+    def digest(_: str) -> dict[str, int]:
+        msg = "all spent"
+        raise BudgetSpent(msg, until=clock() + timedelta(hours=1))
+
+    run_cycle(database, means(digest))
+    with database.read() as db:
+        assert [(job.state, job.attempts) for job in jobs.open_jobs(db)] == [("pending", 0)]
+    assert phase(run_cycle(database, means(lambda _: {})), "digest").counts == {"sessions": 1}
 
 
 def test_a_session_that_breaks_the_program_holds_no_other_up_twice(database: Database, clock):

@@ -151,6 +151,22 @@ def test_a_provider_that_is_away_is_asked_again_and_the_job_parked_after_five_at
     assert len(memory.messages("talk")) == len(SAID)
 
 
+def test_a_cycle_leaves_a_session_alone_whose_job_is_parked(memory: Memory, clock: FixedClock):
+    talk(memory)
+    clock.advance(minutes=10)
+    memory.digester = Broken(BadReply("No JSON."))
+    chores.digest(memory, go_on)
+    assert {job.state for job in memory.jobs()} == {"parked"}
+    memory.digester.error = None
+    assert chores.consolidate(memory, go_on).counts == {"cycles": 1}
+    assert (memory.stats().distillations, memory.stats().fragments) == (0, 0)
+    memory.retry_jobs()
+    clock.advance(hours=2)
+    chores.consolidate(memory, go_on)
+    assert memory.stats().distillations == 1
+    assert memory.jobs() == []
+
+
 def test_a_cycle_runs_when_it_is_due_and_one_that_was_stopped_goes_on(
     memory: Memory, clock: FixedClock
 ):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from lore.checking import Count, Seconds, checked_class
 from lore.memory.desk import Desk
+from lore.memory.working import CURATE, DISTILL
 from lore.records import (
     Conflict,
     Curated,
@@ -130,7 +131,8 @@ class Digesting(Desk):
 
         means = Means(
             digester=self._digester(),
-            digest=(self._distilled, self._curated),
+            digest={DISTILL: self._distilled, CURATE: self._curated},
+            idle_s=self.settings.curate_idle_s,
             redactor=self.redactor,
             embed_waiting=self.embed_waiting,
             forget_vectors=self.sources.forget_vectors,
