@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from lore.consolidate.cycle import run_cycle
 from lore.consolidate.phase import Means
@@ -15,7 +17,8 @@ from lore.memory import Memory
 from lore.records import NewMessage, Part
 from lore.store import consolidation, jobs, sessions
 from lore.store.db import Database
-from tests.consolidate.samples import phase
+from tests.consolidate.samples import phase, state
+from tests.curate.world import ScriptedDigester, fact
 from tests.fakes import FakeEmbedder
 from tests.store.samples import add_messages
 
@@ -235,6 +238,53 @@ def test_what_a_cycle_learned_is_taken_back_with_it_and_not_learned_again(tmp_pa
         memory.consolidate(phases=["digest"])
         assert state_of(memory) == before
         assert memory.read([known], reinforce=False)[0].fragment is not None
+
+
+def test_all_that_a_cycle_learned_confirmed_related_and_corrected_is_taken_back(tmp_path, clock):
+    queue, worker = "The queue of the shop is kept in Postgres", "The worker reads the queue"
+    lint, pin = "Every commit is checked by ruff", "We install the packages with npm"
+    known = {"/code/shop": (queue, worker, pin), "/code/site": (lint,)}
+    with Memory.open(home=tmp_path, embedder=FakeEmbedder(dimension=256), now=clock) as memory:
+        for project, texts in known.items():
+            said(memory, project, project)
+            memory.digester = ScriptedDigester(lambda _, texts=texts: [fact(t) for t in texts])
+            memory.digest([project])
+        clock.advance(hours=1)
+        said(memory, "again", "/code/shop")
+        clock.advance(minutes=6)
+        memory.digester = ScriptedDigester(lambda _: [
+            replace(fact(queue), relations=(("related_to", worker),)), fact(worker), fact(lint),
+            fact("We now install the packages with pnpm", corrects=pin),
+            fact("The queue of the shop is kept in Postgres on the second host"),
+        ])  # fmt: skip
+        before = whole_state(memory.database)
+        memory.consolidate(phases=["digest"])
+        after = whole_state(memory.database)
+        assert {name for name in before if before[name] != after[name]} == set(before)
+        assert told(memory.database) >= {"confirmed", "counted", "edge_added", "superseded"}
+        clock.advance(minutes=1)
+        assert memory.undo_cycle().left == 0
+        assert whole_state(memory.database) == before
+
+
+def said(memory: Memory, session: str, project: str) -> None:
+    memory.capture(
+        session, [NewMessage("user", (Part("text", "hello"),), memory.database.now())],
+        project=project,
+    )  # fmt: skip
+
+
+def whole_state(database: Database) -> dict[str, Any]:
+    with database.read() as db:
+        confirmed = db.rows("SELECT * FROM confirmations ORDER BY fragment_n, project_n")
+        strong = db.rows("SELECT n, access_count, boost, boosted_at FROM fragments ORDER BY n")
+    return {**state(database), "confirmations": confirmed, "strengths": strong}
+
+
+def told(database: Database) -> set[str]:
+    """Return what sorts of steps were written down."""
+    with database.read() as db:
+        return {verb for (verb,) in db.rows("SELECT DISTINCT verb FROM steps")}
 
 
 def state_of(memory: Memory) -> list[tuple[str, str, float, tuple[str, ...]]]:

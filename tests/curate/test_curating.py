@@ -205,10 +205,10 @@ def test_forgetting_a_message_forgets_what_was_learned_of_it(world: World):
 def test_a_cycle_is_told_of_every_change(world: World):
     told: list[tuple[str, int]] = []
     world.say(LASTING)
-    world.curate(watch=lambda _db, deed, n, _other: told.append((deed, n)))
+    world.curate(watch=lambda _db, step: told.append((step.verb, step.fragment_n or 0)))
     with world.database.read() as db:
         n = items.resolve(db, world.standing()[0].id).n
-    assert told == [("store", n)]
+    assert told[0] == ("added", n)
 
 
 def test_what_a_chat_returns_is_redacted(world: World):

@@ -6,7 +6,6 @@ from datetime import timedelta
 from functools import partial
 
 from lore.consolidate.phase import DigestSession, Work
-from lore.curate.means import Deed
 from lore.errors import BadReply, BudgetSpent, LoreError
 from lore.store import consolidation, jobs, session_states, steps
 from lore.store.consolidation import Waiting
@@ -105,13 +104,6 @@ def _work_off(work: Work, session: Waiting, kind: str, digest_session: DigestSes
         work.count(what, by)
 
 
-def _watch(cycle_n: int, db: Connection, deed: Deed, n: int, other: int) -> None:
+def _watch(cycle_n: int, db: Connection, step: Step) -> None:
     """Write down what curation does to fragments, so that it can be taken back."""
-    if deed == "store":
-        steps.record(db, cycle_n, Step("added", n))
-    elif deed == "supersede":
-        steps.record(db, cycle_n, Step("superseded", n, other))
-    elif deed == "contradict":
-        steps.record(db, cycle_n, Step("edge_added", n, other, "contradicts"))
-    else:
-        steps.confirm(db, cycle_n, n)
+    steps.record(db, cycle_n, step)

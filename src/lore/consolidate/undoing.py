@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lore.errors import InvalidInput, NotFound
 from lore.records import UndoneCycle
-from lore.store import cycles, judgements, steps, weights
+from lore.store import cycles, fragments, judgements, steps, weights
 from lore.store.cycles import CycleRow
 from lore.store.db import Connection, Database
 from lore.store.judgements import Judgement
@@ -35,7 +35,9 @@ def _undo(db: Connection, database: Database, id_: str) -> UndoneCycle:
         elif not steps.take_back(db, step, now=now):
             left += 1
     steps.settle_trees(db, done, now=now)
-    judgements.put(db, (one for step in done for one in _kept(step)), now=now)
+    kept = [one for step in done for one in _kept(step)]
+    there = fragments.by_number(db, sorted({n for one in kept for n in (one.a_n, one.b_n)}))
+    judgements.put(db, (one for one in kept if {one.a_n, one.b_n} <= set(there)), now=now)
     steps.drop(db, [cycle.n])
     cycles.mark_undone(db, cycle.n, now=now)
     return UndoneCycle(cycle.report.id, len(done) - left, left)

@@ -15,11 +15,12 @@ from functools import partial
 from lore.curate import drafting, events, exchanges
 from lore.curate.drafting import Drafted
 from lore.curate.keeping import Keeper, Place, Tally
-from lore.curate.means import Deed, Means, Watch
+from lore.curate.means import Means, Watch
 from lore.curate.placing import Neighbour
 from lore.records import Curated, Message, Segment
 from lore.store import curation, items, messages, sessions, vectors
 from lore.store.db import Connection, Database
+from lore.store.steps import Step
 from lore.store.vector_index import Where
 
 IDLE_S = 300.0
@@ -199,7 +200,7 @@ def _plus(result: Curated, tally: Tally) -> Curated:
     return replace(result, exchanges=result.exchanges + 1, stored=stored, **more)
 
 
-def _unwatched(_db: Connection, _deed: Deed, _n: int, _other: int) -> None:
+def _unwatched(_db: Connection, _step: Step) -> None:
     """Take no notice."""
 
 
