@@ -12,7 +12,7 @@ from lore.consolidate.cycle import run_cycle
 from lore.consolidate.phase import Means
 from lore.consolidate.undoing import undo_cycle
 from lore.curate import undoing
-from lore.errors import InvalidInput, NotFound
+from lore.errors import NotFound
 from lore.llm.offline.digester import OfflineDigester
 from lore.store.db import Database
 from tests.consolidate.samples import OFFLINE, World, axis, phase, soundness, state
@@ -163,19 +163,21 @@ def test_a_person_keeps_both_or_dismisses_and_is_not_asked_again(database: Datab
     contradict(database)
     assert conflicts(database) == []
     assert {"s0", "s1"} <= world.visible()
-    undoing.undo(database)
+    assert undoing.undo(database)[0] == "decision"
     assert len(conflicts(database)) == 1
 
 
-def test_keeping_the_one_of_less_trust_is_refused_with_what_to_do(database: Database):
+def test_a_person_may_keep_the_one_of_less_trust_and_take_that_back(database: Database):
     world = World(database)
     world.add("root", "The gateway", axis(15))
     world.add("mine", LIMITS[0], axis(0, 1), parent="root", origin="user")
     world.add("theirs", LIMITS[1], axis(0, 1, _2=0.3), parent="root", origin="web")
     contradict(database)
-    with pytest.raises(InvalidInput) as refused:
-        resolve(database, world.get("theirs").id, world.get("mine").id, "keep")
-    assert "lore delete" in refused.value.hint
+    resolve(database, world.get("theirs").id, world.get("mine").id, "keep")
+    assert world.get("mine").superseded_by == world.get("theirs").id
+    undoing.undo(database)
+    assert world.get("mine").superseded_by is None
+    assert len(conflicts(database)) == 1
 
 
 def test_a_conflict_that_is_none_is_told(database: Database):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -18,7 +18,7 @@ from lore.records import NewMessage, Part
 from lore.store import consolidation, jobs, sessions
 from lore.store.db import Database
 from tests.consolidate.samples import phase, state
-from tests.curate.world import ScriptedDigester, fact
+from tests.curate.world import Reader, ScriptedDigester, fact
 from tests.fakes import FakeEmbedder
 from tests.store.samples import add_messages
 
@@ -247,7 +247,7 @@ def test_all_that_a_cycle_learned_confirmed_related_and_corrected_is_taken_back(
     with Memory.open(home=tmp_path, embedder=FakeEmbedder(dimension=256), now=clock) as memory:
         for project, texts in known.items():
             said(memory, project, project)
-            memory.digester = ScriptedDigester(lambda _, texts=texts: [fact(t) for t in texts])
+            memory.digester = ScriptedDigester(finding(texts))
             memory.digest([project])
         clock.advance(hours=1)
         said(memory, "again", "/code/shop")
@@ -265,6 +265,10 @@ def test_all_that_a_cycle_learned_confirmed_related_and_corrected_is_taken_back(
         clock.advance(minutes=1)
         assert memory.undo_cycle().left == 0
         assert whole_state(memory.database) == before
+
+
+def finding(texts: Sequence[str]) -> Reader:
+    return lambda _: [fact(text) for text in texts]
 
 
 def said(memory: Memory, session: str, project: str) -> None:
