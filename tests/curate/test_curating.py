@@ -12,7 +12,7 @@ from lore.curate import fragments as by_hand
 from lore.errors import LoreError
 from lore.llm.offline.digester import OfflineDigester
 from lore.records import Curated, Extract, Segment
-from lore.store import curation, forgetting, items, sessions, vectors
+from lore.store import curation, cycles, forgetting, items, sessions, steps, vectors
 from lore.store.db import Connection
 from lore.store.forgetting import Doomed
 from tests.curate.world import ScriptedDigester, World, fact
@@ -172,6 +172,21 @@ def test_what_a_person_deleted_is_not_made_again_of_the_same_messages(world: Wor
     assert world.curate().refused == 1
     assert world.contents() == []
     undoing.undo(world.database, made.stored[0])
+    assert world.contents() == [LASTING]
+
+
+def test_what_a_cycle_pruned_may_be_learned_again(world: World):
+    world.say(LASTING)
+    made = world.curate()
+
+    def prune(db: Connection) -> None:
+        n = items.resolve(db, made.stored[0]).n
+        steps.hide(db, cycles.begin(db, [], now=world.clock()), n, now=world.clock())
+        db.run("DELETE FROM curations")
+
+    world.database.write(prune)
+    assert world.contents() == []
+    assert len(world.curate().stored) == 1
     assert world.contents() == [LASTING]
 
 

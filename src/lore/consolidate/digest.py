@@ -20,11 +20,11 @@ _UNENDED = "It was begun and did not end."
 
 def digest(work: Work) -> None:
     """Digest the sessions that wait for it; one that fails stays staged and is told."""
-    with work.database.read() as db:
-        waiting = _waiting(db, work)
     if not work.means.digest:
         work.skip("nothing to digest with was given")
         return
+    with work.database.read() as db:
+        waiting = _waiting(db, work)
     if work.dry_run:
         work.count("sessions", len(waiting))
         return

@@ -79,7 +79,7 @@ class Keeper:
         self._place = place
         self._watch = watch
         self._fresh: list[int] = []
-        self._deleted: list[tuple[str, frozenset[str]]] | None = None
+        self._deleted: list[tuple[str, frozenset[str]]] = []
         self._late = self._newcomers()
 
     def keep(
@@ -89,6 +89,8 @@ class Keeper:
         times: Mapping[str, datetime],
     ) -> None:
         """Store drafts that are new, merge those that are known, and draw their relations."""
+        told = sorted({id_ for draft in drafts for id_ in draft.sources})
+        self._deleted = curation.deleted_of(self._db, told)
         kept: list[int | None] = []
         for draft, neighbours in zip(drafts, near, strict=True):
             parent = kept[draft.parent] if draft.parent is not None else None
@@ -141,8 +143,6 @@ class Keeper:
 
     def _was_deleted(self, one: _One) -> bool:
         """Tell whether a person deleted what these messages had become."""
-        if self._deleted is None:
-            self._deleted = curation.deleted(self._db)
         told = set(words.split(one.draft.content))
         for text, sources in self._deleted:
             if sources.isdisjoint(one.sources):

@@ -11,7 +11,7 @@ from lore import clock
 from lore.relevance import relevance
 from lore.store import changes, items
 from lore.store.packing import pack_role, unpack_json
-from lore.store.sqlite import Connection
+from lore.store.sqlite import Connection, among, texts
 
 NOTHING = -1
 """The mark of a session of which nothing was curated."""
@@ -53,11 +53,21 @@ def due(db: Connection, *, idle_since: datetime, turns: int) -> list[str]:
     return [id_ for (id_,) in rows]
 
 
-def deleted(db: Connection) -> list[tuple[str, frozenset[str]]]:
-    """Return what deleted fragments said, each with the messages that it came from."""
+def deleted_of(db: Connection, message_ids: Sequence[str]) -> list[tuple[str, frozenset[str]]]:
+    """Return what a person deleted of what messages had become, with all that each came from.
+
+    What a cycle pruned is none of it: said again, it may be learned again.
+    """
+    if not message_ids:
+        return []
     rows = db.rows(
-        "SELECT content, source_messages FROM fragments"
-        " WHERE deleted_at IS NOT NULL AND source_messages <> '[]'"
+        "SELECT f.content, f.source_messages FROM fragments f"
+        " WHERE f.deleted_at IS NOT NULL AND f.source_messages <> '[]'"
+        " AND EXISTS (SELECT 1 FROM json_each(f.source_messages) AS source"
+        f" WHERE {among('source.value', 'ids')})"
+        " AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.fragment_n = f.n AND s.verb = 'hidden'"
+        " AND s.at = f.deleted_at)",
+        ids=texts(message_ids),
     )
     return [(text, frozenset(unpack_json(sources))) for text, sources in rows]
 
