@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 import orjson
 
 from lore import clock
+from lore.records import FragmentVersion
 from lore.store import changes, edges, fragments, items, keywords, mentions
 from lore.store.packing import moment
 from lore.store.sqlite import Connection, among, numbers
@@ -174,6 +175,16 @@ def reword(
         reason="overview",
         reinforces=False,
     )
+
+
+def find_own_words(db: Connection, n: int) -> FragmentVersion | None:
+    """Return what a fragment said before the overviews that it has now, if it has one."""
+    own = None
+    for former in reversed(fragments.versions(db, n)):
+        if former.reason != "overview":
+            break
+        own = former
+    return own
 
 
 def before_confirming(db: Connection, n: int) -> Step:
