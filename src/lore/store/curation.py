@@ -11,7 +11,7 @@ from lore import clock
 from lore.relevance import relevance
 from lore.store import changes, items
 from lore.store.packing import pack_role, unpack_json
-from lore.store.sqlite import Connection, among, texts
+from lore.store.sqlite import Connection, shares, texts
 
 NOTHING = -1
 """The mark of a session of which nothing was curated."""
@@ -63,8 +63,7 @@ def deleted_of(db: Connection, message_ids: Sequence[str]) -> list[tuple[str, fr
     rows = db.rows(
         "SELECT f.content, f.source_messages FROM fragments f"
         " WHERE f.deleted_at IS NOT NULL AND f.source_messages <> '[]'"
-        " AND EXISTS (SELECT 1 FROM json_each(f.source_messages) AS source"
-        f" WHERE {among('source.value', 'ids')})"
+        f" AND {shares('f.source_messages', 'ids')}"
         " AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.fragment_n = f.n AND s.verb = 'hidden'"
         " AND s.at = f.deleted_at)",
         ids=texts(message_ids),
