@@ -13,7 +13,7 @@ from lore.consolidate.phase import Means
 from lore.consolidate.undoing import undo_cycle
 from lore.curate import fragments as by_hand
 from lore.curate import undoing
-from lore.errors import InvalidInput, NotFound
+from lore.errors import NotFound
 from lore.llm.offline.digester import OfflineDigester
 from lore.store.db import Database
 from tests.consolidate.samples import OFFLINE, World, axis, phase, put_vectors, soundness, state
@@ -23,6 +23,11 @@ class CountingDigester(OfflineDigester):
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[int] = []
+        self.overviews = 0
+
+    def overview(self, root, children):
+        self.overviews += 1
+        return super().overview(root, children)
 
     def judge(self, pairs):
         self.asked.append(len(pairs))
@@ -69,6 +74,45 @@ def test_what_is_explicitly_changed_is_superseded(database: Database):
     assert contradict(database).counts["superseded"] == 1
     assert world.get("s0").superseded_by == world.get("s1").id
     assert conflicts(database) == []
+
+
+def test_an_overview_of_what_was_superseded_is_withdrawn_and_costs_nothing(
+    database: Database, clock
+):
+    made: dict[str, Any] = {"origin": "assistant", "source_messages": ("m1",)}
+    world = World(database)
+    world.add("root", "The gateway", axis(15), **made)
+    world.add("port", "The gateway listens on port 8080", axis(0, 1), parent="root", **made)
+    world.add("tongue", "The gateway is written in Rust", axis(4, 5), parent="root", **made)
+    run_cycle(database, OFFLINE)
+    clock.advance(hours=2)
+    world.add("port now", "The gateway now listens on port 9090", axis(0, 1, _2=0.3),
+              parent="root", **made)  # fmt: skip
+    before = state(database)
+    assert "8080" in world.get("root").content
+    digester = CountingDigester()
+    report = contradict(database, Means(digester))
+    assert (report.counts["superseded"], report.counts["overviews withdrawn"]) == (1, 1)
+    assert digester.overviews == 0
+    assert world.get("root").content == "The gateway"
+    undo_cycle(database)
+    assert state(database) == before
+
+
+def test_a_withdrawn_overview_is_written_anew_by_the_next_cycle(database: Database, clock):
+    made: dict[str, Any] = {"origin": "assistant", "source_messages": ("m1",)}
+    world = World(database)
+    world.add("root", "The gateway", axis(15), **made)
+    world.add("port", "The gateway listens on port 8080", axis(0, 1), parent="root", **made)
+    world.add("tongue", "The gateway is written in Rust", axis(4, 5), parent="root", **made)
+    world.add("port now", "The gateway now listens on port 9090", axis(0, 1, _2=0.3),
+              parent="root", at=database.now() + timedelta(seconds=1), **made)  # fmt: skip
+    for _ in range(2):
+        run_cycle(database, OFFLINE)
+        clock.advance(hours=2)
+    assert world.get("port").superseded_by
+    assert "9090" in world.get("root").content
+    assert "8080" not in world.get("root").content
 
 
 def test_what_only_differs_is_a_conflict_for_a_person(database: Database):
@@ -199,19 +243,21 @@ def test_a_person_keeps_both_or_dismisses_and_is_not_asked_again(database: Datab
     contradict(database)
     assert conflicts(database) == []
     assert {"s0", "s1"} <= world.visible()
-    undoing.undo(database)
+    assert undoing.undo(database)[0] == "decision"
     assert len(conflicts(database)) == 1
 
 
-def test_keeping_the_one_of_less_trust_is_refused_with_what_to_do(database: Database):
+def test_a_person_may_keep_the_one_of_less_trust_and_take_that_back(database: Database):
     world = World(database)
     world.add("root", "The gateway", axis(15))
     world.add("mine", LIMITS[0], axis(0, 1), parent="root", origin="user")
     world.add("theirs", LIMITS[1], axis(0, 1, _2=0.3), parent="root", origin="web")
     contradict(database)
-    with pytest.raises(InvalidInput) as refused:
-        resolve(database, world.get("theirs").id, world.get("mine").id, "keep")
-    assert "lore delete" in refused.value.hint
+    resolve(database, world.get("theirs").id, world.get("mine").id, "keep")
+    assert world.get("mine").superseded_by == world.get("theirs").id
+    undoing.undo(database)
+    assert world.get("mine").superseded_by is None
+    assert len(conflicts(database)) == 1
 
 
 def test_a_conflict_that_is_none_is_told(database: Database):

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from lore.consolidate.cycle import run_cycle
 from lore.consolidate.phase import Means
-from lore.errors import StoreError
+from lore.errors import BadReply, BudgetSpent, StoreError
 from lore.llm.offline.digester import OfflineDigester
 from lore.memory import Memory
 from lore.records import NewMessage, Part
-from lore.store import consolidation, sessions
+from lore.store import consolidation, jobs, sessions
 from lore.store.db import Database
-from tests.consolidate.samples import phase
+from tests.consolidate.samples import phase, state
+from tests.curate.world import Reader, ScriptedDigester, fact
 from tests.fakes import FakeEmbedder
 from tests.store.samples import add_messages
 
@@ -35,7 +38,9 @@ def talk(database: Database, name: str) -> str:
 
 
 def means(*digest: Callable[[str], Mapping[str, int]], **more) -> Means:
-    unwatched = [lambda id_, _watch, run=run: run(id_) for run in digest]
+    unwatched = {
+        f"kind {place}": lambda id_, _watch, run=run: run(id_) for place, run in enumerate(digest)
+    }
     return Means(OfflineDigester(), unwatched, **more)
 
 
@@ -85,8 +90,72 @@ def test_a_failure_leaves_the_session_staged_and_is_told(database: Database, clo
     assert any(bad in line and "refused" in line for line in digested.told)
     assert waiting(database) == [bad]
     assert good not in waiting(database)
+    assert phase(run_cycle(database, means(lambda _: {})), "digest").counts == {}
+    clock.advance(minutes=1)
     assert phase(run_cycle(database, means(lambda _: {})), "digest").counts == {"sessions": 1}
     assert waiting(database) == []
+
+
+def test_how_long_a_session_must_be_idle_is_given(database: Database, clock):
+    talk(database, "one")
+    clock.advance(minutes=5)
+    patient = means(lambda _: {}, idle_s=600)
+    assert phase(run_cycle(database, patient), "digest").counts == {}
+    clock.advance(minutes=5)
+    assert phase(run_cycle(database, patient), "digest").counts == {"sessions": 1}
+
+
+def test_a_session_that_failed_five_times_is_parked_until_a_person_retries_it(
+    database: Database, clock
+):
+    bad = talk(database, "bad")
+    seen = []
+
+    def digest(id_: str) -> dict[str, int]:
+        seen.append(id_)
+        msg = "no answer"
+        raise StoreError(msg)
+
+    for _ in range(7):
+        clock.advance(hours=2)
+        run_cycle(database, means(digest))
+    assert seen == [bad] * 5
+    with database.read() as db:
+        [job] = jobs.open_jobs(db)
+    assert (job.subject, job.state, job.last_error) == (bad, "parked", "no answer")
+    database.write(lambda db: jobs.retry(db, None, now=clock()))
+    run_cycle(database, means(lambda _: {}))
+    with database.read() as db:
+        assert jobs.open_jobs(db) == []
+
+
+def test_a_bad_reply_is_paid_for_once(database: Database, clock):
+    talk(database, "bad")
+    seen = []
+
+    def digest(id_: str) -> dict[str, int]:
+        seen.append(id_)
+        msg = "no JSON"
+        raise BadReply(msg)
+
+    for _ in range(3):
+        clock.advance(hours=2)
+        run_cycle(database, means(digest))
+    assert len(seen) == 1
+
+
+def test_a_spent_budget_is_counted_against_no_session(database: Database, clock):
+    talk(database, "one")
+    clock.advance(minutes=5)
+
+    def digest(_: str) -> dict[str, int]:
+        msg = "all spent"
+        raise BudgetSpent(msg, until=clock() + timedelta(hours=1))
+
+    run_cycle(database, means(digest))
+    with database.read() as db:
+        assert [(job.state, job.attempts) for job in jobs.open_jobs(db)] == [("pending", 0)]
+    assert phase(run_cycle(database, means(lambda _: {})), "digest").counts == {"sessions": 1}
 
 
 def test_a_session_that_breaks_the_program_holds_no_other_up_twice(database: Database, clock):
@@ -169,6 +238,57 @@ def test_what_a_cycle_learned_is_taken_back_with_it_and_not_learned_again(tmp_pa
         memory.consolidate(phases=["digest"])
         assert state_of(memory) == before
         assert memory.read([known], reinforce=False)[0].fragment is not None
+
+
+def test_all_that_a_cycle_learned_confirmed_related_and_corrected_is_taken_back(tmp_path, clock):
+    queue, worker = "The queue of the shop is kept in Postgres", "The worker reads the queue"
+    lint, pin = "Every commit is checked by ruff", "We install the packages with npm"
+    known = {"/code/shop": (queue, worker, pin), "/code/site": (lint,)}
+    with Memory.open(home=tmp_path, embedder=FakeEmbedder(dimension=256), now=clock) as memory:
+        for project, texts in known.items():
+            said(memory, project, project)
+            memory.digester = ScriptedDigester(finding(texts))
+            memory.digest([project])
+        clock.advance(hours=1)
+        said(memory, "again", "/code/shop")
+        clock.advance(minutes=6)
+        memory.digester = ScriptedDigester(lambda _: [
+            replace(fact(queue), relations=(("related_to", worker),)), fact(worker), fact(lint),
+            fact("We now install the packages with pnpm", corrects=pin),
+            fact("The queue of the shop is kept in Postgres on the second host"),
+        ])  # fmt: skip
+        before = whole_state(memory.database)
+        memory.consolidate(phases=["digest"])
+        after = whole_state(memory.database)
+        assert {name for name in before if before[name] != after[name]} == set(before)
+        assert told(memory.database) >= {"confirmed", "counted", "edge_added", "superseded"}
+        clock.advance(minutes=1)
+        assert memory.undo_cycle().left == 0
+        assert whole_state(memory.database) == before
+
+
+def finding(texts: Sequence[str]) -> Reader:
+    return lambda _: [fact(text) for text in texts]
+
+
+def said(memory: Memory, session: str, project: str) -> None:
+    memory.capture(
+        session, [NewMessage("user", (Part("text", "hello"),), memory.database.now())],
+        project=project,
+    )  # fmt: skip
+
+
+def whole_state(database: Database) -> dict[str, Any]:
+    with database.read() as db:
+        confirmed = db.rows("SELECT * FROM confirmations ORDER BY fragment_n, project_n")
+        strong = db.rows("SELECT n, access_count, boost, boosted_at FROM fragments ORDER BY n")
+    return {**state(database), "confirmations": confirmed, "strengths": strong}
+
+
+def told(database: Database) -> set[str]:
+    """Return what sorts of steps were written down."""
+    with database.read() as db:
+        return {verb for (verb,) in db.rows("SELECT DISTINCT verb FROM steps")}
 
 
 def state_of(memory: Memory) -> list[tuple[str, str, float, tuple[str, ...]]]:

@@ -12,7 +12,7 @@ from lore.curate import fragments as by_hand
 from lore.errors import LoreError
 from lore.llm.offline.digester import OfflineDigester
 from lore.records import Curated, Extract, Segment
-from lore.store import curation, forgetting, items, sessions, vectors
+from lore.store import curation, cycles, forgetting, items, sessions, steps, vectors
 from lore.store.db import Connection
 from lore.store.forgetting import Doomed
 from tests.curate.world import ScriptedDigester, World, fact
@@ -55,7 +55,7 @@ def test_the_last_exchange_of_a_session_that_goes_on_waits(world: World):
     world.say(LASTING)
     world.say("fine", role="assistant")
     world.say("I prefer short commit messages without emojis.")
-    world.curate(is_idle=False)
+    world.curate(idle_s=300)
     assert world.contents() == [LASTING]
     world.curate()
     assert len(world.contents()) == 2
@@ -74,7 +74,7 @@ def test_sessions_that_fell_silent_are_due(world: World):
     with world.database.read() as db:
         assert curating.due(db, now=world.clock()) == []
         later = world.clock() + timedelta(seconds=300)
-        assert [one.is_idle for one in curating.due(db, now=later)] == [True]
+        assert len(curating.due(db, now=later)) == 1
     world.curate()
     with world.database.read() as db:
         assert curating.due(db, now=later) == []
@@ -86,7 +86,7 @@ def test_a_session_that_goes_on_is_due_after_enough_requests(world: World):
         world.say("done", role="assistant")
     with world.database.read() as db:
         assert curating.due(db, now=world.clock(), turns=4) == []
-        assert [one.is_idle for one in curating.due(db, now=world.clock(), turns=3)] == [False]
+        assert len(curating.due(db, now=world.clock(), turns=3)) == 1
 
 
 def test_a_failed_extraction_loses_nothing(world: World):
@@ -175,6 +175,21 @@ def test_what_a_person_deleted_is_not_made_again_of_the_same_messages(world: Wor
     assert world.contents() == [LASTING]
 
 
+def test_what_a_cycle_pruned_may_be_learned_again(world: World):
+    world.say(LASTING)
+    made = world.curate()
+
+    def prune(db: Connection) -> None:
+        n = items.resolve(db, made.stored[0]).n
+        steps.hide(db, cycles.begin(db, [], now=world.clock()), n, now=world.clock())
+        db.run("DELETE FROM curations")
+
+    world.database.write(prune)
+    assert world.contents() == []
+    assert len(world.curate().stored) == 1
+    assert world.contents() == [LASTING]
+
+
 def test_curating_the_same_messages_again_changes_nothing(world: World):
     world.say(LASTING)
     world.curate()
@@ -205,10 +220,10 @@ def test_forgetting_a_message_forgets_what_was_learned_of_it(world: World):
 def test_a_cycle_is_told_of_every_change(world: World):
     told: list[tuple[str, int]] = []
     world.say(LASTING)
-    world.curate(watch=lambda _db, deed, n, _other: told.append((deed, n)))
+    world.curate(watch=lambda _db, step: told.append((step.verb, step.fragment_n or 0)))
     with world.database.read() as db:
         n = items.resolve(db, world.standing()[0].id).n
-    assert told == [("store", n)]
+    assert told[0] == ("added", n)
 
 
 def test_what_a_chat_returns_is_redacted(world: World):

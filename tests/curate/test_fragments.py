@@ -435,11 +435,26 @@ def test_fragments_do_not_supersede_each_other_in_a_circle(database, store):
 def test_only_the_same_or_higher_trust_supersedes(database, store, get, old, new, allowed):
     a, b = store("a", origin=old), store("b", origin=new)
     if allowed:
-        capture.supersede(database, a, b)
+        capture.supersede(database, a, b, origin=new)
     else:
         with pytest.raises(InvalidInput, match="does not supersede"):
-            capture.supersede(database, a, b)
+            capture.supersede(database, a, b, origin=new)
     assert get(a).superseded_by == (b if allowed else None)
+
+
+def test_a_person_decides_what_supersedes_what_and_can_take_it_back(database, store, get):
+    a, b = store("a", origin="user"), store("b", origin="web")
+    capture.supersede(database, a, b)
+    assert get(a).superseded_by == b
+    assert undoing.undo(database) == ("supersede", a)
+    assert get(a).superseded_by is None
+
+
+def test_an_agent_lets_nothing_replace_what_it_may_not_change_itself(database, store, get):
+    a, b = store("a", origin="user"), store("b", origin="user")
+    with pytest.raises(InvalidInput, match="does not supersede"):
+        capture.supersede(database, a, b, origin="assistant")
+    assert get(a).superseded_by is None
 
 
 def test_a_deleted_fragment_neither_supersedes_nor_is_superseded(database, store):

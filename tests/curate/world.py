@@ -80,13 +80,11 @@ class World:
         return capture(self.database, Conversation(session, project=project), [new])[0]
 
     def curate(
-        self, read: Reader | None = None, *, session: str = "s", is_idle: bool = True,
+        self, read: Reader | None = None, *, session: str = "s", idle_s: float = 0.0,
         watch: Watch | None = None,
     ) -> Curated:  # fmt: skip
         """Curate a session."""
-        return curating.curate(
-            self.database, session, self.means(read), is_idle=is_idle, watch=watch
-        )
+        return curating.curate(self.database, session, self.means(read), idle_s=idle_s, watch=watch)
 
     def learn(self, *extracts: Extract, session: str = "s", **said: str) -> Curated:
         """Say something and let the reader find these in it."""

@@ -84,6 +84,28 @@ def test_a_session_is_distilled_after_a_minute_and_curated_after_five(
     assert (memory.stats().distillations, memory.stats().fragments) == (1, made)
 
 
+def test_after_many_turns_all_is_curated_but_the_exchange_that_is_under_way(
+    memory: Memory, clock: FixedClock
+):
+    small_talk = ["go on", "Done."] * 20
+    talk(memory, [*SAID[:2], *small_talk, SAID[2]])
+    clock.advance(seconds=55)
+    assert memory.queue_digest(limit=10) == 1
+    chores.digest(memory, go_on)
+    told = " ".join(one.title for one in memory.roots())
+    assert "queue in Postgres" in told
+    assert "make check" not in told
+    clock.advance(minutes=6)
+    chores.digest(memory, go_on)
+    assert "make check" in " ".join(one.title for one in memory.roots())
+
+
+def test_a_person_who_asks_gets_all_of_a_session_that_goes_on(memory: Memory):
+    talk(memory)
+    assert memory.digest(["talk"]).fragments >= 1
+    assert any("push to main" in one.title for one in memory.roots())
+
+
 def test_a_spent_budget_is_nobodys_fault_and_the_work_goes_on_tomorrow(
     memory: Memory, clock: FixedClock
 ):
@@ -127,6 +149,22 @@ def test_a_provider_that_is_away_is_asked_again_and_the_job_parked_after_five_at
     states = {job.kind: (job.state, job.attempts) for job in memory.jobs()}
     assert states["distill"] == ("parked", 5)
     assert len(memory.messages("talk")) == len(SAID)
+
+
+def test_a_cycle_leaves_a_session_alone_whose_job_is_parked(memory: Memory, clock: FixedClock):
+    talk(memory)
+    clock.advance(minutes=10)
+    memory.digester = Broken(BadReply("No JSON."))
+    chores.digest(memory, go_on)
+    assert {job.state for job in memory.jobs()} == {"parked"}
+    memory.digester.error = None
+    assert chores.consolidate(memory, go_on).counts == {"cycles": 1}
+    assert (memory.stats().distillations, memory.stats().fragments) == (0, 0)
+    memory.retry_jobs()
+    clock.advance(hours=2)
+    chores.consolidate(memory, go_on)
+    assert memory.stats().distillations == 1
+    assert memory.jobs() == []
 
 
 def test_a_cycle_runs_when_it_is_due_and_one_that_was_stopped_goes_on(

@@ -37,7 +37,7 @@ def test_sessions_are_due_in_the_order_in_which_they_fell_silent(database):
     with database.read() as db:
         ids = [sessions.get(db, n).id for n in (second, first)]
         found = curation.due(db, idle_since=NOON + timedelta(minutes=5), turns=9)
-    assert [one.session_id for one in found] == ids
+    assert found == ids
 
 
 def test_nothing_is_due_before_a_session_is_silent_or_long(database):

@@ -40,7 +40,7 @@ def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
 def means(memory: Memory, *digest: Any) -> Means:
     return Means(
         OfflineDigester(),
-        digest,
+        {f"kind {place}": one for place, one in enumerate(digest)},
         embed_waiting=memory.embed_waiting,
         forget_vectors=memory.sources.forget_vectors,
     )

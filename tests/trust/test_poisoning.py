@@ -406,7 +406,7 @@ def test_nothing_planted_supersedes_or_changes_what_a_person_said(memory: Memory
     for text in PAYLOADS[:: len(LOW)]:
         planted = memory.store(text, origin=origin)
         with pytest.raises(InvalidInput, match="does not supersede"):
-            memory.supersede(own, planted)
+            memory.supersede(own, planted, origin=origin)
         with pytest.raises(InvalidInput, match="does not change"):
             memory.update(own, text, origin=origin)
         memory.link(planted, own, "contradicts")
@@ -424,7 +424,7 @@ def test_what_an_assistant_learned_from_the_web_supersedes_nothing_of_a_person(m
     ])  # fmt: skip
     learned = memory.store("Deploys go elsewhere", origin="assistant", source_messages=[page])
     with pytest.raises(InvalidInput):
-        memory.supersede(own, learned)
+        memory.supersede(own, learned, origin="assistant")
 
 
 def test_a_planted_copy_does_not_stand_in_for_what_a_person_said(memory: Memory):

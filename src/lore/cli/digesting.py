@@ -21,6 +21,7 @@ from lore.cli.output import (
     print_columns,
     print_json,
     progress,
+    progress_of_parts,
     project_names,
 )
 from lore.errors import InvalidInput
@@ -105,10 +106,8 @@ def consolidate(
 
 
 def _run(memory: Memory, phases: list[str], *, dry_run: bool, json: bool) -> None:
-    with progress("consolidating", quiet=json) as report:
-        done = memory.consolidate(
-            phases=phases, dry_run=dry_run, progress=lambda _phase, n, total: report(n, total)
-        )
+    with progress_of_parts(quiet=json) as report:
+        done = memory.consolidate(phases=phases, dry_run=dry_run, progress=report)
     spent = memory.spent_today()
     notice(memory.notice)
     if json:

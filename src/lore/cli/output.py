@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -44,6 +44,7 @@ Project = Annotated[
     ),
 ]
 Report = Callable[[int, int | None], None]
+PartReport = Callable[[str, int, int | None], None]
 
 INTERRUPTED = 130
 
@@ -187,14 +188,27 @@ def read_text(argument: str) -> str:
 @contextmanager
 def progress(label: str, *, quiet: bool = False) -> Iterator[Report]:
     """Show a progress bar on a terminal; give a function of (done, total)."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda _done, _total: None
+    with progress_of_parts(quiet=quiet) as report:
+        report(label, 0, None)
+        yield lambda done, total: report(label, done, total)
+
+
+@contextmanager
+def progress_of_parts(*, quiet: bool = False, to: TextIO | None = None) -> Iterator[PartReport]:
+    """Show a progress bar for each part on a terminal; give a function of (part, done, total).
+
+    One that another part follows is done.
+    """
+    terminal = to or sys.stderr
+    if quiet or not terminal.isatty():
+        yield lambda _part, _done, _total: None
         return
     from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
         Progress,
+        TaskID,
         TextColumn,
         TimeRemainingColumn,
     )
@@ -204,8 +218,16 @@ def progress(label: str, *, quiet: bool = False) -> Iterator[Report]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=Console(file=sys.stderr),
+        console=Console(file=terminal),
         transient=True,
-    ) as bar:
-        task = bar.add_task(label, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    ) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def report(part: str, done: int, total: int | None) -> None:
+            if part not in tasks:
+                for task in bars.tasks:
+                    bars.update(task.id, completed=task.total or task.completed)
+                tasks[part] = bars.add_task(part, total=total)
+            bars.update(tasks[part], completed=done, total=total)
+
+        yield report

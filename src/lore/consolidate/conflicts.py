@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from lore.errors import InvalidInput, NotFound
+from lore.errors import NotFound
 from lore.records import Conflict, Decision
 from lore.store import actions, conflicts, edges, fragments, items, judgements
 from lore.store.db import Connection, Database
 from lore.store.judgements import Judgement
+
+_GROUP = "decision"
+"""What undo calls the settling of a conflict."""
 
 
 def open_conflicts(db: Connection, *, project_n: int | None = None) -> list[Conflict]:
@@ -19,8 +22,8 @@ def open_conflicts(db: Connection, *, project_n: int | None = None) -> list[Conf
 def resolve(database: Database, one: str, other: str, decision: Decision) -> None:
     """Settle the conflict between two fragments.
 
-    'keep' lets the first supersede the second; 'both' lets both hold, as related; 'dismiss'
-    says that there was none. All of it can be undone.
+    'keep' lets the first supersede the second, whoever said it: a person decides; 'both'
+    lets both hold, as related; 'dismiss' says that there was none. All of it can be undone.
     """
     database.write(lambda db: _resolve(db, database, one, other, decision))
 
@@ -34,9 +37,6 @@ def _resolve(db: Connection, database: Database, one: str, other: str, decision:
         raise NotFound(msg, hint="'lore conflicts' lists those that there are.")
     if decision == "keep":
         kept, gone = fragments.get(db, a), fragments.get(db, b)
-        if kept.trust < gone.trust:
-            msg = f"What a '{kept.origin}' said does not supersede what a '{gone.origin}' said."
-            raise InvalidInput(msg, hint=f"'lore delete {gone.id}' hides it all the same.")
         edges.put(db, a, b, "supersedes", now=now)
         fragments.set_superseded(db, b, kept.id, now=now)
         before = {"newer": a, "former": gone.superseded_by}
@@ -47,13 +47,13 @@ def _resolve(db: Connection, database: Database, one: str, other: str, decision:
         "target": target,
         "kind": "contradicts",
         "edge": edges.find(db, source, target, "contradicts"),
-        "together": True,
+        "together": _GROUP,
     }
     edges.remove(db, source, target, "contradicts")
     actions.record(db, "link", source, dropped, now=now)
     if decision == "both" and edges.find(db, source, target, "related_to") is None:
         edges.put(db, source, target, "related_to", now=now)
-        drawn = {"target": target, "kind": "related_to", "edge": None, "together": True}
+        drawn = {"target": target, "kind": "related_to", "edge": None, "together": _GROUP}
         actions.record(db, "link", source, drawn, now=now)
     versions = {n: fragments.get(db, n).version for n in (a, b)}
     low, high = sorted((a, b))

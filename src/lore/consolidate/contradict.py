@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from lore.consolidate.joining import find_embedding, join
 from lore.consolidate.phase import Work, named
-from lore.consolidate.resummarize import resummarize
 from lore.records import Fragment, Verdict
 from lore.store import consolidation, cycles, edges, fragments, judgements, steps
 from lore.store.consolidation import Embedding
@@ -76,9 +75,6 @@ def contradict(work: Work) -> None:
     if not waiting and not work.counts.get("unjudged"):
         seq = fresh[-1][0] if fresh else 0
         work.write(partial(_set_marks, seq=seq, roots_seq=joined.seq))
-    if work.counts.get("superseded") and not work.dry_run:
-        # An overview that still tells what was just superseded would bring it back.
-        resummarize(work)
 
 
 def _set_marks(db: Connection, _cycle_n: int, *, seq: int, roots_seq: int) -> None:
@@ -218,5 +214,20 @@ def _keep(
             if steps.add_edge(db, cycle_n, edge, now=work.now):
                 work.count("conflicts")
                 work.tell(f"{named(one.newer)} contradicts {named(one.older)}")
-    consolidation.ask_for_overviews(db, sorted(superseded))
+    _withdraw_overviews(db, cycle_n, sorted(superseded), work)
     judgements.put(db, judged, now=work.now)
+
+
+def _withdraw_overviews(db: Connection, cycle_n: int, ns: Sequence[int], work: Work) -> None:
+    """Give the parents of what was superseded their own words back, until the next cycle.
+
+    An overview that still tells what was just superseded would bring it back; a fresh one costs
+    a question, and phase 4 asks those.
+    """
+    parents = {edges.find_parent(db, n) for n in ns} - {None, *ns}
+    for parent in sorted(n for n in parents if n is not None):
+        own = steps.find_own_words(db, parent)
+        if own is not None:
+            steps.reword(db, cycle_n, parent, own.content, own.summary, now=work.now)
+            work.count("overviews withdrawn")
+    consolidation.ask_for_overviews(db, ns)

@@ -5,28 +5,26 @@ from __future__ import annotations
 from datetime import timedelta
 from functools import partial
 
-from lore.consolidate.phase import Work
-from lore.curate.means import Deed
-from lore.errors import BudgetSpent, LoreError, ProviderError
-from lore.store import consolidation, session_states, steps
+from lore.consolidate.phase import DigestSession, Work
+from lore.errors import BadReply, BudgetSpent, LoreError, ProviderError
+from lore.store import consolidation, jobs, session_states, steps
 from lore.store.consolidation import Waiting
 from lore.store.db import Connection
 from lore.store.steps import Step
 
-IDLE = timedelta(minutes=5)
-"""Who pauses longer is done for now; distilling alone begins sooner."""
-
 _FAILURES_IN_A_ROW = 3
 """After so many failures the provider is down, not the session at fault."""
+
+_UNENDED = "It was begun and did not end."
 
 
 def digest(work: Work) -> None:
     """Digest the sessions that wait for it; one that fails stays staged and is told."""
-    with work.database.read() as db:
-        waiting = consolidation.waiting_sessions(db, idle=IDLE, now=work.now)
     if not work.means.digest:
         work.skip("nothing to digest with was given")
         return
+    with work.database.read() as db:
+        waiting = _waiting(db, work)
     if work.dry_run:
         work.count("sessions", len(waiting))
         return
@@ -45,15 +43,24 @@ def digest(work: Work) -> None:
         work.means.embed_waiting()
 
 
+def _waiting(db: Connection, work: Work) -> list[Waiting]:
+    """Return the sessions to digest, those that failed least first.
+
+    One that always fails holds no other up, and is left alone while its job is put aside.
+    """
+    idle = timedelta(seconds=work.means.idle_s)
+    found = consolidation.waiting_sessions(db, idle=idle, now=work.now)
+    held = jobs.held(db, work.means.digest, now=work.database.now())
+    failures = jobs.failures(db, work.means.digest)
+    free = (session for session in found if session.id not in held)
+    return sorted(free, key=lambda session: failures.get(session.id, 0))
+
+
 def _digest_one(work: Work, session: Waiting) -> bool:
-    work.database.write(lambda db: _keep(db, session, "digest_tries", session.tries + 1, work))
-    watch = partial(_watch, work.cycle_n)
     try:
-        for digest_session in work.means.digest:
-            for what, by in digest_session(session.id, watch).items():
-                work.count(what, by)
+        for kind, digest_session in work.means.digest.items():
+            _work_off(work, session, kind, digest_session)
     except BudgetSpent:
-        work.database.write(lambda db: session_states.remove(db, session.n, "digest_tries"))
         raise
     except LoreError as error:
         work.count("failed")
@@ -64,26 +71,41 @@ def _digest_one(work: Work, session: Waiting) -> bool:
     work.count("sessions")
 
     def settle(db: Connection, _cycle_n: int) -> None:
-        _keep(db, session, "digested", session.last_message_at, work)
-        session_states.remove(db, session.n, "digest_tries")
+        session_states.put(db, session.n, "digested", session.last_message_at, now=work.now)
 
     work.write(settle)
     return True
 
 
-def _watch(cycle_n: int, db: Connection, deed: Deed, n: int, other: int) -> None:
+def _work_off(work: Work, session: Waiting, kind: str, digest_session: DigestSession) -> None:
+    """Do the job of one kind for a session; it counts as failed until it ends."""
+    now = work.database.now
+
+    def begin(db: Connection) -> int:
+        job = jobs.ensure(db, kind, session.id, total=1, now=now())
+        jobs.fail(db, job.id, _UNENDED, now=now())
+        return job.id
+
+    n = work.database.write(begin)
+    try:
+        counts = digest_session(session.id, partial(_watch, work.cycle_n))
+    except BudgetSpent as error:
+        why, until = str(error), error.until or now()
+        work.database.write(lambda db: jobs.postpone(db, n, why, until=until, now=now()))
+        raise
+    except BadReply as error:
+        why = str(error)
+        work.database.write(lambda db: jobs.park(db, n, why, now=now()))
+        raise
+    except LoreError as error:
+        why = str(error)
+        work.database.write(lambda db: jobs.explain(db, n, why))
+        raise
+    work.database.write(lambda db: jobs.finish(db, n, now=now()))
+    for what, by in counts.items():
+        work.count(what, by)
+
+
+def _watch(cycle_n: int, db: Connection, step: Step) -> None:
     """Write down what curation does to fragments, so that it can be taken back."""
-    if deed == "store":
-        steps.learn(db, cycle_n, n)
-    elif deed == "supersede":
-        steps.record(db, cycle_n, Step("superseded", n, other))
-    elif deed == "contradict":
-        steps.record(db, cycle_n, Step("edge_added", n, other, "contradicts"))
-    else:
-        steps.confirm(db, cycle_n, n)
-
-
-def _keep(
-    db: Connection, session: Waiting, name: session_states.Name, value: int, work: Work
-) -> None:
-    session_states.put(db, session.n, name, value, now=work.now)
+    steps.record(db, cycle_n, step)

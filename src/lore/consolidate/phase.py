@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
+from lore.curate import curating
 from lore.curate.means import Watch
 from lore.llm import Digester
 from lore.records import Fragment, PhaseReport
@@ -47,12 +48,15 @@ class _Rehearsed(Exception):
 class Means:
     """What a cycle is given to work with by whoever has the memory open.
 
-    `digest` are asked in their order for each idle session, `embed_waiting` gives vectors to what
-    waits for one, `forget_vectors` takes those of removed items out of the index.
+    `digest` are asked in their order for each session that is idle for `idle_s`, each under the
+    kind of the job that does the same; one that failed there waits here too.
+    `embed_waiting` gives vectors to what waits for one, `forget_vectors` takes those of removed
+    items out of the index.
     """
 
     digester: Digester
-    digest: Sequence[DigestSession] = ()
+    digest: Mapping[str, DigestSession] = field(default_factory=dict)
+    idle_s: float = curating.IDLE_S
     redactor: Redactor = UNKEPT
     embed_waiting: Callable[[], object] | None = None
     forget_vectors: Callable[[Sequence[int]], object] | None = None

@@ -15,12 +15,12 @@ from functools import partial
 from lore.curate import drafting, events, exchanges
 from lore.curate.drafting import Drafted
 from lore.curate.keeping import Keeper, Place, Tally
-from lore.curate.means import Deed, Means, Watch
+from lore.curate.means import Means, Watch
 from lore.curate.placing import Neighbour
 from lore.records import Curated, Message, Segment
 from lore.store import curation, items, messages, sessions, vectors
-from lore.store.curation import Due
 from lore.store.db import Connection, Database
+from lore.store.steps import Step
 from lore.store.vector_index import Where
 
 IDLE_S = 300.0
@@ -50,8 +50,8 @@ _COUNTS = (
 )  # fmt: skip
 
 
-def due(db: Connection, *, now: datetime, idle_s: float = IDLE_S, turns: int = TURNS) -> list[Due]:
-    """Return the sessions to curate now, those that fell silent first in front."""
+def due(db: Connection, *, now: datetime, idle_s: float = IDLE_S, turns: int = TURNS) -> list[str]:
+    """Return the ids of the sessions to curate now, those that fell silent first in front."""
     return curation.due(db, idle_since=now - timedelta(seconds=idle_s), turns=turns)
 
 
@@ -60,18 +60,19 @@ def curate(
     session: str,
     means: Means,
     *,
-    is_idle: bool = True,
+    idle_s: float = 0.0,
     watch: Watch | None = None,
     progress: Progress | None = None,
 ) -> Curated:
     """Make knowledge of what is new in a session and return what it brought.
 
-    While a session is not idle its last exchange is left for later: it may go on.
+    While a session was not silent for `idle_s` its last exchange is left for later: it may go
+    on. Without that nothing is left.
     """
     with database.read() as db:
         session_n = sessions.get_number(db, session)
         result = Curated(sessions.get(db, session_n).id)
-    while (page := _page(database, session_n, means, is_idle=is_idle)) is not None:
+    while (page := _page(database, session_n, means, idle_s=idle_s)) is not None:
         for done, (mark, exchange, read) in enumerate(page):
             tally = _curate_one(database, session_n, exchange, read, mark, means, watch)
             if tally is None:
@@ -89,17 +90,19 @@ Read = tuple[int, Segment, list[Message]]
 """An exchange, the mark that must stand before it, and its messages."""
 
 
-def _page(database: Database, session_n: int, means: Means, *, is_idle: bool) -> list[Read] | None:
+def _page(database: Database, session_n: int, means: Means, *, idle_s: float) -> list[Read] | None:
     """Return the next exchanges of a session in order; None if there is nothing new."""
     with database.read() as db:
         mark = curation.find_mark(db, session_n)
         found = messages.of_session(db, session_n, first=mark + 1, limit=PAGE)
-        title = sessions.get(db, session_n).title
+        session = sessions.get(db, session_n)
     if not found:
         return None
     whole = len(found) < PAGE
     said = exchanges.saids(found)
-    cut = exchanges.exchanges(found[0].session_id, said, title=title)
+    cut = exchanges.exchanges(found[0].session_id, said, title=session.title)
+    silent_since = database.now() - timedelta(seconds=idle_s)
+    is_idle = not idle_s or session.last_message_at <= silent_since
     goes_on = not whole and len(cut) > 1
     if goes_on or (whole and not is_idle):
         cut = cut[:-1]
@@ -199,7 +202,7 @@ def _plus(result: Curated, tally: Tally) -> Curated:
     return replace(result, exchanges=result.exchanges + 1, stored=stored, **more)
 
 
-def _unwatched(_db: Connection, _deed: Deed, _n: int, _other: int) -> None:
+def _unwatched(_db: Connection, _step: Step) -> None:
     """Take no notice."""
 
 

@@ -283,8 +283,13 @@ def _below(db: Connection, top: int) -> dict[int, int]:
     return found
 
 
-def supersede(database: Database, old: str, new: str, *, key: str = "") -> None:
-    """Let a newer fragment replace an older one; both are kept, the newer is shown."""
+def supersede(
+    database: Database, old: str, new: str, *, origin: Origin = "user", key: str = ""
+) -> None:
+    """Let a newer fragment replace an older one; both are kept, the newer is shown.
+
+    `origin` says who decides it: a person may choose either, others not what has less trust.
+    """
     now = database.now()
 
     def work(db: Connection) -> None:
@@ -298,9 +303,7 @@ def supersede(database: Database, old: str, new: str, *, key: str = "") -> None:
         if a.id in _successors(db, b):
             msg = "The newer one is itself superseded by the older one."
             raise InvalidInput(msg)
-        if b.trust < a.trust:
-            msg = f"What a '{b.origin}' said does not supersede what a '{a.origin}' said."
-            raise InvalidInput(msg)
+        trust.check_may_supersede(origin, a, b)
         edges.put(db, newer, older, "supersedes", now=now)
         fragments.set_superseded(db, older, b.id, now=now)
         before = {"newer": newer, "former": a.superseded_by}

@@ -15,9 +15,10 @@ from lore.curate.means import Watch
 from lore.curate.merging import Candidate
 from lore.curate.placing import NO_ROOTS, Neighbour
 from lore.records import NOTE_EDGES, TRUST, UNASKED_TRUST, EdgeKind, Origin
-from lore.store import curation, edges, fragments, trusting, vectors
+from lore.store import curation, edges, fragments, steps, trusting, vectors
 from lore.store.db import Connection
 from lore.store.fragments import NewFragment
+from lore.store.steps import Step
 from lore.text import entities, words
 
 CONFIDENCE = 0.7
@@ -79,7 +80,7 @@ class Keeper:
         self._place = place
         self._watch = watch
         self._fresh: list[int] = []
-        self._deleted: list[tuple[str, frozenset[str]]] | None = None
+        self._deleted: list[tuple[str, frozenset[str]]] = []
         self._late = self._newcomers()
 
     def keep(
@@ -89,6 +90,8 @@ class Keeper:
         times: Mapping[str, datetime],
     ) -> None:
         """Store drafts that are new, merge those that are known, and draw their relations."""
+        told = sorted({id_ for draft in drafts for id_ in draft.sources})
+        self._deleted = curation.deleted_of(self._db, told)
         kept: list[int | None] = []
         for draft, neighbours in zip(drafts, near, strict=True):
             parent = kept[draft.parent] if draft.parent is not None else None
@@ -141,8 +144,6 @@ class Keeper:
 
     def _was_deleted(self, one: _One) -> bool:
         """Tell whether a person deleted what these messages had become."""
-        if self._deleted is None:
-            self._deleted = curation.deleted(self._db)
         told = set(words.split(one.draft.content))
         for text, sources in self._deleted:
             if sources.isdisjoint(one.sources):
@@ -197,9 +198,7 @@ class Keeper:
             self.tally.known += 1
             return
         sources = tuple(dict.fromkeys([*old.source_messages, *one.sources]))
-        self._watch(self._db, "merge", same.n, 0)
-        curation.confirm(self._db, same.n, sources=sources, surer_by=merging.SURER_BY, now=now)
-        curation.count_confirmation(self._db, same.n, self._place.project_n, now=now)
+        self._confirm(same.n, sources)
         newer = one.at >= old.created_at and draft.content != old.content
         if newer and merging.keeps_all(draft.content, old.content):
             fragments.update(
@@ -239,15 +238,35 @@ class Keeper:
         n = fragments.add(self._db, new, now=place.now)
         self._put_vector(n, draft)
         self._fresh.append(n)
-        self._watch(self._db, "store", n, 0)
+        self._watch(self._db, steps.learned(self._db, n))
         self.tally.stored.append(new.id)
-        curation.count_confirmation(self._db, n, place.project_n, now=place.now)
+        self._count(n)
         if parent is not None:
             self._hang(n, parent, one, reinforces=one.parent is None)
         elif placed.linked is not None:
-            edges.put(self._db, n, placed.linked, "associative", now=place.now,
-                      weight=round(placed.weight, 4))  # fmt: skip
+            self._draw(n, placed.linked, "associative", round(placed.weight, 4))
         return n
+
+    def _confirm(self, n: int, sources: Sequence[str]) -> None:
+        """Let a fragment be surer, and count that it holds in this project."""
+        now = self._place.now
+        self._watch(self._db, steps.before_strengthening(self._db, n, now=now))
+        self._watch(self._db, steps.before_confirming(self._db, n))
+        curation.confirm(self._db, n, sources=sources, surer_by=merging.SURER_BY, now=now)
+        self._count(n)
+
+    def _count(self, n: int) -> None:
+        """Count that a fragment was confirmed in this project."""
+        project_n = self._place.project_n
+        if project_n is not None:
+            self._watch(self._db, steps.before_counting(self._db, n, project_n))
+            curation.count_confirmation(self._db, n, project_n, now=self._place.now)
+
+    def _draw(self, source: int, target: int, kind: EdgeKind, weight: float = 1.0) -> None:
+        """Draw an edge, unless it is there: somebody may have given it a weight and a note."""
+        if edges.find(self._db, source, target, kind) is None:
+            self._watch(self._db, Step("edge_added", source, target, kind))
+            edges.put(self._db, source, target, kind, now=self._place.now, weight=weight)
 
     def _hang(self, n: int, parent: int, one: _One, *, reinforces: bool) -> None:
         """Put a fragment below its parent and after its elder sibling.
@@ -255,13 +274,15 @@ class Keeper:
         A low voice does not strengthen what it hangs below.
         """
         elder = edges.children(self._db, parent)
-        edges.put(self._db, parent, n, "hierarchical", now=self._place.now)
+        self._draw(parent, n, "hierarchical")
         if elder:
-            edges.put(self._db, elder[-1], n, "temporal", now=self._place.now)
+            self._draw(elder[-1], n, "temporal")
         if reinforces:
             self.tally.attached += 1
             if one.trust >= UNASKED_TRUST:
-                fragments.reinforce(self._db, parent, now=self._place.now)
+                now = self._place.now
+                self._watch(self._db, steps.before_strengthening(self._db, parent, now=now))
+                fragments.reinforce(self._db, parent, now=now)
 
     def _put_vector(self, n: int, draft: Drafted) -> None:
         """Store the vector with the fragment, so that the next draft finds it at once."""
@@ -269,8 +290,9 @@ class Keeper:
             vectors.put(self._db, self._place.embedder_n, [n], draft.vector[None, :])
 
     def _supersede(self, older: int, newer: int) -> None:
+        self._watch(self._db, steps.before_superseding(self._db, older, newer))
+        self._draw(newer, older, "supersedes")
         correcting.supersede(self._db, older, newer, now=self._place.now)
-        self._watch(self._db, "supersede", older, newer)
         self.tally.superseded += 1
 
     def _correct(self, one: _One, n: int, own: Sequence[Candidate]) -> None:
@@ -287,8 +309,7 @@ class Keeper:
         if one.trust >= found.fragment.trust:
             self._supersede(found.n, n)
         else:
-            edges.put(self._db, n, found.n, "contradicts", now=self._place.now)
-            self._watch(self._db, "contradict", n, found.n)
+            self._draw(n, found.n, "contradicts")
             self.tally.contradicted += 1
 
     def _step_back(self, one: _One, n: int, own: Sequence[Candidate]) -> None:
@@ -323,13 +344,7 @@ class Keeper:
         others = [c for c in known if not self._is_own(c) and c.fragment.trust <= one.trust]
         same = [c for c in others if merging.is_same(draft.kind, draft.content, draft.payload, c)]
         for found in sorted(same, key=lambda c: c.n)[:1]:
-            old = found.fragment
-            curation.confirm(self._db, found.n, sources=old.source_messages,
-                             surer_by=merging.SURER_BY,
-                             now=self._place.now)  # fmt: skip
-            curation.count_confirmation(
-                self._db, found.n, self._place.project_n, now=self._place.now
-            )
+            self._confirm(found.n, found.fragment.source_messages)
 
     def _relate(self, drafts: Sequence[Drafted], kept: Sequence[int | None]) -> None:
         """Draw the edges that drafts of one exchange name to each other by their summaries."""
@@ -338,7 +353,7 @@ class Keeper:
             for kind, summary in draft.relations:
                 other = by_summary.get(summary)
                 if n is not None and other is not None and other != n and kind in _DRAWN:
-                    edges.put(self._db, n, other, kind, now=self._place.now)
+                    self._draw(n, other, kind)
 
 
 _DRAWN: tuple[EdgeKind, ...] = ("associative", *NOTE_EDGES)

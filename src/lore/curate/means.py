@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from lore.embed import Embedder
 from lore.llm import Digester
 from lore.redaction import UNKEPT
 from lore.store.db import Connection
+from lore.store.steps import Step
 from lore.store.vector_index import Where
 from lore.text.secrets import Redactor
 
@@ -29,11 +30,9 @@ class Nearest(Protocol):
         """Return the numbers of items and their cosines, nearest first."""
 
 
-Deed = Literal["store", "merge", "supersede", "contradict"]
-
-Watch = Callable[[Connection, Deed, int, int], None]
-"""Told of every change inside its transaction: what was done, to which fragment, and the other
-one (0 for none). A consolidation cycle writes down in it what undoing needs."""
+Watch = Callable[[Connection, Step], None]
+"""Told of every change inside its transaction, as the step that takes it back. A consolidation
+cycle writes them down."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def _revoke(database: Database, suspect: Suspect, db: Connection) -> Revocation:
     told = _told(db, reach)
     removed = standing.remove(db, sorted(reach.messages))
     for place, n in enumerate(reach.fragments):
-        hide(db, n, {"together": True, "standing": [] if place else removed}, now=now)
+        hide(db, n, {"together": "revocation", "standing": [] if place else removed}, now=now)
     distillations.remove(db, reach.distillations, now=now)
     return told
 

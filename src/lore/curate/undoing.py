@@ -76,11 +76,14 @@ def _whole(db: Connection, action: Action, n: int | None, *, undone: bool = Fals
     """Return what was done together with an action, unless it is about one fragment alone."""
     if n is not None or not action.before.get("together"):
         return [action]
-    return actions.together_with(db, action, undone=undone)
+    found = actions.together_with(db, action, undone=undone)
+    return [one for one in found if one.before.get("together") == action.before["together"]]
 
 
 def _name(action: Action, n: int | None) -> str:
-    return "revocation" if n is None and action.before.get("together") else action.verb
+    """Return what an action is called: by its group, if it was done with others."""
+    group = action.before.get("together")
+    return str(group) if n is None and group else action.verb
 
 
 def _number(db: Connection, id_: str) -> int | None:

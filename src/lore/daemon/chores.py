@@ -79,9 +79,12 @@ def distill(memory: Memory, job: Job) -> None:
 
 
 def curate(memory: Memory, job: Job) -> None:
-    """Make knowledge of a session, unless that was forgotten meanwhile."""
+    """Make knowledge of a session, unless that was forgotten meanwhile.
+
+    Of one that goes on, the exchange that is under way is left for later.
+    """
     with suppress(NotFound):
-        memory.curate(job.subject)
+        memory.curate(job.subject, idle_s=memory.settings.curate_idle_s)
 
 
 JOB_KINDS: Kinds = {EPISODE: tell_episode}

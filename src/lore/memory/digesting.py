@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from lore.checking import Count, checked_class
+from lore.checking import Count, Seconds, checked_class
 from lore.memory.desk import Desk
+from lore.memory.working import CURATE, DISTILL
 from lore.records import (
     Conflict,
     Curated,
@@ -65,12 +66,19 @@ class Digesting(Desk):
         )
         return [*made, condensed] if condensed else made
 
-    def curate(self, session: str, *, progress: Progress | None = None) -> Curated:
-        """Make knowledge of what is new in a session and return what that brought."""
+    def curate(
+        self, session: str, *, idle_s: Seconds = 0.0, progress: Progress | None = None
+    ) -> Curated:
+        """Make knowledge of what is new in a session and return what that brought.
+
+        The last exchange of one that was not silent for `idle_s` is left for later.
+        """
         from lore.curate import curating
 
         session = self.redactor.redact(session)
-        brought = curating.curate(self.database, session, self._curation(), progress=progress)
+        brought = curating.curate(
+            self.database, session, self._curation(), idle_s=idle_s, progress=progress
+        )
         if brought.superseded:
             self.sources.drop_hidden()
         return brought
@@ -120,7 +128,8 @@ class Digesting(Desk):
 
         means = Means(
             digester=self._digester(),
-            digest=(self._distilled, self._curated),
+            digest={DISTILL: self._distilled, CURATE: self._curated},
+            idle_s=self.settings.curate_idle_s,
             redactor=self.redactor,
             embed_waiting=self.embed_waiting,
             forget_vectors=self.sources.forget_vectors,
@@ -154,7 +163,13 @@ class Digesting(Desk):
     def _curated(self, session: str, watch: Watch) -> Mapping[str, int]:
         from lore.curate import curating
 
-        brought = curating.curate(self.database, session, self._curation(), watch=watch)
+        brought = curating.curate(
+            self.database,
+            session,
+            self._curation(),
+            idle_s=self.settings.curate_idle_s,
+            watch=watch,
+        )
         return {"fragments": len(brought.stored), "confirmed": brought.merged}
 
     def undo_cycle(self, id: str = "") -> UndoneCycle:

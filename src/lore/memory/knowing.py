@@ -104,9 +104,9 @@ class Knowing(Desk):
             weight=weight, note=note, key=key, redactor=self.redactor,
         )  # fmt: skip
 
-    def supersede(self, old: str, new: str, *, key: str = "") -> None:
-        """Let a newer fragment replace an older one; both are kept."""
-        fragments.supersede(self.database, old, new, key=key)
+    def supersede(self, old: str, new: str, *, origin: Origin = "user", key: str = "") -> None:
+        """Let a newer fragment replace an older one; both are kept. `origin` says who decides."""
+        fragments.supersede(self.database, old, new, origin=origin, key=key)
         self.sources.drop_hidden([old])
 
     def plan_share(self, project: str, file: Path) -> SharedPage:

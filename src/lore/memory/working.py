@@ -110,8 +110,8 @@ class Working(Desk):
         def queue(db: Connection) -> None:
             for session_id in quiet:
                 job_store.ensure(db, DISTILL, session_id, total=1, now=now)
-            for due in fresh:
-                job_store.ensure(db, CURATE, due.session_id, total=1, now=now)
+            for session_id in fresh:
+                job_store.ensure(db, CURATE, session_id, total=1, now=now)
 
         if quiet or fresh:
             self.database.write(queue)

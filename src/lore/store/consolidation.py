@@ -39,12 +39,11 @@ class Root(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """A session that waits to be digested; `tries` were begun and not ended before."""
+    """A session that waits to be digested."""
 
     n: int
     id: str
     last_message_at: int
-    tries: int
 
 
 def find_embedding(db: Connection) -> Embedding | None:
@@ -228,21 +227,17 @@ def prunable(
 
 
 def waiting_sessions(db: Connection, *, idle: timedelta, now: datetime) -> list[Waiting]:
-    """Return the sessions that said something since they were digested and are idle now.
-
-    Those that were tried least come first: one that always fails holds no other up.
-    """
+    """Return the sessions that said something since they were digested and are idle now."""
     rows = db.rows(
-        "SELECT s.n, s.id, s.last_message_at, coalesce(t.value, '0') FROM sessions s"
+        "SELECT s.n, s.id, s.last_message_at FROM sessions s"
         " LEFT JOIN session_states d ON d.session_n = s.n AND d.name = 'digested'"
-        " LEFT JOIN session_states t ON t.session_n = s.n AND t.name = 'digest_tries'"
         " WHERE s.last_message_at <= :line AND EXISTS"
         " (SELECT 1 FROM messages m WHERE m.session_n = s.n)"
         " AND (d.value IS NULL OR d.value <> CAST(s.last_message_at AS TEXT))"
-        " ORDER BY coalesce(length(t.value), 0), coalesce(t.value, '0'), s.last_message_at",
+        " ORDER BY s.last_message_at, s.n",
         line=clock.to_us(now - idle),
     )
-    return [Waiting(n, id_, at, int(tries)) for n, id_, at, tries in rows]
+    return [Waiting(*row) for row in rows]
 
 
 def own_words(db: Connection, ns: Sequence[int]) -> dict[int, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 import orjson
 
@@ -12,17 +11,10 @@ from lore import clock
 from lore.relevance import relevance
 from lore.store import changes, items
 from lore.store.packing import pack_role, unpack_json
-from lore.store.sqlite import Connection, field_of
+from lore.store.sqlite import Connection, field_of, shares, texts
 
 NOTHING = -1
 """The mark of a session of which nothing was curated."""
-
-
-class Due(NamedTuple):
-    """A session with something new; while it is not idle its last exchange may go on."""
-
-    session_id: str
-    is_idle: bool
 
 
 def find_mark(db: Connection, session_n: int) -> int:
@@ -43,10 +35,10 @@ def advance(db: Connection, session_n: int, ordinal: int, *, now: datetime) -> N
     )
 
 
-def due(db: Connection, *, idle_since: datetime, turns: int) -> list[Due]:
-    """Return the sessions to curate: silent since a moment, or with so many new requests."""
+def due(db: Connection, *, idle_since: datetime, turns: int) -> list[str]:
+    """Return the sessions to curate by id: silent since a moment, or with many new requests."""
     rows = db.rows(
-        "SELECT s.id, s.last_message_at <= :line FROM sessions s"
+        "SELECT s.id FROM sessions s"
         " LEFT JOIN curations c ON c.session_n = s.n"
         " WHERE EXISTS (SELECT 1 FROM messages m WHERE m.session_n = s.n"
         " AND m.ordinal > coalesce(c.ordinal, :nothing))"
@@ -58,14 +50,23 @@ def due(db: Connection, *, idle_since: datetime, turns: int) -> list[Due]:
         user=pack_role("user"),
         turns=turns,
     )
-    return [Due(id_, bool(is_idle)) for id_, is_idle in rows]
+    return [id_ for (id_,) in rows]
 
 
-def deleted(db: Connection) -> list[tuple[str, frozenset[str]]]:
-    """Return what deleted fragments said, each with the messages that it came from."""
+def deleted_of(db: Connection, message_ids: Sequence[str]) -> list[tuple[str, frozenset[str]]]:
+    """Return what a person deleted of what messages had become, with all that each came from.
+
+    What a cycle pruned is none of it: said again, it may be learned again.
+    """
+    if not message_ids:
+        return []
     rows = db.rows(
-        "SELECT content, source_messages FROM fragments"
-        " WHERE deleted_at IS NOT NULL AND source_messages <> '[]'"
+        "SELECT f.content, f.source_messages FROM fragments f"
+        " WHERE f.deleted_at IS NOT NULL AND f.source_messages <> '[]'"
+        f" AND {shares('f.source_messages', 'ids')}"
+        " AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.fragment_n = f.n AND s.verb = 'hidden'"
+        " AND s.at = f.deleted_at)",
+        ids=texts(message_ids),
     )
     return [(text, frozenset(unpack_json(sources))) for text, sources in rows]
 

@@ -32,6 +32,8 @@ index of the open ones, whose own condition must be repeated, is the one to use.
 _IS_DUE = "(due_at <= :now OR due_at > :never)"
 """A delay that is longer than any given was set by a clock that was wrong."""
 
+_IS_HELD = f"(state = 'parked' OR (state = 'pending' AND attempts > 0 AND NOT {_IS_DUE}))"
+
 
 def ensure(db: Connection, kind: str, subject: str, *, total: int, now: datetime) -> Job:
     """Return the job for a subject, made if it is new, begun again if it was done.
@@ -165,13 +167,33 @@ def is_held(db: Connection, kind: str, subject: str, *, now: datetime) -> bool:
     """Tell whether a job that failed is parked, or waits for its next attempt."""
     return bool(
         db.find(
-            "SELECT 1 FROM jobs WHERE kind = :kind AND subject = :subject"
-            f" AND (state = 'parked' OR (state = 'pending' AND attempts > 0 AND NOT {_IS_DUE}))",
+            f"SELECT 1 FROM jobs WHERE kind = :kind AND subject = :subject AND {_IS_HELD}",
             kind=kind,
             subject=subject,
             **_moments(now),
         )
     )
+
+
+def failures(db: Connection, kinds: Collection[str]) -> dict[str, int]:
+    """Return how often jobs of these kinds failed since they last went well, by subject."""
+    rows = db.rows(
+        "SELECT subject, sum(attempts) FROM jobs WHERE state <> 'done' AND attempts > 0"
+        f" AND {among(_KIND_APART, 'kinds')} GROUP BY subject",
+        kinds=texts(sorted(kinds)),
+    )
+    return {subject: int(count) for subject, count in rows}
+
+
+def held(db: Connection, kinds: Collection[str], *, now: datetime) -> set[str]:
+    """Return the subjects of failed jobs that are parked, or wait for their next attempt."""
+    rows = db.rows(
+        f"SELECT subject FROM jobs WHERE state <> 'done' AND {_IS_HELD}"
+        f" AND {among(_KIND_APART, 'kinds')}",
+        kinds=texts(sorted(kinds)),
+        **_moments(now),
+    )
+    return {subject for (subject,) in rows}
 
 
 def _moments(now: datetime) -> dict[str, int]:

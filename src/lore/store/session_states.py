@@ -13,7 +13,6 @@ from lore.store.sqlite import Connection
 
 Name = Literal[
     "layer_floor", "calibration", "working", "other_project", "distilled", "digested",
-    "digest_tries",
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 import orjson
 
 from lore import clock
+from lore.records import FragmentVersion
 from lore.store import changes, cycles, edges, fragments, items, keywords, mentions
 from lore.store.packing import moment
 from lore.store.sqlite import Connection, among, numbers
@@ -16,7 +17,7 @@ from lore.text import entities
 
 Verb = Literal[
     "edge_added", "edge_dropped", "depth", "superseded", "hidden", "reworded", "added", "decayed",
-    "confirmed",
+    "confirmed", "counted", "strengthened",
 ]  # fmt: skip
 
 
@@ -102,10 +103,7 @@ def drop_edge(db: Connection, cycle_n: int, source_n: int, target_n: int, kind: 
 
 def supersede(db: Connection, cycle_n: int, older: int, newer: int, *, now: datetime) -> None:
     """Let a newer fragment replace an older one."""
-    former, valid_to = db.rows(
-        "SELECT superseded_by, valid_to FROM fragments WHERE n = :n", n=older
-    )[0]
-    record(db, cycle_n, Step("superseded", older, newer, note=former or "", at=valid_to))
+    record(db, cycle_n, before_superseding(db, older, newer))
     add_edge(db, cycle_n, edges.EdgeRow(newer, older, "supersedes", 1.0), now=now)
     fragments.set_superseded(db, older, items.ids_of(db, [newer])[newer], now=now)
 
@@ -179,20 +177,65 @@ def reword(
     )
 
 
-def learn(db: Connection, cycle_n: int, n: int) -> None:
-    """Write down that a fragment is new, and on which messages it stands."""
+def find_own_words(db: Connection, n: int) -> FragmentVersion | None:
+    """Return what a fragment said before the overviews that it has now, if it has one."""
+    own = None
+    for former in reversed(fragments.versions(db, n)):
+        if former.reason != "overview":
+            break
+        own = former
+    return own
+
+
+def learned(db: Connection, n: int) -> Step:
+    """Return that a fragment is new, and on which messages it stands."""
     sources = db.value("SELECT source_messages FROM fragments WHERE n = :n", n=n)
-    record(db, cycle_n, Step("added", n, note=sources))
+    return Step("added", n, note=sources)
 
 
-def confirm(db: Connection, cycle_n: int, n: int) -> None:
-    """Write down how a fragment stands before it is confirmed, perhaps in newer words."""
+def before_confirming(db: Connection, n: int) -> Step:
+    """Return how a fragment stands before it is confirmed, perhaps in newer words."""
     version, confidence, sources, at = db.rows(
-        "SELECT version, confidence, source_messages, last_reinforced FROM fragments WHERE n = :n",
-        n=n,
+        "SELECT version, confidence, source_messages, updated_at FROM fragments WHERE n = :n", n=n
     )[0]
     note = orjson.dumps([confidence, sources]).decode()
-    record(db, cycle_n, Step("confirmed", n, value=version, note=note, at=at))
+    return Step("confirmed", n, value=version, note=note, at=at)
+
+
+def before_counting(db: Connection, n: int, project_n: int) -> Step:
+    """Return how often a fragment was confirmed in a project before that is counted once more."""
+    row = db.find(
+        "SELECT times, at FROM confirmations WHERE fragment_n = :n AND project_n = :project_n",
+        n=n,
+        project_n=project_n,
+    )
+    times, at = row or (0, None)
+    return Step("counted", n, kind=str(project_n), value=times, at=at)
+
+
+def before_superseding(db: Connection, older: int, newer: int) -> Step:
+    """Return how a fragment stands before a newer one takes its place."""
+    former, valid_to = db.rows(
+        "SELECT superseded_by, valid_to FROM fragments WHERE n = :n", n=older
+    )[0]
+    return Step("superseded", older, newer, note=former or "", at=valid_to)
+
+
+def before_strengthening(db: Connection, n: int, *, now: datetime) -> Step:
+    """Return how strong a fragment and its neighbours are before it is strengthened."""
+    rows = db.rows(
+        f"SELECT n, {', '.join(_STRENGTHS)} FROM fragments WHERE n = :n OR n IN"
+        " (SELECT target_n FROM edges WHERE source_n = :n UNION"
+        " SELECT source_n FROM edges WHERE target_n = :n) ORDER BY n",
+        n=n,
+    )
+    note = orjson.dumps([list(row) for row in rows]).decode()
+    return Step("strengthened", n, note=note, at=clock.to_us(now))
+
+
+_STRENGTHS = (
+    "access_count", "last_accessed", "last_reinforced", "relevance", "boost", "boosted_at",
+)  # fmt: skip
 
 
 def take_back(db: Connection, step: Step, *, now: datetime) -> bool:
@@ -300,13 +343,45 @@ def _doubt_again(db: Connection, step: Step, now: datetime) -> bool:
         _reset(db, n, content, summary, version, now=now)
     db.run(
         "UPDATE fragments SET confidence = :confidence, source_messages = :sources,"
-        " last_reinforced = :at WHERE n = :n",
+        " updated_at = :at WHERE n = :n",
         confidence=confidence,
         sources=sources,
         at=step.at,
         n=n,
     )
     return True
+
+
+def _uncount(db: Connection, step: Step, _now: datetime) -> bool:
+    """Count a confirmation less; those that came since still count."""
+    row = {"n": step.fragment_n, "project_n": int(step.kind)}
+    done = db.run(
+        "UPDATE confirmations SET times = times - 1, at = CASE WHEN times - 1 = :times"
+        " THEN coalesce(:at, at) ELSE at END WHERE fragment_n = :n AND project_n = :project_n",
+        times=int(step.value or 0),
+        at=step.at,
+        **row,
+    )
+    db.run(
+        "DELETE FROM confirmations WHERE fragment_n = :n AND project_n = :project_n AND times <= 0",
+        **row,
+    )
+    return bool(done)
+
+
+def _weaken(db: Connection, step: Step, _now: datetime) -> bool:
+    """Let fragments be as strong as before, but for those that were read since."""
+    done = 0
+    for n, *former in orjson.loads(step.note):
+        done += db.run(
+            f"UPDATE fragments SET {', '.join(f'{name} = :{name}' for name in _STRENGTHS)}"
+            " WHERE n = :n AND coalesce(last_accessed, 0) <= :at AND last_reinforced <= :at"
+            " AND boosted_at <= :at",
+            n=n,
+            at=step.at,
+            **dict(zip(_STRENGTHS, former, strict=True)),
+        )
+    return bool(done)
 
 
 _REVERSES: dict[Verb, Callable[[Connection, Step, datetime], bool]] = {
@@ -318,6 +393,8 @@ _REVERSES: dict[Verb, Callable[[Connection, Step, datetime], bool]] = {
     "reworded": _say_as_before,
     "added": _unmake,
     "confirmed": _doubt_again,
+    "counted": _uncount,
+    "strengthened": _weaken,
 }
 """How each step is taken back; `store.weights` has the way back for what decayed."""
 

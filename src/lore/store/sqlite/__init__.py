@@ -22,6 +22,7 @@ from lore.store.sqlite.dialect import (
     listed,
     next_number,
     numbers,
+    shares,
     texts,
 )
 from lore.store.sqlite.failures import translated
@@ -60,6 +61,7 @@ __all__ = [
     "next_number",
     "numbers",
     "open_connection",
+    "shares",
     "texts",
     "translated",
     "unfinished",

@@ -37,6 +37,12 @@ def among(column: str, name: str) -> str:
     return f"{column} IN ({listed(name)})"
 
 
+def shares(column: str, name: str) -> str:
+    """Return the condition that a JSON list has one of the texts bound to `name`."""
+    one_of = among("held.value", name)
+    return f"EXISTS (SELECT 1 FROM json_each({column}) AS held WHERE {one_of})"
+
+
 def numbers(values: Sequence[int] | NDArray[np.int64]) -> Any:
     """Return a list of numbers in the form that `among` binds; an empty one fits no row."""
     return apsw.carray(np.ascontiguousarray(values if len(values) else _NO_ROW, dtype=np.int64))

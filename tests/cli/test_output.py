@@ -1,0 +1,31 @@
+"""What a command shows while it works."""
+
+from __future__ import annotations
+
+import io
+
+from lore.cli.output import progress_of_parts
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_each_part_has_a_bar_of_its_own_and_what_is_followed_is_done(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    shown = Terminal()
+    with progress_of_parts(to=shown) as report:
+        report("digest", 0, 4)
+        report("merge", 1, 7)
+    assert "digest" in shown.getvalue()
+    assert "4/4" in shown.getvalue()
+    assert "merge" in shown.getvalue()
+    assert "1/7" in shown.getvalue()
+
+
+def test_nothing_is_shown_to_a_program_or_where_it_is_not_wanted():
+    for shown, quiet in ((Terminal(), True), (io.StringIO(), False)):
+        with progress_of_parts(quiet=quiet, to=shown) as report:
+            report("digest", 1, 2)
+        assert shown.getvalue() == ""
