@@ -19,7 +19,7 @@ from lore.consolidate.prune_fragments import prune_fragments
 from lore.consolidate.reflect import reflect
 from lore.consolidate.rescore import rescore
 from lore.consolidate.resummarize import resummarize
-from lore.errors import BudgetSpent, InvalidInput, told
+from lore.errors import BudgetSpent, InvalidInput, StoreBusy, StoreFull, told
 from lore.records import CycleReport, PhaseReport, PhaseState
 from lore.store import cycles
 from lore.store.db import Connection, Database
@@ -118,8 +118,8 @@ def _run(phase: Phase, work: Work, before: PhaseReport) -> PhaseReport:
         phase(mine)
         if mine.skipped:
             state, reason = "skipped", mine.skipped
-    except Stopped:
-        raise
+    except (Stopped, StoreFull, StoreBusy):
+        raise  # The phase stays pending, and goes on when it can.
     except BudgetSpent as error:
         state, reason = "skipped", str(error)
     except Exception as error:  # noqa: BLE001 - a phase that fails must not stop the others

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from lore.curate import drafting, events, exchanges
-from lore.curate.drafting import Drafted
+from lore.curate.drafting import Drafted, Voices
 from lore.curate.keeping import Keeper, Place, Tally
 from lore.curate.means import Means, Watch
 from lore.curate.placing import Neighbour
@@ -72,9 +72,13 @@ def curate(
     with database.read() as db:
         session_n = sessions.get_number(db, session)
         result = Curated(sessions.get(db, session_n).id)
+        before = max(0, curation.find_mark(db, session_n) + 1 - drafting.HEARD)
+        voices = drafting.Voices()
+        voices.hear(messages.of_session(db, session_n, first=before, limit=drafting.HEARD))
     while (page := _page(database, session_n, means, idle_s=idle_s)) is not None:
-        for done, (mark, exchange, read) in enumerate(page):
-            tally = _curate_one(database, session_n, exchange, read, mark, means, watch)
+        for done, told in enumerate(page):
+            voices.hear(told[-1])
+            tally = _curate_one(database, session_n, told, voices, means, watch)
             if tally is None:
                 break
             result = _plus(result, tally)
@@ -161,15 +165,15 @@ def _with_messages(
 def _curate_one(
     database: Database,
     session_n: int,
-    exchange: Segment,
-    read: Sequence[Message],
-    mark: int,
+    told: Read,
+    voices: Voices,
     means: Means,
     watch: Watch | None,
 ) -> Tally | None:
     """Curate one exchange; None if another process has done it meanwhile."""
+    mark, exchange, read = told
     extracts = means.digester.extract(exchange) if exchange.said else []
-    drafts, dropped = drafting.draft(extracts, exchange, read, means)
+    drafts, dropped = drafting.draft(extracts, exchange, read, voices, means)
     embedder_n = _ensure_embedder(database, means) if drafts else None
     with database.read() as db:
         project_n = sessions.project_number(db, session_n)

@@ -49,12 +49,23 @@ class Drafted:
     downgraded: bool = False
 
 
-class Voices:
-    """The messages of an exchange in which someone of little trust speaks, by runs of words."""
+HEARD = 400
+"""Messages of others that are remembered: an agent repeats a page soon, or not word for word."""
 
-    def __init__(self, messages: Sequence[Message]) -> None:
-        low = [m for m in messages if TRUST[lowest_origin(m.parts, m.origin)] < UNASKED_TRUST]
-        self._runs = {message.id: _runs(_spoken(message)) for message in low}
+
+class Voices:
+    """The messages of a session in which someone of little trust speaks, by runs of words."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, set[tuple[str, ...]]] = {}
+
+    def hear(self, messages: Sequence[Message]) -> None:
+        """Listen to more of the session; of what is long ago nothing is remembered."""
+        for message in messages:
+            if TRUST[lowest_origin(message.parts, message.origin)] < UNASKED_TRUST:
+                self._runs[message.id] = _runs(_spoken(message))
+        for id_ in list(self._runs)[:-HEARD]:
+            del self._runs[id_]
 
     def quoted_in(self, content: str) -> list[str]:
         """Return the messages of which a draft repeats the words, whoever is said to say it.
@@ -70,13 +81,17 @@ class Voices:
 
 
 def draft(
-    extracts: Sequence[Extract], exchange: Segment, messages: Sequence[Message], means: Means
+    extracts: Sequence[Extract],
+    exchange: Segment,
+    messages: Sequence[Message],
+    voices: Voices,
+    means: Means,
 ) -> tuple[list[Drafted], int]:
     """Return the drafts of an exchange, parents before children, and how many were dropped."""
     origin = _Origin(
         said=tuple(one.id for one in exchange.said),
         known=frozenset(message.id for message in messages),
-        voices=Voices(messages),
+        voices=voices,
     )
     drafts: list[Drafted] = []
     dropped = 0

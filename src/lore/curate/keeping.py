@@ -118,7 +118,8 @@ class Keeper:
             self.tally.dropped += 1
             return None
         origin = trusting.lowest(self._db, "user", list(there.values()))
-        at = min(self._place.now, max(times[id_] for id_ in there))
+        said = [times[id_] for id_ in there if id_ in times]
+        at = min(self._place.now, max(said, default=self._place.now))
         one = _One(draft, tuple(there), origin, at, parent)
         if self._was_deleted(one):
             self.tally.refused += 1

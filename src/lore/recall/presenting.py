@@ -67,7 +67,31 @@ def present(
     limits: Limits,
     explain: bool,
 ) -> Chosen:
-    """Turn the best candidates into hits until a limit is reached."""
+    """Turn the best candidates into hits until a limit is reached.
+
+    What is left of the budget then goes to answers of those that ask, the best first.
+    """
+    chosen = _choose(db, question, ranked, order, limits=limits, explain=explain)
+    left = limits.tokens - sum(hit.tokens for hit in chosen.hits)
+    shown = {hit.id for hit in chosen.hits}
+    answered = []
+    for hit in chosen.hits:
+        found = replies.with_answer(db, hit, list(question.terms), most_tokens=left, shown=shown)
+        left -= found.tokens - hit.tokens
+        answered.append(found)
+    return replace(chosen, hits=tuple(answered))
+
+
+def _choose(
+    db: Connection,
+    question: Question,
+    ranked: Ranked,
+    order: Sequence[int] | np.ndarray,
+    *,
+    limits: Limits,
+    explain: bool,
+) -> Chosen:
+    """Turn candidates into hits until a limit is reached."""
     hits: list[Hit] = []
     bags: list[frozenset[str]] = []
     reasons: dict[str, str] = {}
@@ -76,8 +100,6 @@ def present(
     page = min(limits.hits, _PAGE) + _SPARE
     for start in range(0, len(order), page):
         places = order[start : start + page]
-        coming = [int(ranked.pool.ns[place]) for place in places[: limits.hits - len(hits)]]
-        at_hand = {*(hit.id for hit in hits), *items.ids_of(db, coming).values()}
         for hit in _hits(
             db, question, ranked, places, told, explain=explain, trusted_only=limits.trusted_only
         ):
@@ -99,15 +121,10 @@ def present(
                 reasons[hit.id] = f"cut by the budget of {limits.tokens} tokens"
                 return Chosen(tuple(hits), reasons)
             else:
-                left = limits.tokens - spent - hit.tokens
-                hits.append(
-                    replies.with_answer(
-                        db, hit, list(question.terms), most_tokens=left, shown=at_hand
-                    )
-                )
+                hits.append(hit)
                 bags.append(bag)
                 told.update((hit.id, *hit.sources))
-                spent += hits[-1].tokens
+                spent += hit.tokens
                 reasons[hit.id] = f"shown as hit {len(hits)}"
             if len(hits) >= limits.hits:
                 return Chosen(tuple(hits), reasons)
