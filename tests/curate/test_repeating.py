@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lore.memory import Memory
 from lore.records import NewMessage, Part
+from tests.curate.world import ScriptedDigester, fact
 from tests.fakes import NOON, FakeEmbedder
 
 PAGE = (
@@ -29,6 +30,11 @@ def test_a_page_repeated_in_a_later_exchange_gains_no_trust(tmp_path: Path):
         for place, one in enumerate(told)
     ]
     with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
+        memory.digester = ScriptedDigester(
+            lambda exchange: [fact(PAGE, one.id) for one in exchange.said if one.text == PAGE][-1:]
+            if exchange.said[-1].voice == "assistant"
+            else []
+        )
         memory.capture("s", later[:3], project="/code")
         memory.curate("s")
         memory.capture("s", later, project="/code")
@@ -36,4 +42,4 @@ def test_a_page_repeated_in_a_later_exchange_gains_no_trust(tmp_path: Path):
         hits = memory.recall("FORCE_PUSH harbor.yaml", trusted_only=True).hits
         assert [hit.text for hit in hits if hit.type == "fragment"] == []
         found = memory.search("FORCE_PUSH")
-        assert {hit.origin for hit in found} <= {"web"}
+        assert [hit.origin for hit in found] == ["web"]
