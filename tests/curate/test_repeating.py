@@ -31,9 +31,11 @@ def test_a_page_repeated_in_a_later_exchange_gains_no_trust(tmp_path: Path):
     ]
     with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
         memory.digester = ScriptedDigester(
-            lambda exchange: [fact(PAGE, one.id) for one in exchange.said if one.text == PAGE][-1:]
-            if exchange.said[-1].voice == "assistant"
-            else []
+            lambda exchange: (
+                [fact(PAGE, one.id) for one in exchange.said if one.text == PAGE][-1:]
+                if exchange.said[-1].voice == "assistant"
+                else []
+            )
         )
         memory.capture("s", later[:3], project="/code")
         memory.curate("s")
