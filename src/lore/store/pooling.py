@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lore import clock
+from lore.errors import StoreDamaged
 from lore.store import trusting
 from lore.store.fragments import VISIBLE_FRAGMENT
 from lore.store.items import type_number
@@ -54,8 +55,14 @@ def rows_of(
         found = [row for row in found if row[0] in trusted]
     found.sort()
     columns = list(zip(*found, strict=True)) if found else [()] * 15
-    whole = [np.array(column, np.int64) for column in columns[:11]]
-    relevance, importance, confidence = (np.array(column, np.float64) for column in columns[11:14])
+    try:
+        whole = [np.array(column, np.int64) for column in columns[:11]]
+        relevance, importance, confidence = (
+            np.array(column, np.float64) for column in columns[11:14]
+        )
+    except (OverflowError, TypeError, ValueError) as error:
+        msg = "A row holds a text where a number belongs."
+        raise StoreDamaged(msg, hint="'lore doctor' names the damage.") from error
     ns_, types, session_ns, projects, created_at, tokens, ordinals, traits = whole[:8]
     before, before_that, after = whole[8:]
     return Rows(
