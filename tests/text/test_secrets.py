@@ -322,3 +322,12 @@ def test_a_crowd_of_names_costs_less_than_its_length():
 @pytest.mark.parametrize("secret", ["Gr4nite!Owl92", "velvet-otter-canyon-37", TOKEN])
 def test_a_secret_among_a_crowd_of_names_is_found(secret: str):
     assert secret not in REDACTOR.redact(f"{crowd(3_000)} DB_PASSWORD={secret} {crowd(3_000)}")
+
+
+def test_a_secret_is_seen_among_texts_of_one_line_whatever_stands_around_it():
+    keys = ["toolu_01AbCdEfGh", "0193f3c2-1234-7abc-8def-0123456789ab", "Bash", ""]
+    labelled = "The password:\nTr0ub4dor&3x9\n"
+    redactor = Redactor(b"a key for this test")
+    assert redactor.redact(labelled) != labelled
+    assert redactor.holds_secret([*keys, labelled, *keys])
+    assert not redactor.holds_secret([*keys, "password:", "Tr0ub4dor&3x9"])

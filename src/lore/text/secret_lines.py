@@ -22,7 +22,7 @@ from lore.text.secret_fitting import (
 from lore.text.secret_names import NameKind, classify
 from lore.text.secret_talk import FOREIGN_NAME, speaks_of_other
 
-__all__ = ["LINES", "find_lines"]
+__all__ = ["LINES", "find_lines", "has_lines"]
 
 _BREAK = r"(?:\r?\n|(?:\\+r)?\\+n)"
 _NUMBERED = r"(?:[ \t]*\d{1,6}(?:\xe2\x86\x92|\t))?"
@@ -101,9 +101,14 @@ _LINE_CHARS = b" \t-+|:\xe2\x94\x80\x82\x8c\x90\x98\xac\xb4\xbc\xa4\x9c\xa0"
 _HEADING = re.compile(rb"^[A-Za-z][\w \-/()]{0,30}$")
 
 
+def has_lines(text: str) -> bool:
+    """Tell whether a text has a line that another one could explain."""
+    return text.find("\n", 0, -1) >= 0 or "\\n" in text
+
+
 def find_lines(data: bytes, at: int = 0) -> Iterator[Span]:
     """Yield the secrets that another line of the text gives away, from some place on."""
-    if data.find(b"\n", 0, -1) < 0 and b"\\n" not in data:
+    if data.find(b"\n", at, -1) < 0 and b"\\n" not in data:
         return
     while (found := _LINES.search(data, at)) is not None:
         index = found.lastindex

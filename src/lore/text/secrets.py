@@ -21,7 +21,7 @@ from lore.errors import InvalidInput
 from lore.text import secret_values
 from lore.text.linear import compile_linear
 from lore.text.secret_forms import FORMS, Form
-from lore.text.secret_lines import LINES, find_lines
+from lore.text.secret_lines import LINES, find_lines, has_lines
 from lore.text.secret_pem import find_pem
 from lore.text.secret_places import PLACES, Span, find_places, is_secret
 from lore.text.secret_reading import COLOUR
@@ -111,15 +111,20 @@ class Redactor:
         A person's own patterns may be bound to the ends of a text, so they see one at a time.
         """
         looked_at = list(texts)
-        if self._spans(_APART.join(looked_at).encode("utf-8", "surrogatepass"), ""):
+        # Keys and names have one line: joined, each would look like a value alone on its line.
+        short, lined = _APART.join(t for t in looked_at if not has_lines(t)), _APART
+        lined += _APART.join(t for t in looked_at if has_lines(t))
+        data = short.encode("utf-8", "surrogatepass")
+        whole = data + lined.encode("utf-8", "surrogatepass")
+        if self._spans(whole, "", lined_from=len(data)):
             return True
         return bool(self._patterns) and any(map(self.find, looked_at))
 
-    def _spans(self, data: bytes, name: str) -> list[Span]:
+    def _spans(self, data: bytes, name: str, *, lined_from: int = 0) -> list[Span]:
         if not self._active:
             return []
         data = _without_marks(data)
-        found = [*_find_forms(data), *find_pem(data), *_find_in_context(data)]
+        found = [*_find_forms(data), *find_pem(data), *_find_in_context(data, lined_from)]
         found += _find_split(data)
         found += self._own(data)
         if name and is_secret(name, data.decode("utf-8", "replace")):
@@ -185,7 +190,7 @@ def _context() -> Any:
     return compile_linear(f"(?:{PLACES})|(?:{LINES})", groups=False)
 
 
-def _find_in_context(data: bytes) -> Iterator[Span]:
+def _find_in_context(data: bytes, lined_from: int) -> Iterator[Span]:
     start = 0
     if len(data) < _LONG:
         first = _context().search(data)
@@ -193,7 +198,7 @@ def _find_in_context(data: bytes) -> Iterator[Span]:
             return
         start = first.start()
     yield from find_places(data, start)
-    yield from find_lines(data, start)
+    yield from find_lines(data, max(start, lined_from))
 
 
 def _find_split(data: bytes) -> Iterator[Span]:
