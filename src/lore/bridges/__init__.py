@@ -1,0 +1,1 @@
+"""Bridges: what agents start for every session, of the standard library alone."""

@@ -1,0 +1,1 @@
+"""Context: what is put into a prompt; pure."""

@@ -1,0 +1,1 @@
+"""MCP: the tools served to agents by the Model Context Protocol."""

@@ -1,0 +1,1 @@
+"""Setup: the configuration files of agents, edited and restored."""

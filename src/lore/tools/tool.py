@@ -1,0 +1,50 @@
+"""A tool: its name, what it takes and gives back, and the function that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+from pydantic import BaseModel
+
+from lore.memory import Memory
+from lore.records import Origin
+
+A = TypeVar("A", bound=BaseModel)
+
+Profile = Literal["core", "full"]
+"""Which tools MCP lists: those an agent needs every day, or all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls: the folder it works in, its session, and in whose name it stores."""
+
+    project: str = ""
+    session: str = ""
+    origin: Origin = "assistant"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a tool gives back: few words for a model, and the same as data."""
+
+    text: str
+    data: BaseModel
+
+
+@dataclass(frozen=True, slots=True)
+class Tool(Generic[A]):
+    """One tool; `description` is read by a model, so its first sentence says when to call it."""
+
+    name: str
+    title: str
+    description: str
+    arguments: type[A]
+    result: type[BaseModel]
+    run: Callable[[Memory, A, Caller], Outcome]
+    reads_only: bool = True
+    destructive: bool = False
+    idempotent: bool = True
+    profile: Profile = "core"
