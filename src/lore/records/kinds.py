@@ -30,6 +30,8 @@ Scope = Literal["all", "session", "project", "knowledge"]
 SessionState = Literal["open", "idle", "closed"]
 Outcome = Literal["success", "failure", "partial", "unknown"]
 
+Storing = Literal["stored", "known", "updated"]
+
 ROLES: tuple[Role, ...] = get_args(Role)
 PART_KINDS: tuple[PartKind, ...] = get_args(PartKind)
 ORIGINS: tuple[Origin, ...] = get_args(Origin)

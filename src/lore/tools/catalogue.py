@@ -9,10 +9,15 @@ from pydantic import ValidationError
 
 from lore.errors import LoreError, NotFound, told
 from lore.memory import Memory
-from lore.tools import finding, looking, refusals
+from lore.tools import finding, knowing, looking, refusals
 from lore.tools.tool import Caller, Outcome, Tool
 
-TOOLS: tuple[Tool[Any], ...] = (*finding.TOOLS, *looking.TOOLS)
+TOOLS: tuple[Tool[Any], ...] = (
+    *finding.TOOLS,
+    *looking.TOOLS,
+    *knowing.TOOLS,
+    *knowing.BY_HAND,
+)
 
 _BY_NAME = {tool.name: tool for tool in TOOLS}
 
