@@ -139,6 +139,14 @@ class Settings:
     capture_poll_interval_s: float = _setting(
         30.0, "How often the daemon looks at transcript files.", Rule(least=1, most=86_400)
     )
+    mcp_profile: str = _setting(
+        "core",
+        "Which tools MCP lists; full adds those that draw edges by hand.",
+        Rule(choices=("core", "full")),
+    )
+    mcp_aliases: bool = _setting(
+        default=False, doc="Serve tools by MCP under the names of other memory servers, too."
+    )
     store_busy_timeout_s: float = _setting(
         60.0, "How long a writer waits for another process before it gives up.", WITHIN_A_DAY
     )
