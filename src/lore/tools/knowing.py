@@ -52,6 +52,7 @@ def store(memory: Memory, given: StoreArguments, caller: Caller) -> Outcome:
         importance=given.importance,
         origin=caller.origin,
         project=caller.project,
+        session=caller.session if caller.session and memory.has_session(caller.session) else "",
         payload=given.payload,
     )
     result = StoreResult(
