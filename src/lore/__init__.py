@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from lore.errors import LoreError
     from lore.memory import Memory
     from lore.records import (
+        AccessKey,
         Answer,
         Captured,
         CaptureEstimate,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         NewMessage,
         Offer,
         Outline,
+        Page,
         Part,
         Project,
         Provenance,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AccessKey",
     "Answer",
     "CaptureEstimate",
     "Captured",
@@ -75,6 +78,7 @@ __all__ = [
     "NewMessage",
     "Offer",
     "Outline",
+    "Page",
     "Part",
     "Project",
     "Provenance",

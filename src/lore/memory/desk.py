@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -30,14 +31,25 @@ class Desk:
     notice: str = ""
     digester: Digester | None = None
     end_requests: Callable[[], None] = field(default=_do_nothing, repr=False)
+    embedding: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    cycling: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    digesting: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def embed_waiting(
         self, *, within_s: Seconds | None = None, progress: embedding.Progress | None = None
     ) -> int:
-        """Give vectors to the items that wait for one; return how many that were."""
+        """Give vectors to the items that wait for one; return how many that were.
+
+        One thread does so at a time: what several ask for at once is not computed several times.
+        """
         if not self.sources.embedder.dimension:
             return 0
-        index = self.sources.vector_index()
-        return embedding.embed_waiting(
-            self.database, self.sources.embedder, index, within_s=within_s, progress=progress
-        )
+        if not self.embedding.acquire(timeout=-1 if within_s is None else within_s):
+            return 0
+        try:
+            index = self.sources.vector_index()
+            return embedding.embed_waiting(
+                self.database, self.sources.embedder, index, within_s=within_s, progress=progress
+            )
+        finally:
+            self.embedding.release()

@@ -1,5 +1,6 @@
 """The records of the domain: frozen, typed, and the same in every room."""
 
+from lore.records.access import AccessKey, Page
 from lore.records.answers import (
     Answer,
     Fate,
@@ -32,6 +33,7 @@ from lore.records.digest import (
     Verdict,
 )
 from lore.records.kinds import (
+    ACCESS_SCOPES,
     CHANNELS,
     EDGE_KINDS,
     FRAGMENT_KINDS,
@@ -43,6 +45,7 @@ from lore.records.kinds import (
     SCOPES,
     TRUST,
     UNASKED_TRUST,
+    AccessScope,
     Channel,
     EdgeKind,
     FragmentKind,
@@ -97,6 +100,7 @@ from lore.records.upkeep import (
 )
 
 __all__ = [
+    "ACCESS_SCOPES",
     "CHANNELS",
     "EDGE_KINDS",
     "FRAGMENT_KINDS",
@@ -108,6 +112,8 @@ __all__ = [
     "SCOPES",
     "TRUST",
     "UNASKED_TRUST",
+    "AccessKey",
+    "AccessScope",
     "Action",
     "Answer",
     "CaptureEstimate",
@@ -149,6 +155,7 @@ __all__ = [
     "Origin",
     "Outcome",
     "Outline",
+    "Page",
     "Part",
     "PartKind",
     "PhaseReport",
