@@ -93,7 +93,7 @@ def _print_around(memory: Memory, reading: Reading) -> None:
     rows += [("child", child.id, child.title) for child in reading.children]
     if reading.edges:
         others = [e.target if e.source == reading.id else e.source for e in reading.edges]
-        found = {r.id: r.title for r in memory.read(others, reinforce=False)}
+        found = {title.id: title.title for title in memory.titles(others)}
         for edge, other in zip(reading.edges, others, strict=True):
             arrow = "→" if edge.source == reading.id else "←"
             note = f"  ({edge.note})" if edge.note else ""

@@ -43,6 +43,11 @@ class Looking(Desk):
             )
         return found
 
+    def titles(self, ids: Sequence[str]) -> list[Title]:
+        """Return fragments by name only, in order."""
+        with self.database.read() as db:
+            return reading.titles(db, [items.resolve(db, id_, type="fragment").n for id_ in ids])
+
     def traverse(self, id: str, direction: Direction = "children") -> list[Title]:
         """Return what lies one step from a fragment."""
         if direction not in ("children", "parent", "associations"):

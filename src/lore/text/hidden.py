@@ -18,6 +18,8 @@ _PICTURES = "\u2600-\u27bf\U0001f000-\U0001faff"
 _JOINED = re.compile(f"(?<=[{_PICTURES}\ufe0f])\u200d(?=[{_PICTURES}])")
 """The joiner between two pictures makes one of them: seen, not hidden."""
 
+_EITHER = re.compile(f"({_JOINED.pattern})|{_CHARACTERS.pattern}")
+
 _MARKUP = re.compile(
     r"""<!--.*?(?:-->|\Z) | ^\s*\[[^\]\n]*\]:\s*(?:\#|<>|about:) .*?$
       | <(?:script|style|template|noscript|details|iframe|object|embed)\b[^>]*>
@@ -40,6 +42,16 @@ def find_hidden(text: str) -> list[Hidden]:
     found += [(place.start(), "markup that is not shown") for place in _MARKUP.finditer(text)]
     told = [Hidden(text.count("\n", 0, at) + 1, what) for at, what in sorted(found)]
     return list(dict.fromkeys(told))
+
+
+def without_hidden(text: str) -> str:
+    """Return a text of ordinary lines without its hidden characters; markup stays, and is seen."""
+    plain = "\n".join(text.splitlines())
+    return plain if plain.isascii() and plain.isprintable() else _EITHER.sub(_kept, plain)
+
+
+def _kept(place: re.Match[str]) -> str:
+    return place[1] or ""
 
 
 def _shown(text: str) -> str:

@@ -6,15 +6,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from lore.memory import Memory
 from lore.records import Origin
 
-A = TypeVar("A", bound=BaseModel)
+A = TypeVar("A", bound="Arguments")
 
 Profile = Literal["core", "full"]
 """Which tools MCP lists: those an agent needs every day, or all."""
+
+
+class Arguments(BaseModel):
+    """What a tool takes: nothing that it does not name, and each with a description and bounds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, str_max_length=200_000)
+
+
+class Result(BaseModel):
+    """What a tool gives back as data."""
+
+    model_config = ConfigDict(frozen=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +43,7 @@ class Outcome:
     """What a tool gives back: few words for a model, and the same as data."""
 
     text: str
-    data: BaseModel
+    data: Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +54,7 @@ class Tool(Generic[A]):
     title: str
     description: str
     arguments: type[A]
-    result: type[BaseModel]
+    result: type[Result]
     run: Callable[[Memory, A, Caller], Outcome]
     reads_only: bool = True
     destructive: bool = False
