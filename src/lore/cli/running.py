@@ -79,7 +79,8 @@ def up(
             print(f"Lore is up (pid {os.getpid()}); Ctrl-C stops it.", flush=True)
 
     ended = serve(settings, echo=not in_background and sys.stderr.isatty(), on_ready=tell)
-    if not ended or threading.active_count() > 1:
+    at_work = [t for t in threading.enumerate() if t is not threading.main_thread()]
+    if not ended or not all(thread.daemon for thread in at_work):
         os._exit(0)  # what is at hand would go on; the store loses nothing that was acknowledged
 
 

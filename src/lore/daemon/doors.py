@@ -5,17 +5,14 @@ Whatever goes wrong with the server is told in the status; the chores go on with
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lore import __version__
-from lore.daemon import lock
+from lore.daemon import address
+from lore.daemon.address import Address
 from lore.daemon.attempts import Failure, attempt, log
 from lore.memory import Memory
 
@@ -28,40 +25,11 @@ if TYPE_CHECKING:
     from lore.server.app import Mount
     from lore.server.serving import Serving
 
-SERVER_FILE = "server.json"
-
 OPENING_S = 20.0
 """A start of the server that takes longer is not waited for."""
 
 CLOSING_S = 2.0
 """The server cuts off what is at hand after a second; a stop may take a little more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where the server of a home listens; `host` is one that can be connected to."""
-
-    host: str
-    port: int
-    pid: int
-    version: str
-
-    @property
-    def url(self) -> str:
-        """Return the address as a browser takes it."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
-
-
-def find_address(home: Path) -> Address | None:
-    """Return where the server of a home listens; what a dead daemon left is not believed."""
-    try:
-        tree = json.loads((home / SERVER_FILE).read_bytes())
-        said = Address(str(tree["host"]), int(tree["port"]), int(tree["pid"]), str(tree["version"]))
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-    holder = lock.find_holder(home)
-    return said if holder is not None and holder.pid == said.pid else None
 
 
 class Doors:
@@ -88,12 +56,12 @@ class Doors:
             self._serving.stop()
         if self._thread.ident is not None:
             self._thread.join(CLOSING_S)
-        self._remove_file()
+        address.remove(self._settings.home)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
         outcome = attempt(self._serve)
-        self._remove_file()
+        address.remove(self._settings.home)
         if isinstance(outcome, Failure):
             fields = {"error": outcome.kind, "place": outcome.place}
             log.warning("server failed", extra=fields)
@@ -108,24 +76,17 @@ class Doors:
             if self._stopping.is_set():
                 return
             self._serving = Serving(_app(self._memory, bound, self._stopping.is_set), bound)
-            address = _address(bound)
-            self._serving.run(lambda: self._tell(address, was_free=was_free))
+            listening = _address(bound)
+            self._serving.run(lambda: self._tell(listening, was_free=was_free))
 
-    def _tell(self, address: Address, *, was_free: bool) -> None:
-        _write(self._settings.home, address)
-        taken = f"Port {self._settings.server_port} is taken: the server uses {address.port}."
-        self._on_change(address.url, "" if was_free else taken)
-        log.info("server listens", extra={"host": address.host, "port": address.port})
+    def _tell(self, listening: Address, *, was_free: bool) -> None:
+        address.write(self._settings.home, listening)
+        taken = f"Port {self._settings.server_port} is taken: the server uses {listening.port}."
+        self._on_change(listening.url, "" if was_free else taken)
+        log.info("server listens", extra={"host": listening.host, "port": listening.port})
         self._settled.set()
         if self._stopping.is_set() and self._serving is not None:
             self._serving.stop()
-
-    def _remove_file(self) -> None:
-        """Remove the file, unless it is another daemon's by now."""
-        path = self._settings.home / SERVER_FILE
-        with suppress(OSError, ValueError, TypeError, KeyError):
-            if json.loads(path.read_bytes())["pid"] == os.getpid():
-                path.unlink()
 
 
 def _app(memory: Memory, bound: socket.socket, stopping: Callable[[], bool]) -> ASGIApp:
@@ -159,16 +120,3 @@ def _address(bound: socket.socket) -> Address:
     host, port = bound.getsockname()[:2]
     reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - as a client
     return Address(reached, port, os.getpid(), __version__)
-
-
-def _write(home: Path, address: Address) -> None:
-    """Say where the server listens, whole or not at all, to the owner only."""
-    part = home / f"{SERVER_FILE}.part-{os.getpid()}"
-    try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(part, flags, 0o600), "wb") as file:
-            file.write(json.dumps(asdict(address)).encode())
-        part.replace(home / SERVER_FILE)
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)

@@ -56,6 +56,7 @@ class Daemon:
         self, memory: Memory, chores: Sequence[Chore], home: Path, clocks: Clocks | None = None
     ) -> None:
         self.stopping = threading.Event()
+        self._over = threading.Event()
         self._may_close = threading.Event()
         self._memory = memory
         self._home = home
@@ -89,7 +90,7 @@ class Daemon:
         worker = threading.Thread(target=self._work_and_close, name="lore-chores", daemon=True)
         worker.start()
         apart_s = self._apart_s()
-        while not wait(BEAT_S) and worker.is_alive():
+        while not wait(BEAT_S) and not self._over.is_set():
             if not is_in_place():
                 log.warning("lock file gone, stopping")
                 break
@@ -111,6 +112,7 @@ class Daemon:
         try:
             self.work()
         finally:
+            self._over.set()
             self._may_close.wait()  # requests at hand still read and write
             self._memory.close()
 
@@ -184,7 +186,6 @@ class Daemon:
     def tell_server(self, url: str, notice: str) -> None:
         """Tell where the server listens, and what is less than usual with it."""
         self._change(server=url, server_notice=notice)
-        self.tell()
 
     def tell(self) -> None:
         """Write the status if it has changed, or if the times in it have grown old."""
@@ -238,6 +239,7 @@ def serve(
             with _signals() as wait:
                 daemon.tell()
                 doors.open()
+                daemon.tell()
                 on_ready(memory.notice)
                 return daemon.run(wait, held.is_in_place, doors.close)
         finally:

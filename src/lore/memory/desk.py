@@ -31,9 +31,9 @@ class Desk:
     notice: str = ""
     digester: Digester | None = None
     end_requests: Callable[[], None] = field(default=_do_nothing, repr=False)
-    embedding: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    cycling: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    digesting: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    embedding_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    cycle_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    digester_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def embed_waiting(
         self, *, within_s: Seconds | None = None, progress: embedding.Progress | None = None
@@ -44,7 +44,7 @@ class Desk:
         """
         if not self.sources.embedder.dimension:
             return 0
-        if not self.embedding.acquire(timeout=-1 if within_s is None else within_s):
+        if not self.embedding_lock.acquire(timeout=-1 if within_s is None else within_s):
             return 0
         try:
             index = self.sources.vector_index()
@@ -52,4 +52,4 @@ class Desk:
                 self.database, self.sources.embedder, index, within_s=within_s, progress=progress
             )
         finally:
-            self.embedding.release()
+            self.embedding_lock.release()

@@ -136,7 +136,7 @@ class Digesting(Desk):
         )
         if dry_run:
             self.embed_waiting()
-        with self.cycling:
+        with self.cycle_lock:
             report = run_cycle(
                 self.database,
                 means,
@@ -234,7 +234,7 @@ class Digesting(Desk):
 
     def _digester(self) -> Digester:
         """Return who digests, opened at the first call."""
-        with self.digesting:
+        with self.digester_lock:
             return self.digester or self._open_digester()
 
     def _open_digester(self) -> Digester:

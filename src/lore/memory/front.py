@@ -34,9 +34,7 @@ _NO_MEMORY = (
 
 
 @checked_class
-class Memory(
-    Capturing, Knowing, Asking, Looking, Listing, Digesting, Keeping, Working, Admitting
-):
+class Memory(Capturing, Knowing, Asking, Looking, Listing, Digesting, Keeping, Working, Admitting):
     """All that one database holds, and the object that opens it."""
 
     __slots__ = ()

@@ -143,7 +143,12 @@ def _login(logins: Logins) -> Callable[[Request], Any]:
             raise HTTPException(401, "This ticket is used or too old; 'lore open' makes another.")
         response = RedirectResponse("/", 303, _UNKEPT)
         response.set_cookie(
-            logins.cookie, cookie, max_age=int(SESSION_S), path="/", httponly=True, samesite="strict"
+            logins.cookie,
+            cookie,
+            max_age=int(SESSION_S),
+            path="/",
+            httponly=True,
+            samesite="strict",
         )
         return response
 

@@ -49,5 +49,3 @@ def _endpoint(tool: Tool[Any], call: Call) -> Endpoint[Any]:
         tags=("tools",),
         checked=False,
     )
-
-

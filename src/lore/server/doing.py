@@ -13,6 +13,7 @@ from lore import clock
 from lore.errors import InvalidInput
 from lore.memory import Memory
 from lore.records import (
+    ITEM_TYPES,
     Answer,
     CycleReport,
     ItemType,
@@ -46,8 +47,9 @@ class Question(Arguments):
     limit: Annotated[int, Field(ge=1, le=1_000)] | None = None
     budget_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     types: Annotated[
-        list[ItemType], Field(min_length=1, max_length=3, description="What may be found.")
-    ] = ["message", "distillation", "fragment"]
+        tuple[ItemType, ...],
+        Field(min_length=1, max_length=3, description="What may be found."),
+    ] = ITEM_TYPES
     trusted_only: Annotated[
         bool, Field(description="Only what the person or the assistant said.")
     ] = False
@@ -74,7 +76,7 @@ class PushedMessage(BaseModel):
 
     role: Role
     text: Text = ""
-    parts: Annotated[list[PushedPart], Field(max_length=1_000)] = []
+    parts: Annotated[tuple[PushedPart, ...], Field(max_length=1_000)] = ()
     created_at: Annotated[AwareDatetime | None, Field(description="By default now.")] = None
     key: Annotated[Short, Field(description="The same key again stores nothing twice.")] = ""
     speaker: Short = ""
@@ -93,13 +95,13 @@ class Push(Arguments):
     title: Annotated[str, Field(max_length=2_000)] = ""
     branch: Short = ""
     parent: Annotated[Short, Field(description="The session that this one comes from.")] = ""
-    files: Annotated[list[Name], Field(max_length=1_000)] = []
+    files: Annotated[tuple[Name, ...], Field(max_length=1_000)] = ()
 
 
 class Cycle(Arguments):
     """A cycle of upkeep."""
 
-    phases: Annotated[list[Short], Field(max_length=20, description="None for all.")] = []
+    phases: Annotated[tuple[Short, ...], Field(max_length=20, description="None for all.")] = ()
     dry_run: bool = False
 
 
@@ -163,7 +165,7 @@ def endpoints(stopping: Callable[[], bool]) -> tuple[Endpoint[Any], ...]:
 
     return (
         Endpoint("POST", "/retrieve", "Answer a question.", "read", Question, _recall, Answer),
-        Endpoint("POST", "/capture", "Store messages of a session.", "push", Push, _capture, Pushed),
+        Endpoint("POST", "/capture", "Store messages.", "push", Push, _capture, Pushed),
         Endpoint(
             "POST", "/consolidate", "Run a cycle of upkeep.", "write", Cycle, consolidate,
             CycleReport,

@@ -75,7 +75,10 @@ def tagged(request: Request, body: bytes) -> Response:
         return Response(body, 200, {"cache-control": "no-store"}, JSON)
     tag = f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
     headers = {"etag": tag, "cache-control": "private, no-cache"}
-    known = {one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")}
+    known = {
+        one.strip().removeprefix("W/")
+        for one in request.headers.get("if-none-match", "").split(",")
+    }
     if tag in known or "*" in known:
         return Response(status_code=304, headers=headers)
     return Response(body, 200, headers, JSON)

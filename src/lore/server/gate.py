@@ -103,6 +103,9 @@ class Catching:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a request on and answer for what goes wrong with it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
         started = False
 
         async def watched(message: Message) -> None:
@@ -119,8 +122,6 @@ class Catching:
         except HTTPException as refused:
             response = problems.of_refusal(refused)
         except Exception as error:  # noqa: BLE001 - the ASGI handler: no traceback ever leaves
-            if scope["type"] == "lifespan":
-                raise
             fields = {"error": type(error).__name__, "place": place_of(error)}
             log.warning("request failed", extra={"path": _path_kind(scope), **fields})
             response = problems.of_accident()

@@ -64,7 +64,10 @@ def _operation(endpoint: Endpoint[Any], schemas: Tree) -> Tree:
         "tags": list(endpoint.tags),
         "x-lore-scope": endpoint.scope,
         "responses": {
-            "200": {"description": "Done.", "content": {JSON: {"schema": _answer(endpoint, schemas)}}},
+            "200": {
+                "description": "Done.",
+                "content": {JSON: {"schema": _answer(endpoint, schemas)}},
+            },
             "default": {
                 "description": "What went wrong.",
                 "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}},

@@ -140,5 +140,3 @@ def _log_accident(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> 
     """Log what went wrong outside of any request, without what it may quote."""
     error = context.get("exception")
     log.warning("connection failed", extra={"error": type(error).__name__})
-
-
