@@ -79,20 +79,35 @@ def describe(tool: Tool[Any]) -> types.Tool:
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema of a model without titles: they repeat the names, in every prompt."""
-    schema: dict[str, Any] = _without_titles(model.model_json_schema())
+    """Return the JSON schema of a model, short: it is part of every prompt.
+
+    Titles repeat the names, and null is the same as left out.
+    """
+    schema: dict[str, Any] = _shortened(model.model_json_schema())
     schema.pop("description", None)
     return schema
 
 
-def _without_titles(node: Any, *, names: bool = False) -> Any:
-    """Copy a schema without its titles; `names` says that the keys are names of properties."""
+def _shortened(node: Any, *, names: bool = False) -> Any:
+    """Copy a part of a schema; `names` says that its keys are names of properties."""
     if isinstance(node, list):
-        return [_without_titles(item) for item in node]
+        return [_shortened(item) for item in node]
     if not isinstance(node, dict):
         return node
+    if not names:
+        node = _without_null(node)
     return {
-        key: _without_titles(value, names=key in ("properties", "$defs") and not names)
+        key: _shortened(value, names=key in ("properties", "$defs") and not names)
         for key, value in node.items()
         if names or key != "title"
     }
+
+
+def _without_null(node: dict[str, Any]) -> dict[str, Any]:
+    choices = [choice for choice in node.get("anyOf", ()) if choice != {"type": "null"}]
+    if len(choices) != 1:
+        return node
+    rest = {key: value for key, value in node.items() if key != "anyOf"}
+    if rest.get("default", "") is None:
+        del rest["default"]
+    return choices[0] | rest

@@ -126,7 +126,7 @@ async def _in_thread(work: Callable[[], T]) -> T:
 
 def make_server(memory: Memory, caller: Caller | None = None) -> Server[Any]:
     """Return the MCP server of a memory."""
-    profile = memory.settings.mcp_profile
+    profile = "full"
     tools = tuple(t for t in catalogue.TOOLS if profile == "full" or t.profile == "core")
     desk = Desk(memory, tools, caller or Caller())
     schemas = {tool.name: describing.schema_of(tool.arguments) for tool in tools}
