@@ -149,6 +149,9 @@ class Settings:
     mcp_aliases: bool = _setting(
         default=False, doc="Serve tools by MCP under the names of other memory servers, too."
     )
+    mcp_start: bool = _setting(
+        default=True, doc="Start the daemon when an agent asks for memory and none runs."
+    )
     store_busy_timeout_s: float = _setting(
         60.0, "How long a writer waits for another process before it gives up.", WITHIN_A_DAY
     )

@@ -43,9 +43,14 @@ def find_address(home: str) -> Address | None:
         host, port = server["host"], server["port"]
     except (ValueError, KeyError, TypeError):
         return None
-    if not (isinstance(host, str) and isinstance(port, int) and key.isalnum()):
+    if not (isinstance(host, str) and isinstance(port, int) and _is_key(key)):
         return None
     return Address(host, port, key)
+
+
+def _is_key(key: str) -> bool:
+    """Tell whether a key can stand in a header."""
+    return bool(key) and key.isascii() and key.isprintable() and " " not in key
 
 
 def _is_running(home: str) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 import mcp_types as types
-from pydantic import BaseModel
 
+from lore.tools import schemas
 from lore.tools.tool import Tool
 
 INSTRUCTIONS: Final = """\
@@ -67,8 +67,8 @@ def describe(tool: Tool[Any]) -> types.Tool:
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=schema_of(tool.arguments),
-        output_schema=schema_of(tool.result),
+        input_schema=schemas.input_schema(tool),
+        output_schema=schemas.output_schema(tool),
         annotations=types.ToolAnnotations(
             read_only_hint=tool.reads_only,
             destructive_hint=tool.destructive,
@@ -76,38 +76,3 @@ def describe(tool: Tool[Any]) -> types.Tool:
             open_world_hint=False,
         ),
     )
-
-
-def schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema of a model, short: it is part of every prompt.
-
-    Titles repeat the names, and null is the same as left out.
-    """
-    schema: dict[str, Any] = _shortened(model.model_json_schema())
-    schema.pop("description", None)
-    return schema
-
-
-def _shortened(node: Any, *, names: bool = False) -> Any:
-    """Copy a part of a schema; `names` says that its keys are names of properties."""
-    if isinstance(node, list):
-        return [_shortened(item) for item in node]
-    if not isinstance(node, dict):
-        return node
-    if not names:
-        node = _without_null(node)
-    return {
-        key: _shortened(value, names=key in ("properties", "$defs") and not names)
-        for key, value in node.items()
-        if names or key != "title"
-    }
-
-
-def _without_null(node: dict[str, Any]) -> dict[str, Any]:
-    choices = [choice for choice in node.get("anyOf", ()) if choice != {"type": "null"}]
-    if len(choices) != 1:
-        return node
-    rest = {key: value for key, value in node.items() if key != "anyOf"}
-    if rest.get("default", "") is None:
-        del rest["default"]
-    return choices[0] | rest

@@ -9,30 +9,26 @@ from typing import Any
 from mcp.server import Server
 from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-MESSAGES = "/messages/"
+MCP, SSE, MESSAGES = "/mcp", "/sse", "/messages/"
 
 
-class McpRoutes:
-    """The routes of an MCP server, and the task group that they need while they are served."""
+class McpApps:
+    """An MCP server as apps by path, and the task group that they need while they are served.
+
+    Host and Origin, keys and sizes are checked by the app that these are part of.
+    """
 
     def __init__(self, server: Server[Any]) -> None:
-        # Host and Origin are checked for every route by the app that these are part of.
-        self._manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
         self._server = server
+        self._manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
         self._sse = SseServerTransport(MESSAGES)
-
-    @property
-    def routes(self) -> list[BaseRoute]:
-        """Return the routes, to be put into an app."""
-        return [
-            Route("/mcp", endpoint=_Asgi(self._manager.handle_request)),
-            Route("/sse", endpoint=_Asgi(self._serve_sse), methods=["GET"]),
-            Mount(MESSAGES, app=self._sse.handle_post_message),
-        ]
+        self.apps: dict[str, ASGIApp] = {
+            MCP: self._manager.handle_request,
+            SSE: self._serve_sse,
+            MESSAGES: self._sse.handle_post_message,
+        }
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
@@ -43,14 +39,3 @@ class McpRoutes:
     async def _serve_sse(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._sse.connect_sse(scope, receive, send) as (reading, writing):
             await self._server.run(reading, writing, self._server.create_initialization_options())
-        await Response()(scope, receive, send)
-
-
-class _Asgi:
-    """An ASGI callable that a route takes as it is: a function would be taken for a view."""
-
-    def __init__(self, app: Any) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)

@@ -17,7 +17,7 @@ from lore import __version__
 from lore.errors import LoreError, NotFound
 from lore.mcp import describing
 from lore.memory import Memory
-from lore.tools import catalogue
+from lore.tools import catalogue, schemas
 from lore.tools.tool import Caller, Outcome, Tool
 
 T = TypeVar("T")
@@ -126,17 +126,16 @@ async def _in_thread(work: Callable[[], T]) -> T:
 
 def make_server(memory: Memory, caller: Caller | None = None) -> Server[Any]:
     """Return the MCP server of a memory."""
-    profile = "full"
-    tools = tuple(t for t in catalogue.TOOLS if profile == "full" or t.profile == "core")
+    tools = catalogue.served(memory.settings)
     desk = Desk(memory, tools, caller or Caller())
-    schemas = {tool.name: describing.schema_of(tool.arguments) for tool in tools}
+    inputs = {tool.name: schemas.input_schema(tool) for tool in tools}
     return Server(
         "lore",
         version=__version__,
         title="Lore",
         description="Long-term memory.",
         instructions=describing.INSTRUCTIONS,
-        get_tool_input_schema=schemas.get,
+        get_tool_input_schema=inputs.get,
         on_list_tools=desk.list_tools,
         on_call_tool=desk.call_tool,
         on_list_resources=desk.list_resources,
