@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from lore.errors import LoreError
     from lore.memory import Memory
     from lore.records import (
+        AccessKey,
         Answer,
         Captured,
         CaptureEstimate,
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
         Curated,
         CycleReport,
         Digested,
+        Distillation,
         Draft,
         Edge,
         Episode,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
         Occurrence,
         Offer,
         Outline,
+        Page,
         Part,
         Project,
         Provenance,
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
         Setback,
         SharedChange,
         SharedPage,
+        Spend,
         SpentToday,
         Stats,
         Title,
@@ -52,6 +56,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AccessKey",
     "Answer",
     "CaptureEstimate",
     "Captured",
@@ -59,6 +64,7 @@ __all__ = [
     "Curated",
     "CycleReport",
     "Digested",
+    "Distillation",
     "Draft",
     "Edge",
     "Episode",
@@ -78,6 +84,7 @@ __all__ = [
     "Occurrence",
     "Offer",
     "Outline",
+    "Page",
     "Part",
     "Project",
     "Provenance",
@@ -91,6 +98,7 @@ __all__ = [
     "Settings",
     "SharedChange",
     "SharedPage",
+    "Spend",
     "SpentToday",
     "Stats",
     "Title",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hmac
-import os
 import secrets
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from lore import key_files
 from lore.settings import Settings
 from lore.text import words
 from lore.text.secrets import Redactor
@@ -40,37 +39,12 @@ def home_key(config: Settings, purpose: str) -> bytes:
 def _key_of(path: Path) -> bytes:
     """Return the key of a home; where none can be kept, one for this process."""
     with suppress(OSError):
-        return _read_key(path) or _make_key(path)
+        return key_files.ensure(
+            path,
+            make=lambda: secrets.token_bytes(KEY_BYTES),
+            is_sound=lambda key: len(key) == KEY_BYTES,
+        )
     return secrets.token_bytes(KEY_BYTES)
-
-
-def _read_key(path: Path) -> bytes:
-    with suppress(FileNotFoundError):
-        key = path.read_bytes()
-        return key if len(key) == KEY_BYTES else b""
-    return b""
-
-
-def _make_key(path: Path) -> bytes:
-    """Make a key that appears whole or not at all; of two at once, the first one stands."""
-    if not path.parent.exists():
-        path.parent.mkdir(mode=0o700, parents=True)
-        path.parent.chmod(0o700)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{KEY_FILE}-")
-    try:
-        with os.fdopen(handle, "wb") as opened:
-            os.fchmod(handle, 0o600)
-            opened.write(secrets.token_bytes(KEY_BYTES))
-            opened.flush()
-            os.fsync(handle)
-        if path.exists() and not _read_key(path):
-            Path(name).replace(path)
-        else:
-            with suppress(FileExistsError):
-                os.link(name, path)
-    finally:
-        Path(name).unlink(missing_ok=True)
-    return path.read_bytes()
 
 
 def redact_tree(redactor: Redactor, tree: Any, name: str = "") -> Any:

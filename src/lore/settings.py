@@ -20,10 +20,12 @@ from typing import Any, get_type_hints
 from lore import toml_lines
 from lore.errors import InvalidInput, NotFound, StoreFull, StoreReadOnly, UnknownSetting
 from lore.rules import (
+    BODY,
     CHATS,
     NO_RULE,
     NOT_NEGATIVE,
     PATTERNS,
+    PORT,
     PRECISIONS,
     SEGMENT,
     THREE_NUMBERS,
@@ -147,9 +149,18 @@ class Settings:
     mcp_aliases: bool = _setting(
         default=False, doc="Serve tools by MCP under the names of other memory servers, too."
     )
+    mcp_start: bool = _setting(
+        default=True, doc="Start the daemon when an agent asks for memory and none runs."
+    )
     store_busy_timeout_s: float = _setting(
         60.0, "How long a writer waits for another process before it gives up.", WITHIN_A_DAY
     )
+
+    server_host: str = _setting("127.0.0.1", "Address that the server is bound to.")
+    server_port: int = _setting(3207, "Its port; 0, or one that is taken: any.", PORT)
+    server_allowed_hosts: tuple[str, ...] = _setting((), "Other names it may be called by.")
+    server_max_body_bytes: int = _setting(8_000_000, "Largest body of a request.", BODY)
+    server_requests_per_minute: int = _setting(6_000, "Of one key; 0: any number.", NOT_NEGATIVE)
 
     @property
     def database(self) -> Path:

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from lore.cli import (
+    access,
     capturing,
     digesting,
     episodes,
@@ -45,7 +46,7 @@ app = typer.Typer(
 )
 for room in (
     knowledge, capturing, finding, looking, episodes, trust, digesting, sharing, keeping, running,
-    setting, model, evaluation,
+    access, setting, model, evaluation,
 ):  # fmt: skip
     room.add_to(app)
 

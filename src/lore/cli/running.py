@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -78,7 +79,8 @@ def up(
             print(f"Lore is up (pid {os.getpid()}); Ctrl-C stops it.", flush=True)
 
     ended = serve(settings, echo=not in_background and sys.stderr.isatty(), on_ready=tell)
-    if not ended:
+    at_work = [t for t in threading.enumerate() if t is not threading.main_thread()]
+    if not ended or not all(thread.daemon for thread in at_work):
         os._exit(0)  # what is at hand would go on; the store loses nothing that was acknowledged
 
 
@@ -133,6 +135,10 @@ def _print_status(found: Status) -> None:
         print(f"{bold('running')}  {state}, pid {found.pid}, since {since}, {size}")
     else:
         print(f"{bold('not running')}  'lore up --detach' starts it.")
+    if found.server:
+        print(f"server   {found.server}  'lore open' shows it in a browser")
+    if found.running and found.server_notice:
+        print(f"server   {one_line(found.server_notice, 300)}")
     parked = f", {found.jobs_parked:,} parked ('lore jobs')" if found.jobs_parked else ""
     pending = counted(found.jobs_pending, "job")
     print(f"waiting  {counted(found.waiting, 'item')} to embed, {pending} pending{parked}")

@@ -53,11 +53,12 @@ def newest(db: Connection, *, project: str, limit: int) -> list[KeptEpisode]:
     project_n = sessions.get_project(db, project) if project else None
     ns = episodes.newest(db, project_n=project_n, limit=limit)
     found = fragments.by_number(db, ns)
-    kept = [_kept(db, found[n]) for n in ns if n in found]
-    return [one for one in kept if one.episode.goal or one.episode.calls]
+    told = [kept(db, found[n]) for n in ns if n in found]
+    return [one for one in told if one.episode.goal or one.episode.calls]
 
 
-def _kept(db: Connection, fragment: Fragment) -> KeptEpisode:
+def kept(db: Connection, fragment: Fragment) -> KeptEpisode:
+    """Return the episode that a fragment keeps."""
     at = fragment.created_at
     if fragment.session_id:
         at = sessions.get(db, sessions.get_number(db, fragment.session_id)).last_message_at

@@ -17,6 +17,7 @@ from lore import __version__, clock
 from lore.daemon import lock, logfile, status
 from lore.daemon.attempts import Failure, attempt, log
 from lore.daemon.chores import Chore, Done, chores_of
+from lore.daemon.doors import Doors
 from lore.daemon.lock import Lock
 from lore.daemon.schedule import Schedule, Turn
 from lore.daemon.status import ChoreStatus, Status
@@ -55,6 +56,8 @@ class Daemon:
         self, memory: Memory, chores: Sequence[Chore], home: Path, clocks: Clocks | None = None
     ) -> None:
         self.stopping = threading.Event()
+        self._over = threading.Event()
+        self._may_close = threading.Event()
         self._memory = memory
         self._home = home
         self._clocks = clocks or Clocks()
@@ -77,23 +80,31 @@ class Daemon:
             chores=tuple(ChoreStatus(chore.name, chore.every_s) for chore in chores),
         )
 
-    def run(self, wait: Wait, is_in_place: Callable[[], bool] = lambda: True) -> bool:
+    def run(
+        self,
+        wait: Wait,
+        is_in_place: Callable[[], bool] = lambda: True,
+        close_doors: Callable[[], bool] = lambda: True,
+    ) -> bool:
         """Work until `wait` says that it is time to stop; False if that had to be cut off."""
         worker = threading.Thread(target=self._work_and_close, name="lore-chores", daemon=True)
         worker.start()
         apart_s = self._apart_s()
-        while not wait(BEAT_S) and worker.is_alive():
+        while not wait(BEAT_S) and not self._over.is_set():
             if not is_in_place():
                 log.warning("lock file gone, stopping")
                 break
             apart_s = self._notice_jump(apart_s)
             self.tell()
         self.stopping.set()
+        until = time.monotonic() + GRACE_S
         self._memory.interrupt()
-        worker.join(GRACE_S)
-        ended = not worker.is_alive()
+        closed = close_doors()
+        self._may_close.set()
+        worker.join(max(0.0, until - time.monotonic()))
+        ended = closed and not worker.is_alive()
         log.info("stopped", extra={"cut_off": not ended})
-        self._change(state="stopped", running=False)
+        self._change(state="stopped", running=False, server="")
         self.tell()
         return ended
 
@@ -101,6 +112,8 @@ class Daemon:
         try:
             self.work()
         finally:
+            self._over.set()
+            self._may_close.wait()  # requests at hand still read and write
             self._memory.close()
 
     def work(self) -> None:
@@ -170,6 +183,10 @@ class Daemon:
         with self._lock:
             self._status = replace(self._status, **fields)  # type: ignore[arg-type]  # its own fields
 
+    def tell_server(self, url: str, notice: str) -> None:
+        """Tell where the server listens, and what is less than usual with it."""
+        self._change(server=url, server_notice=notice)
+
     def tell(self) -> None:
         """Write the status if it has changed, or if the times in it have grown old."""
         with self._lock:
@@ -218,10 +235,13 @@ def serve(
         try:
             log.info("started", extra={"pid": os.getpid(), "version": __version__})
             daemon = Daemon(memory, chores_of(settings) if chores is None else chores, home)
+            doors = Doors(memory, daemon.tell_server)
             with _signals() as wait:
                 daemon.tell()
+                doors.open()
+                daemon.tell()
                 on_ready(memory.notice)
-                return daemon.run(wait, held.is_in_place)
+                return daemon.run(wait, held.is_in_place, doors.close)
         finally:
             close_log()
 

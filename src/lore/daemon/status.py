@@ -51,6 +51,8 @@ class Status:
     date: str = ""
     memory_mb: float = 0.0
     notice: str = ""
+    server: str = ""
+    server_notice: str = ""
     chores: tuple[ChoreStatus, ...] = ()
 
 
@@ -74,9 +76,9 @@ def read(home: Path) -> Status:
     said = _read(home)
     holder = lock.find_holder(home)
     if holder is None:
-        return replace(said, running=False, state="stopped", pid=None, memory_mb=0.0)
+        return replace(said, running=False, state="stopped", pid=None, memory_mb=0.0, server="")
     if said.pid != holder.pid:
-        said = replace(said, state="starting", chores=(), memory_mb=0.0)
+        said = replace(said, state="starting", chores=(), memory_mb=0.0, server="")
     return replace(said, running=True, pid=holder.pid, since=holder.since, version=holder.version)
 
 

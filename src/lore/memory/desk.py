@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -35,17 +36,28 @@ class Desk:
     notice: str = ""
     digester: Digester | None = None
     end_requests: Callable[[], None] = field(default=_do_nothing, repr=False)
+    embedding_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    cycle_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    digester_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def embed_waiting(
         self, *, within_s: Seconds | None = None, progress: embedding.Progress | None = None
     ) -> int:
-        """Give vectors to the items that wait for one; return how many that were."""
+        """Give vectors to the items that wait for one; return how many that were.
+
+        One thread does so at a time: what several ask for at once is not computed several times.
+        """
         if not self.sources.embedder.dimension:
             return 0
-        index = self.sources.vector_index()
-        return embedding.embed_waiting(
-            self.database, self.sources.embedder, index, within_s=within_s, progress=progress
-        )
+        if not self.embedding_lock.acquire(timeout=-1 if within_s is None else within_s):
+            return 0
+        try:
+            index = self.sources.vector_index()
+            return embedding.embed_waiting(
+                self.database, self.sources.embedder, index, within_s=within_s, progress=progress
+            )
+        finally:
+            self.embedding_lock.release()
 
     def catch_up(self) -> None:
         """Embed what waits, for a moment, so that what was just stored is found by meaning."""

@@ -136,14 +136,15 @@ class Digesting(Desk):
         )
         if dry_run:
             self.embed_waiting()
-        report = run_cycle(
-            self.database,
-            means,
-            only=tuple(phases),
-            dry_run=dry_run,
-            progress=progress,
-            stopping=stopping,
-        )
+        with self.cycle_lock:
+            report = run_cycle(
+                self.database,
+                means,
+                only=tuple(phases),
+                dry_run=dry_run,
+                progress=progress,
+                stopping=stopping,
+            )
         if not dry_run:
             self.sources.drop_hidden()
         return report
@@ -233,17 +234,20 @@ class Digesting(Desk):
 
     def _digester(self) -> Digester:
         """Return who digests, opened at the first call."""
-        if self.digester is None:
-            from lore.budget.ledger import SpendLedger
-            from lore.llm.offline.digester import OfflineDigester
-            from lore.llm.opening import open_digester
+        with self.digester_lock:
+            return self.digester or self._open_digester()
 
-            embedder = self.sources.embedder
-            opened = open_digester(
-                self.settings,
-                offline=OfflineDigester(embedder.embed if embedder.dimension else None),
-                ledger=SpendLedger(self.database, self.settings.daily_budget),
-            )
-            self.digester, self.end_requests = opened.digester, opened.close
-            self.notice = " ".join(filter(None, (self.notice, opened.notice)))
-        return self.digester
+    def _open_digester(self) -> Digester:
+        from lore.budget.ledger import SpendLedger
+        from lore.llm.offline.digester import OfflineDigester
+        from lore.llm.opening import open_digester
+
+        embedder = self.sources.embedder
+        opened = open_digester(
+            self.settings,
+            offline=OfflineDigester(embedder.embed if embedder.dimension else None),
+            ledger=SpendLedger(self.database, self.settings.daily_budget),
+        )
+        self.digester, self.end_requests = opened.digester, opened.close
+        self.notice = " ".join(filter(None, (self.notice, opened.notice)))
+        return opened.digester

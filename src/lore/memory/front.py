@@ -10,11 +10,13 @@ from lore.capture import embedding
 from lore.checking import checked, checked_class
 from lore.embed import Embedder, open_embedder
 from lore.errors import LoreError, NotFound
+from lore.memory.admitting import Admitting
 from lore.memory.asking import Asking
 from lore.memory.capturing import Capturing
 from lore.memory.digesting import Digesting
 from lore.memory.keeping import Keeping
 from lore.memory.knowing import Knowing
+from lore.memory.listing import Listing
 from lore.memory.looking import Looking
 from lore.memory.working import Working
 from lore.recall import health
@@ -32,7 +34,7 @@ _NO_MEMORY = (
 
 
 @checked_class
-class Memory(Capturing, Knowing, Asking, Looking, Digesting, Keeping, Working):
+class Memory(Capturing, Knowing, Asking, Looking, Listing, Digesting, Keeping, Working, Admitting):
     """All that one database holds, and the object that opens it."""
 
     __slots__ = ()

@@ -1,5 +1,6 @@
 """The records of the domain: frozen, typed, and the same in every room."""
 
+from lore.records.access import AccessKey, Page
 from lore.records.answers import (
     Answer,
     Fate,
@@ -34,6 +35,7 @@ from lore.records.digest import (
     Verdict,
 )
 from lore.records.kinds import (
+    ACCESS_SCOPES,
     CHANNELS,
     EDGE_KINDS,
     FRAGMENT_KINDS,
@@ -45,6 +47,7 @@ from lore.records.kinds import (
     SCOPES,
     TRUST,
     UNASKED_TRUST,
+    AccessScope,
     Channel,
     EdgeKind,
     FragmentKind,
@@ -100,6 +103,7 @@ from lore.records.upkeep import (
 )
 
 __all__ = [
+    "ACCESS_SCOPES",
     "CHANNELS",
     "EDGE_KINDS",
     "FRAGMENT_KINDS",
@@ -111,6 +115,8 @@ __all__ = [
     "SCOPES",
     "TRUST",
     "UNASKED_TRUST",
+    "AccessKey",
+    "AccessScope",
     "Action",
     "Answer",
     "CaptureEstimate",
@@ -153,6 +159,7 @@ __all__ = [
     "Origin",
     "Outcome",
     "Outline",
+    "Page",
     "Part",
     "PartKind",
     "PhaseReport",

@@ -28,6 +28,9 @@ Channel = Literal["push", "file", "gateway", "hook"]
 
 Scope = Literal["all", "session", "project", "knowledge"]
 SessionState = Literal["open", "idle", "closed"]
+AccessScope = Literal["read", "write", "push", "admin"]
+"""What an access key opens: looking and asking, changing, bringing in messages, or all of it."""
+
 Outcome = Literal["success", "failure", "partial", "unknown"]
 
 Storing = Literal["stored", "known", "updated"]
@@ -40,6 +43,7 @@ EDGE_KINDS: tuple[EdgeKind, ...] = get_args(EdgeKind)
 ITEM_TYPES: tuple[ItemType, ...] = get_args(ItemType)
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 SCOPES: tuple[Scope, ...] = get_args(Scope)
+ACCESS_SCOPES: tuple[AccessScope, ...] = get_args(AccessScope)
 
 TRUST: dict[Origin, int] = {
     "user": 3,

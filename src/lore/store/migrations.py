@@ -392,6 +392,16 @@ CREATE TABLE spend_reservations (
     purpose TEXT NOT NULL,
     usd REAL NOT NULL);
 
+CREATE TABLE access_keys (
+    n {NUMBERED},
+    prefix TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    revoked_at INTEGER);
+
 CREATE TABLE retrievals (
     n {NUMBERED},
     at INTEGER NOT NULL,

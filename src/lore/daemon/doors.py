@@ -1,0 +1,131 @@
+"""The doors of the daemon: the server beside the chores, and the file that says where it is.
+
+Whatever goes wrong with the server is told in the status; the chores go on without it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lore import __version__
+from lore.daemon import address
+from lore.daemon.address import Address
+from lore.daemon.attempts import Failure, attempt, log
+from lore.memory import Memory
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Sequence
+
+    from starlette.types import ASGIApp
+
+    from lore.server.app import Mount
+    from lore.server.serving import Serving
+
+OPENING_S = 20.0
+"""A start of the server that takes longer is not waited for."""
+
+CLOSING_S = 2.0
+"""The server cuts off what is at hand after a second; a stop may take a little more."""
+
+
+class Doors:
+    """The server of a daemon; `url` once it listens, and `notice` if there is less than that."""
+
+    def __init__(self, memory: Memory, on_change: Callable[[str, str], None]) -> None:
+        self._memory = memory
+        self._settings = memory.settings
+        self._on_change = on_change
+        self._serving: Serving | None = None
+        self._settled = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="lore-server", daemon=True)
+
+    def open(self) -> None:
+        """Start the server and wait until it listens, or has failed."""
+        self._thread.start()
+        self._settled.wait(OPENING_S)
+
+    def close(self) -> bool:
+        """Stop the server and tell whether all that it had at hand has ended."""
+        self._stopping.set()
+        if self._serving is not None:
+            self._serving.stop()
+        if self._thread.ident is not None:
+            self._thread.join(CLOSING_S)
+        address.remove(self._settings.home)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        outcome = attempt(self._serve)
+        address.remove(self._settings.home)
+        if isinstance(outcome, Failure):
+            fields = {"error": outcome.kind, "place": outcome.place}
+            log.warning("server failed", extra=fields)
+            self._on_change("", f"The server does not run: {outcome.told}")
+        self._settled.set()
+
+    def _serve(self) -> None:
+        from lore.server.serving import Serving, bind
+
+        bound, was_free = bind(self._settings.server_host, self._settings.server_port)
+        with bound:
+            if self._stopping.is_set():
+                return
+            self._serving = Serving(_app(self._memory, bound, self._stopping.is_set), bound)
+            listening = _address(bound)
+            self._serving.run(lambda: self._tell(listening, was_free=was_free))
+
+    def _tell(self, listening: Address, *, was_free: bool) -> None:
+        address.write(self._settings.home, listening)
+        taken = f"Port {self._settings.server_port} is taken: the server uses {listening.port}."
+        self._on_change(listening.url, "" if was_free else taken)
+        log.info("server listens", extra={"host": listening.host, "port": listening.port})
+        self._settled.set()
+        if self._stopping.is_set() and self._serving is not None:
+            self._serving.stop()
+
+
+def _app(memory: Memory, bound: socket.socket, stopping: Callable[[], bool]) -> ASGIApp:
+    """Return the app that is served on a socket."""
+    from lore.server.access import Access, local_key
+    from lore.server.app import make_app
+    from lore.server.calling import Toolbox
+    from lore.server.hosts import allowed_names
+    from lore.server.limits import Limits
+    from lore.server.logins import Logins
+    from lore.tools import catalogue
+
+    settings = memory.settings
+    host, port = bound.getsockname()[:2]
+    return make_app(
+        memory,
+        Access(local_key(settings.home), memory.find_key, Logins(f"lore_{port}")),
+        Toolbox(catalogue.TOOLS, catalogue.call),
+        names=allowed_names(host, (settings.server_host, *settings.server_allowed_hosts)),
+        limits=Limits.of(settings),
+        mounts=_mounts(memory),
+        stopping=stopping,
+    )
+
+
+def _mounts(memory: Memory) -> Sequence[Mount]:
+    """Return the doors that MCP has in the app."""
+    from lore.mcp.http import MCP, McpApps
+    from lore.mcp.serving import make_server
+    from lore.server.app import Mount
+
+    mcp = McpApps(make_server(memory))
+    return [
+        Mount(path, app, lifespan=mcp.run if path == MCP else None)
+        for path, app in mcp.apps.items()
+    ]
+
+
+def _address(bound: socket.socket) -> Address:
+    host, port = bound.getsockname()[:2]
+    reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - as a client
+    return Address(reached, port, os.getpid(), __version__)

@@ -1,0 +1,176 @@
+"""The app: one for every door that speaks HTTP, behind one gate."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from anyio import to_thread
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.routing import Mount as StarletteMount
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from lore import __version__
+from lore.memory import Memory
+from lore.records import AccessScope
+from lore.server import calling, doing, gate, openapi, problems, reading
+from lore.server.access import Access
+from lore.server.calling import Toolbox
+from lore.server.endpoint import Endpoint, answer, tagged
+from lore.server.gate import Catching, Gate
+from lore.server.limits import Bounds, Limits, Rates
+from lore.server.logins import SESSION_S, TICKET_S, Logins
+
+THREADS = 16
+"""Requests that work on the memory at a time; more would only wait for the same two cores."""
+
+STRANGERS_PER_MINUTE = 120
+"""Of one address, without a valid key; enough for a person's mistakes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """Another door in the same app: open to who may do all of `scopes`."""
+
+    path: str
+    app: ASGIApp
+    lifespan: Callable[[], AbstractAsyncContextManager[object]] | None = None
+    scopes: tuple[AccessScope, ...] = ("read", "write")
+
+    def route(self) -> BaseRoute:
+        """Return the route: of this path alone, or of all below where it ends in a slash."""
+        if self.path.endswith("/"):
+            return StarletteMount(self.path, app=self)
+        return Route(self.path, endpoint=self)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand on what may pass this door."""
+        gate.require(scope, *self.scopes)
+        await self.app(scope, receive, send)
+
+
+def endpoints_of(
+    toolbox: Toolbox, stopping: Callable[[], bool] = lambda: False
+) -> tuple[Endpoint[Any], ...]:
+    """Return all endpoints of the REST interface, in the order they are documented."""
+    return (*calling.endpoints(toolbox), *doing.endpoints(stopping), *reading.ENDPOINTS)
+
+
+def make_app(
+    memory: Memory,
+    access: Access,
+    toolbox: Toolbox,
+    *,
+    names: frozenset[str],
+    limits: Limits | None = None,
+    mounts: Sequence[Mount] = (),
+    stopping: Callable[[], bool] = lambda: False,
+) -> Starlette:
+    """Return the app of a memory; only /health answers without access."""
+    limits = limits or Limits()
+    endpoints = endpoints_of(toolbox, stopping)
+    described = orjson.dumps(openapi.describe(endpoints))
+    routes: list[BaseRoute] = [
+        Route("/health", _health, methods=["GET"]),
+        Route("/login", _login(access.logins), methods=["GET"]),
+        Route(f"{openapi.PREFIX}/logins", _make_ticket(access.logins), methods=["POST"]),
+        Route(f"{openapi.PREFIX}/openapi.json", _document(described), methods=["GET"]),
+        *(_route(endpoint, memory) for endpoint in endpoints),
+        *(mount.route() for mount in mounts),
+    ]
+    strangers = Rates(STRANGERS_PER_MINUTE)
+    return Starlette(
+        routes=routes,
+        middleware=[
+            Middleware(Catching),
+            Middleware(
+                Gate,
+                access=access,
+                names=names,
+                rates=Rates(limits.requests_per_minute),
+                strangers=strangers,
+            ),
+            Middleware(Bounds, limits=limits),
+        ],
+        exception_handlers={HTTPException: _refuse},
+        lifespan=_lifespan(mounts),
+    )
+
+
+def _route(endpoint: Endpoint[Any], memory: Memory) -> Route:
+    async def serve(request: Request) -> Response:
+        return await answer(request, endpoint, memory)
+
+    return Route(f"{openapi.PREFIX}{endpoint.path}", serve, methods=[endpoint.method])
+
+
+async def _refuse(_request: Request, refused: Exception) -> Response:
+    assert isinstance(refused, HTTPException)
+    return problems.of_refusal(refused)
+
+
+async def _health(_request: Request) -> Response:
+    return JSONResponse({"ok": True, "version": __version__})
+
+
+def _document(described: bytes) -> Callable[[Request], Any]:
+    async def serve(request: Request) -> Response:
+        gate.require(request.scope, "read")
+        return tagged(request, described)
+
+    return serve
+
+
+def _make_ticket(logins: Logins) -> Callable[[Request], Any]:
+    async def serve(request: Request) -> Response:
+        gate.require(request.scope, "admin")
+        ticket = logins.make_ticket()
+        path = f"/login?ticket={ticket}"
+        return JSONResponse({"path": path, "expires_in_s": TICKET_S}, headers=_UNKEPT)
+
+    return serve
+
+
+_UNKEPT = {"cache-control": "no-store"}
+
+
+def _login(logins: Logins) -> Callable[[Request], Any]:
+    async def serve(request: Request) -> Response:
+        cookie = logins.redeem(request.query_params.get("ticket", ""))
+        if cookie is None:
+            raise HTTPException(401, "This ticket is used or too old; 'lore open' makes another.")
+        response = RedirectResponse("/", 303, _UNKEPT)
+        response.set_cookie(
+            logins.cookie,
+            cookie,
+            max_age=int(SESSION_S),
+            path="/",
+            httponly=True,
+            samesite="strict",
+        )
+        return response
+
+    return serve
+
+
+def _lifespan(
+    mounts: Sequence[Mount],
+) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        to_thread.current_default_thread_limiter().total_tokens = THREADS
+        async with AsyncExitStack() as stack:
+            for mount in mounts:
+                if mount.lifespan is not None:
+                    await stack.enter_async_context(mount.lifespan())
+            yield
+
+    return lifespan

@@ -1,0 +1,144 @@
+"""The gate: nothing passes without access but the question whether the server is well.
+
+Whatever goes wrong behind it is answered as a problem, and never with a traceback.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from lore.errors import LoreError, place_of
+from lore.records import AccessScope
+from lore.server import hosts, problems
+from lore.server.access import Access, Grant
+from lore.server.limits import Rates
+
+log = logging.getLogger("lore.server")
+
+OPEN = frozenset({"/health", "/login"})
+"""What is answered without access; a login needs its ticket."""
+
+_GRANT = "lore.grant"
+_CHANGES_NOTHING = ("GET", "HEAD")
+
+
+class Gate:
+    """Checks Host, Origin, access and rate of every request, in this order."""
+
+    def __init__(
+        self, app: ASGIApp, access: Access, names: frozenset[str], rates: Rates, strangers: Rates
+    ) -> None:
+        self._app = app
+        self._access = access
+        self._names = names
+        self._rates = rates
+        self._strangers = strangers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand on what may pass."""
+        if scope["type"] == "http":
+            scope[_GRANT] = await self._checked(scope)
+        elif scope["type"] != "lifespan":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        await self._app(scope, receive, send)
+
+    async def _checked(self, scope: Scope) -> Grant | None:
+        headers = Headers(scope=scope)
+        by_cookie = "cookie" in headers and not {"authorization", "x-lore-key"} & set(headers)
+        wrong = hosts.why_refused(headers, self._names, by_cookie=by_cookie)
+        if wrong:
+            raise HTTPException(403, wrong)
+        if scope["path"] in OPEN:
+            return None
+        grant = await self._access.find_grant(headers)
+        if grant is None:
+            self._count(self._strangers, (scope.get("client") or ("",))[0])
+            raise HTTPException(401, _NO_KEY, {"www-authenticate": 'Bearer realm="lore"'})
+        changes = scope["method"] not in _CHANGES_NOTHING
+        if grant.browser and changes and "origin" not in headers:
+            raise HTTPException(403, "A change by cookie needs the Origin of its page.")
+        self._count(self._rates, grant.name)
+        return grant
+
+    @staticmethod
+    def _count(rates: Rates, caller: str) -> None:
+        wait_s = rates.wait_s(caller)
+        if wait_s:
+            told = "Too many requests in a short time."
+            raise HTTPException(429, told, {"retry-after": str(math.ceil(wait_s))})
+
+
+_NO_KEY = (
+    "An access key is needed: 'Authorization: Bearer KEY'."
+    " The file access.key in the home has one, and 'lore key create' makes others."
+)
+
+
+def grant_of(request: Request) -> Grant | None:
+    """Return what is open to the sender of a request."""
+    grant: Grant | None = request.scope.get(_GRANT)
+    return grant
+
+
+def require(scope: Scope, *needed: AccessScope) -> Grant:
+    """Return who asks, if all of this is open to them."""
+    grant: Grant | None = scope.get(_GRANT)
+    if grant is None or not grant.allows(*needed):
+        raise HTTPException(403, f"This key does not open that: it needs {' and '.join(needed)}.")
+    return grant
+
+
+class Catching:
+    """The outermost: answers every error as a problem and lets none out of the app."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand a request on and answer for what goes wrong with it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                message["headers"] = [*message.get("headers", ()), *_ALWAYS]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except LoreError as error:
+            response = problems.of_error(error)
+        except HTTPException as refused:
+            response = problems.of_refusal(refused)
+        except Exception as error:  # noqa: BLE001 - the ASGI handler: no traceback ever leaves
+            fields = {"error": type(error).__name__, "place": place_of(error)}
+            log.warning("request failed", extra={"path": _path_kind(scope), **fields})
+            response = problems.of_accident()
+        else:
+            return
+        if not started:
+            await response(scope, receive, watched)
+
+
+_ALWAYS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+]
+
+
+def _path_kind(scope: Scope) -> str:
+    """Return what a log may say of a path: its beginning, for the rest may be anybody's words."""
+    route = scope.get("route")
+    return str(getattr(route, "path", "")) or "/" + scope["path"].strip("/").partition("/")[0][:20]

@@ -1,0 +1,144 @@
+"""Limits: how much, how deep, how often and how slowly a caller may send."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import anyio
+import orjson
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from lore.settings import Settings
+
+DEEPEST_JSON = 32
+"""Payloads of fragments are the deepest that is sent, at 6 or 7."""
+
+HEAD_BYTES = 32_768
+"""All headers of a request together; Lore's own take under a thousand."""
+
+HEAD_S = 10.0
+"""So long may a client take to send the head of a request."""
+
+BODY_S = 30.0
+"""And so long for all of its body, once it is asked for."""
+
+SEND_S = 30.0
+"""A client that reads nothing for so long is not waited for."""
+
+BURST_S = 6.0
+"""What a key may send at once is what it may send in so many seconds."""
+
+_MOST_CALLERS = 1_000
+"""So many callers are counted; one that has not come for longest is forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one request may have, and one key may send."""
+
+    body_bytes: int = 8_000_000
+    requests_per_minute: int = 6_000
+
+    @classmethod
+    def of(cls, settings: Settings) -> Limits:
+        """Return the limits that are configured."""
+        return cls(settings.server_max_body_bytes, settings.server_requests_per_minute)
+
+
+class Rates:
+    """How many requests each caller has left; what is used comes back with time."""
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_s = per_minute / 60
+        self._most = max(1.0, self._per_s * BURST_S)
+        self._clock = clock
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def wait_s(self, caller: str) -> float:
+        """Count a request and return 0, or how long its caller has to wait before the next."""
+        if not self._per_s:
+            return 0.0
+        now = self._clock()
+        with self._lock:
+            left, then = self._left.pop(caller, (self._most, now))
+            left = min(self._most, left + (now - then) * self._per_s)
+            allowed = left >= 1
+            left -= allowed
+            self._left[caller] = (left, now)
+            while len(self._left) > _MOST_CALLERS:
+                self._left.popitem(last=False)
+        return 0.0 if allowed else (1 - left) / self._per_s
+
+
+class Bounds:
+    """Lets no body through that is too large or too slow, and waits for no slow reader."""
+
+    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+        self._app = app
+        self._most = limits.body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand a request on, with its body counted while it is read."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        announced = dict(scope["headers"]).get(b"content-length", b"0")
+        if not announced.isdigit() or int(announced[:20]) > self._most:
+            raise _too_large(self._most)
+        taken, deadline, whole = 0, 0.0, False
+
+        async def receive_within() -> Message:
+            nonlocal taken, deadline, whole
+            if whole:  # what comes now is only that the client has left
+                return await receive()
+            deadline = deadline or anyio.current_time() + BODY_S
+            try:
+                with anyio.fail_after(max(0.0, deadline - anyio.current_time())):
+                    message = await receive()
+            except TimeoutError as error:
+                raise HTTPException(408, "The body was not sent in time.", _CLOSING) from error
+            taken += len(message.get("body", b""))
+            if taken > self._most:
+                raise _too_large(self._most)
+            whole = not message.get("more_body", False)
+            return message
+
+        async def send_within(message: Message) -> None:
+            with anyio.fail_after(SEND_S):
+                await send(message)
+
+        await self._app(scope, receive_within, send_within)
+
+
+_CLOSING = {"connection": "close"}
+"""What is left of a body that was refused is not read."""
+
+
+def _too_large(most: int) -> HTTPException:
+    return HTTPException(413, f"The body is larger than {most:,} bytes.", _CLOSING)
+
+
+def parsed(body: bytes) -> object:
+    """Return what a JSON body says; refuse what is none, or is nested without need."""
+    try:
+        tree = orjson.loads(body) if body.strip() else {}
+    except ValueError as error:
+        raise HTTPException(400, "The body is not JSON.") from error
+    level = [tree]
+    for _ in range(DEEPEST_JSON):
+        level = [inner for value in level for inner in _within(value)]
+        if not level:
+            return tree
+    raise HTTPException(422, f"The body is nested deeper than {DEEPEST_JSON} levels.")
+
+
+def _within(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []

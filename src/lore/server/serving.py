@@ -1,0 +1,142 @@
+"""Serving: an app on a socket, in a thread of its own, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import h11
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from lore.errors import DaemonError
+from lore.server.limits import HEAD_BYTES, HEAD_S
+
+STOP_S = 1
+"""Requests at hand may take so long to end once the server stops; then they are cut off."""
+
+_MOST_CONNECTIONS = 256
+_BACKLOG = 128
+_KEEP_ALIVE_S = 15
+
+log = logging.getLogger("lore.server")
+
+
+class ImpatientProtocol(H11Protocol):
+    """HTTP from a client that has only so long to say what it wants."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn does
+        """Begin to wait for the head of the first request."""
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(HEAD_S, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; what has no whole head yet is waited for, but not for ever."""
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._forget_deadline()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(HEAD_S, self.transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End with the connection."""
+        self._forget_deadline()
+        super().connection_lost(exc)
+
+    def _forget_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def bind(host: str, port: int) -> tuple[socket.socket, bool]:
+    """Return a socket bound to an address, and whether that port was free; else it has another."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (OSError, UnicodeError) as error:
+        msg = f"'{host}' is no address of this machine."
+        raise DaemonError(msg, hint="Setting server.host names another.") from error
+    try:
+        return _bound(family, kind, protocol, address), True
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE and port:
+            return _bound(family, kind, protocol, (address[0], 0, *address[2:])), False
+        msg = f"The server cannot be bound to {host}:{port}: {error.strerror}."
+        raise DaemonError(msg, hint="Settings server.host and server.port name another.") from error
+
+
+def _bound(family: int, kind: int, protocol: int, address: Any) -> socket.socket:
+    opened = socket.socket(family, kind, protocol)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind(address)
+        opened.listen(_BACKLOG)
+    except OSError:
+        opened.close()
+        raise
+    return opened
+
+
+class Serving:
+    """An app that is served by a thread."""
+
+    def __init__(self, app: ASGIApp, bound: socket.socket) -> None:
+        self._socket = bound
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                http=ImpatientProtocol,
+                loop="asyncio",
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                log_level="critical",
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                limit_concurrency=_MOST_CONNECTIONS,
+                timeout_keep_alive=_KEEP_ALIVE_S,
+                timeout_graceful_shutdown=STOP_S,
+                h11_max_incomplete_event_size=HEAD_BYTES,
+            )
+        )
+
+    def run(self, on_listening: Callable[[], None]) -> None:
+        """Serve until `stop` is called, in the thread that calls this."""
+        asyncio.run(self._serve(on_listening))
+
+    async def _serve(self, on_listening: Callable[[], None]) -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(_log_accident)
+        watching = loop.create_task(self._tell(on_listening))
+        try:
+            await self._server.serve(sockets=[self._socket])
+        finally:
+            watching.cancel()
+        if not self._server.started:
+            msg = "The server could not be started."
+            raise DaemonError(msg)
+
+    async def _tell(self, on_listening: Callable[[], None]) -> None:
+        while not self._server.started:
+            await asyncio.sleep(0.01)
+        on_listening()
+
+    def stop(self) -> None:
+        """Ask the server to stop; what is at hand has a moment to end."""
+        self._server.should_exit = True
+
+
+def _log_accident(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what went wrong outside of any request, without what it may quote."""
+    error = context.get("exception")
+    log.warning("connection failed", extra={"error": type(error).__name__})

@@ -1,0 +1,216 @@
+"""Lists: numbers of rows in a fixed order, from behind the place where the last page ended.
+
+Every list has a key that no two rows share, and goes on with the rows whose key comes after that
+of the last one: what is added or goes away meanwhile moves no other row to another page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lore.records import Edge, Project, Spend
+from lore.store.fragments import VISIBLE_FRAGMENT
+from lore.store.packing import moment, unpack_json
+from lore.store.sqlite import Connection, Row, id_text
+
+NEWEST = 2**62
+"""Comes before every number and moment of the store, where the newest come first."""
+
+
+def sessions(
+    db: Connection, after: Sequence[int], *, project_n: int | None, limit: int
+) -> list[tuple[int, int]]:
+    """Return when sessions were last spoken in, and their numbers, newest first."""
+    at, n = after or (NEWEST, 0)
+    return _pairs(
+        db.rows(
+            "SELECT last_message_at, n FROM sessions WHERE (last_message_at, n) < (:at, :n)"
+            " AND (:project_n IS NULL OR project_n = :project_n)"
+            " ORDER BY last_message_at DESC, n DESC LIMIT :limit",
+            at=at,
+            n=n,
+            project_n=project_n,
+            limit=limit,
+        )
+    )
+
+
+def distillations(
+    db: Connection,
+    after: Sequence[int],
+    *,
+    session_n: int | None,
+    project_n: int | None,
+    limit: int,
+) -> list[int]:
+    """Return the numbers of distillations, newest first."""
+    (n,) = after or (NEWEST,)
+    rows = db.rows(
+        "SELECT d.n FROM distillations d JOIN items i ON i.n = d.n WHERE d.n < :n"
+        " AND (:session_n IS NULL OR d.session_n = :session_n)"
+        " AND (:project_n IS NULL OR i.project_n = :project_n) ORDER BY d.n DESC LIMIT :limit",
+        n=n,
+        session_n=session_n,
+        project_n=project_n,
+        limit=limit,
+    )
+    return [row[0] for row in rows]
+
+
+def fragments(
+    db: Connection,
+    after: Sequence[int],
+    *,
+    kind: str,
+    origin: str,
+    project_n: int | None,
+    limit: int,
+) -> list[int]:
+    """Return the numbers of fragments that are not deleted, newest first."""
+    (n,) = after or (NEWEST,)
+    rows = db.rows(
+        "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE f.n < :n"
+        " AND f.deleted_at IS NULL AND (:kind = '' OR f.kind = :kind)"
+        " AND (:origin = '' OR f.origin = :origin)"
+        " AND (:project_n IS NULL OR i.project_n = :project_n) ORDER BY f.n DESC LIMIT :limit",
+        n=n,
+        kind=kind,
+        origin=origin,
+        project_n=project_n,
+        limit=limit,
+    )
+    return [row[0] for row in rows]
+
+
+def episodes(
+    db: Connection, after: Sequence[int], *, project_n: int | None, limit: int
+) -> list[tuple[int, int]]:
+    """Return when the sessions of episodes ended, and the numbers of these, newest first."""
+    at, n = after or (NEWEST, 0)
+    return _pairs(
+        db.rows(
+            "SELECT ended, n FROM (SELECT coalesce(s.last_message_at, i.created_at) AS ended,"
+            " f.n AS n FROM fragments f JOIN items i ON i.n = f.n"
+            " LEFT JOIN sessions s ON s.n = i.session_n"
+            " WHERE f.kind = 'episode' AND f.deleted_at IS NULL AND f.superseded_by IS NULL"
+            " AND (:project_n IS NULL OR i.project_n = :project_n)) AS told"
+            " WHERE (ended, n) < (:at, :n) ORDER BY ended DESC, n DESC LIMIT :limit",
+            at=at,
+            n=n,
+            project_n=project_n,
+            limit=limit,
+        )
+    )
+
+
+def roots(
+    db: Connection, after: Sequence[float], *, project_n: int | None, limit: int
+) -> list[tuple[float, int]]:
+    """Return how strong roots are, and their numbers, strongest first."""
+    relevance, n = after or (NEWEST, 0)
+    rows = db.rows(
+        "SELECT f.relevance, f.n FROM fragments f JOIN items i ON i.n = f.n"
+        f" WHERE f.depth = 0 AND {VISIBLE_FRAGMENT}"
+        " AND (f.relevance, f.n) < (:relevance, :n)"
+        " AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n)"
+        " ORDER BY f.relevance DESC, f.n DESC LIMIT :limit",
+        relevance=relevance,
+        n=n,
+        project_n=project_n,
+        limit=limit,
+    )
+    return [(strength, n_) for strength, n_ in rows]
+
+
+def edges(
+    db: Connection, after: Sequence[int | str], *, fragment_n: int | None, kind: str, limit: int
+) -> list[tuple[tuple[int, int, str], Edge]]:
+    """Return edges between fragments that are not deleted, each with its key."""
+    source_n, target_n, after_kind = after or (0, 0, "")
+    rows = db.rows(
+        f"SELECT e.source_n, e.target_n, e.kind, {id_text('a.id')}, {id_text('b.id')},"
+        " e.weight, e.note, e.created_at FROM edges e"
+        " JOIN items a ON a.n = e.source_n JOIN items b ON b.n = e.target_n"
+        " JOIN fragments f ON f.n = e.source_n JOIN fragments o ON o.n = e.target_n"
+        " WHERE (e.source_n, e.target_n, e.kind) > (:source_n, :target_n, :after_kind)"
+        " AND f.deleted_at IS NULL AND o.deleted_at IS NULL"
+        " AND (:n IS NULL OR e.source_n = :n OR e.target_n = :n)"
+        " AND (:kind = '' OR e.kind = :kind)"
+        " ORDER BY e.source_n, e.target_n, e.kind LIMIT :limit",
+        source_n=source_n,
+        target_n=target_n,
+        after_kind=after_kind,
+        n=fragment_n,
+        kind=kind,
+        limit=limit,
+    )
+    return [
+        ((a_n, b_n, kind_), Edge(source, target, kind_, weight, note, moment(at)))
+        for a_n, b_n, kind_, source, target, weight, note, at in rows
+    ]
+
+
+def spend(
+    db: Connection, after: Sequence[int], *, limit: int
+) -> list[tuple[tuple[int, int], Spend]]:
+    """Return what calls cost, newest first, each with its key."""
+    at, n = after or (NEWEST, 0)
+    rows = db.rows(
+        "SELECT e.at, e.n, e.key, e.purpose, e.model, e.usage, e.usd, s.id, p.id FROM spend e"
+        " LEFT JOIN sessions s ON s.n = e.session_n LEFT JOIN projects p ON p.n = e.project_n"
+        " WHERE (e.at, e.n) < (:at, :n) ORDER BY e.at DESC, e.n DESC LIMIT :limit",
+        at=at,
+        n=n,
+        limit=limit,
+    )
+    return [
+        (
+            (at_, n_),
+            Spend(key, moment(at_), purpose, model, unpack_json(usage), usd, session, project),
+        )
+        for at_, n_, key, purpose, model, usage, usd, session, project in rows
+    ]
+
+
+def projects(
+    db: Connection, after: Sequence[int], *, limit: int
+) -> list[tuple[tuple[int], Project]]:
+    """Return projects in the order they became known, each with its key."""
+    (n,) = after or (0,)
+    rows = db.rows(
+        "SELECT n, id, path, remote, name, created_at FROM projects WHERE n > :n"
+        " ORDER BY n LIMIT :limit",
+        n=n,
+        limit=limit,
+    )
+    return [
+        ((n_,), Project(id_, path, remote, name, moment(at)))
+        for n_, id_, path, remote, name, at in rows
+    ]
+
+
+def conflicts(
+    db: Connection, after: Sequence[int], *, project_n: int | None, limit: int
+) -> list[tuple[int, int, int]]:
+    """Return when conflicts arose and (newer, older) of each that is still held, newest first."""
+    at, newer, older = after or (NEWEST, 0, 0)
+    rows = db.rows(
+        "SELECT e.created_at, e.source_n, e.target_n FROM edges e"
+        " JOIN fragments f ON f.n = e.source_n JOIN fragments o ON o.n = e.target_n"
+        " JOIN items i ON i.n = e.source_n"
+        " WHERE e.kind = 'contradicts' AND f.deleted_at IS NULL AND f.superseded_by IS NULL"
+        " AND o.deleted_at IS NULL AND o.superseded_by IS NULL"
+        " AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n)"
+        " AND (e.created_at, e.source_n, e.target_n) < (:at, :newer, :older)"
+        " ORDER BY e.created_at DESC, e.source_n DESC, e.target_n DESC LIMIT :limit",
+        at=at,
+        newer=newer,
+        older=older,
+        project_n=project_n,
+        limit=limit,
+    )
+    return [(at_, newer_, older_) for at_, newer_, older_ in rows]
+
+
+def _pairs(rows: list[Row]) -> list[tuple[int, int]]:
+    return [(at, n) for at, n in rows]
