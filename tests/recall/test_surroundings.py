@@ -40,6 +40,11 @@ def test_a_time_may_be_said_in_words(memory: Memory):
     assert [one.id for one in memory.around("yesterday")] == ids
 
 
+def test_around_now_is_what_happened_last(memory: Memory):
+    ids = say(memory, "a", *(f"word {place}" for place in range(9)), at=NOON - timedelta(days=1))
+    assert [one.id for one in memory.around("now", before=3)] == ids[-3:]
+
+
 def test_a_date_of_digits_is_a_time_and_no_id(memory: Memory):
     ids = say(memory, "a", "one", at=NOON)
     assert [one.id for one in memory.around("20260513")] == ids

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from lore.errors import InvalidInput, NotFound
@@ -15,6 +17,7 @@ from lore.tools.looking import (
     TimelineResult,
 )
 from lore.tools.tool import Caller
+from tests.fakes import NOON
 from tests.recall.talk import say
 
 
@@ -41,7 +44,7 @@ def test_a_fragment_is_read_whole_with_what_stands_around_it(memory: Memory):
     assert [(edge.kind, edge.direction, edge.id) for edge in item.edges] == [
         ("supports", "out", other)
     ]
-    assert item.source_messages == [said]
+    assert item.source_messages == (said,)
     for told in (
         "> Deploys are on Thursdays.",
         "> rationale: Bastian is here",
@@ -159,6 +162,11 @@ def test_a_timeline_of_forty_happenings_stays_short(memory: Memory):
     ids = say(memory, "a", *("many words " * 200 for _ in range(41)))
     text = call(memory, "timeline", {"anchor": ids[20], "before": 20, "after": 20}, Caller()).text
     assert tokens.count(text) <= 1_600
+
+
+def test_a_timeline_without_an_anchor_tells_what_happened_last(memory: Memory):
+    say(memory, "a", "the last word", at=NOON - timedelta(hours=1))
+    assert "the last word" in call(memory, "timeline", {}, Caller()).text
 
 
 def test_a_time_at_which_nothing_happened_has_an_empty_timeline(memory: Memory):
