@@ -12,7 +12,7 @@ from lore.memory import Memory
 from lore.records import Answer, FragmentKind, Hit, ItemType, Origin, Scope
 from lore.text import tokens
 from lore.tools import wording
-from lore.tools.tool import Arguments, Caller, Outcome, Result, Tool
+from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool
 
 TaskType = Literal["exploration", "implementation", "debugging", "review", "refactoring"]
 
@@ -51,13 +51,13 @@ class Recalled(Result):
     kind: str
     origin: Origin
     created_at: datetime
-    text: str
+    text: Seen
     score: float
     why: str
-    title: str = ""
-    breadcrumb: str = ""
+    title: Seen = ""
+    breadcrumb: Seen = ""
     session_id: str = ""
-    answer: str = ""
+    answer: Seen = ""
 
 
 class RecallResult(Result):
@@ -206,8 +206,8 @@ class Found(Result):
     kind: str
     tokens: int
     origin: Origin
-    breadcrumb: str = ""
-    path: tuple[str, ...] = ()
+    breadcrumb: Seen = ""
+    path: tuple[Seen, ...] = ()
 
 
 class SearchResult(Result):

@@ -12,7 +12,7 @@ from lore.errors import InvalidInput
 from lore.memory import Memory
 from lore.records import Edge, ItemType, Occurrence, Origin, Outline, Reading, Title
 from lore.tools import wording
-from lore.tools.tool import Arguments, Caller, Outcome, Result, Tool
+from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool
 
 READ_TOKENS = 20_000
 """Of one read; clients refuse a result of more than some 25,000."""
@@ -41,7 +41,7 @@ class Named(Result):
     """A fragment by name."""
 
     id: str
-    title: str
+    title: Seen
     kind: str
     depth: int
     tokens: int
@@ -54,9 +54,9 @@ class Linked(Result):
     kind: str
     direction: Literal["out", "in"]
     id: str
-    title: str
+    title: Seen
     weight: float = 1.0
-    note: str = ""
+    note: Seen = ""
 
 
 class ReadArguments(Arguments):
@@ -75,8 +75,8 @@ class ReadItem(Result):
     kind: str
     origin: Origin
     created_at: datetime
-    title: str
-    text: str
+    title: Seen
+    text: Seen
     tokens: int
     payload: dict[str, Any] | None = None
     depth: int | None = None
@@ -351,11 +351,11 @@ class Happened(Result):
     id: str
     type: ItemType
     at: datetime
-    what: str
+    what: Seen
     origin: Origin
-    text: str
+    text: Seen
     session_id: str = ""
-    session: str = ""
+    session: Seen = ""
     is_anchor: bool = False
 
 
