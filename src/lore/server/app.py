@@ -32,9 +32,6 @@ from lore.server.logins import SESSION_S, TICKET_S, Logins
 THREADS = 16
 """Requests that work on the memory at a time; more would only wait for the same two cores."""
 
-STRANGERS_PER_MINUTE = 120
-"""Of one address, without a valid key; enough for a person's mistakes."""
-
 
 @dataclass(frozen=True, slots=True)
 class Mount:
@@ -80,7 +77,6 @@ def make_app(
         *(_route(endpoint, memory) for endpoint in endpoints),
         *(StarletteMount(mount.path, app=mount.guarded) for mount in mounts),
     ]
-    strangers = Rates(STRANGERS_PER_MINUTE)
     return Starlette(
         routes=routes,
         middleware=[
@@ -90,7 +86,7 @@ def make_app(
                 access=access,
                 names=names,
                 rates=Rates(limits.requests_per_minute),
-                strangers=strangers,
+                strangers=Rates(limits.strangers_per_minute),
             ),
             Middleware(Bounds, limits=limits),
         ],
