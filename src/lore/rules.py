@@ -1,12 +1,18 @@
-"""Rules: what the value of a setting must fulfil beyond its type."""
+"""Rules: how the value of a setting is read, and what it must fulfil beyond its type."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
+from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 Value = str | int | float | bool | tuple[str, ...]
+
+UNWRITABLE = re.compile("[\0\ud800-\udfff]")
+"""What no file of UTF-8 text and no path can hold."""
 
 
 class Rule(NamedTuple):
@@ -60,3 +66,48 @@ CHATS = Rule(
 THREE_NUMBERS = Rule(
     pattern=r"\d+(\.\d+)?(,\d+(\.\d+)?){2}", form="three numbers with commas between them"
 )
+
+
+def parse(kind: type, raw: object) -> Value:
+    """Return a raw value as one of a type; raise `TypeError` or `ValueError` if it is none."""
+    if kind is bool:
+        lowered = str(raw).lower()
+        if lowered in ("1", "true", "yes", "on"):
+            return True
+        if lowered in ("0", "false", "no", "off"):
+            return False
+        raise ValueError
+    if kind is int:
+        return int(str(raw))
+    if kind is float:
+        number = float(str(raw))
+        if not math.isfinite(number):
+            raise ValueError
+        return number
+    if kind not in (str, Path):
+        return tuple(_texts(raw))
+    return _text(raw)
+
+
+def _text(raw: object) -> str:
+    if not isinstance(raw, str) or UNWRITABLE.search(raw):
+        raise ValueError
+    return raw
+
+
+def _texts(raw: object) -> list[str]:
+    """Return a list of texts; a text that is no list in JSON is a list of itself."""
+    if isinstance(raw, str):
+        with suppress(ValueError, RecursionError):
+            parsed = json.loads(raw)
+            raw = parsed if isinstance(parsed, list) else raw
+    listed = [raw] if isinstance(raw, str) else raw
+    if not isinstance(listed, list):
+        raise TypeError
+    return [_text(text) for text in listed if text]
+
+
+def named(kind: type) -> str:
+    """Return what a value of a type is called."""
+    names = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+    return names.get(kind, "a list of texts")

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import os
-import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -31,10 +29,13 @@ from lore.rules import (
     PRECISIONS,
     SEGMENT,
     THREE_NUMBERS,
+    UNWRITABLE,
     WITHIN_A_DAY,
     WITHIN_A_MONTH,
     Rule,
     Value,
+    named,
+    parse,
 )
 
 PROJECT_FILE = ".lore.json"
@@ -44,9 +45,6 @@ _LARGEST_FILE = 1_000_000
 
 _MOST_WARNINGS = 3
 """Who mends these sees the next."""
-
-_UNWRITABLE = re.compile("[\0\ud800-\udfff]")
-
 
 USUAL_KEYS = {
     "anthropic": "ANTHROPIC_API_KEY",
@@ -142,6 +140,17 @@ class Settings:
     )
     capture_poll_interval_s: float = _setting(
         30.0, "How often the daemon looks at transcript files.", Rule(least=1, most=86_400)
+    )
+    mcp_profile: str = _setting(
+        "core",
+        "Which tools MCP lists; full adds those that draw edges by hand.",
+        Rule(choices=("core", "full")),
+    )
+    mcp_aliases: bool = _setting(
+        default=False, doc="Serve tools by MCP under the names of other memory servers, too."
+    )
+    mcp_start: bool = _setting(
+        default=True, doc="Start the daemon when an agent asks for memory and none runs."
     )
     store_busy_timeout_s: float = _setting(
         60.0, "How long a writer waits for another process before it gives up.", WITHIN_A_DAY
@@ -352,7 +361,7 @@ def _env(name: str) -> str:
 
 def _expanded(path: Path | str) -> Path:
     """Return a path with `~` filled in; refuse one that no database could be opened at."""
-    if _UNWRITABLE.search(str(path)):
+    if UNWRITABLE.search(str(path)):
         msg = "The path of the memory is not UTF-8 text."
         raise InvalidInput(msg, hint="LORE_HOME names another folder.")
     try:
@@ -386,9 +395,9 @@ def _convert(name: str, raw: object, where: str) -> Value:
     kind = get_type_hints(Settings)[name]
     shown = "the given value" if name.endswith("api_key") else f"'{str(raw)[:60]}'"
     try:
-        value = _parse(kind, raw)
+        value = parse(kind, raw)
     except (TypeError, ValueError) as error:
-        msg = f"{where}: {shown} is not {_article(kind)}."
+        msg = f"{where}: {shown} is not {named(kind)}."
         raise InvalidInput(msg) from error
     rule: Rule = _fields()[name].metadata["rule"]
     wrong = rule.broken_by(value)
@@ -396,49 +405,6 @@ def _convert(name: str, raw: object, where: str) -> Value:
         msg = f"{where}: {shown} {wrong}."
         raise InvalidInput(msg)
     return value
-
-
-def _parse(kind: type, raw: object) -> Value:
-    if kind is bool:
-        lowered = str(raw).lower()
-        if lowered in ("1", "true", "yes", "on"):
-            return True
-        if lowered in ("0", "false", "no", "off"):
-            return False
-        raise ValueError
-    if kind is int:
-        return int(str(raw))
-    if kind is float:
-        number = float(str(raw))
-        if not math.isfinite(number):
-            raise ValueError
-        return number
-    if kind not in (str, Path):
-        return tuple(_texts(raw))
-    return _text(raw)
-
-
-def _text(raw: object) -> str:
-    if not isinstance(raw, str) or _UNWRITABLE.search(raw):
-        raise ValueError
-    return raw
-
-
-def _texts(raw: object) -> list[str]:
-    """Return a list of texts; a text that is no list in JSON is a list of itself."""
-    if isinstance(raw, str):
-        with suppress(ValueError, RecursionError):
-            parsed = json.loads(raw)
-            raw = parsed if isinstance(parsed, list) else raw
-    listed = [raw] if isinstance(raw, str) else raw
-    if not isinstance(listed, list):
-        raise TypeError
-    return [_text(text) for text in listed if text]
-
-
-def _article(kind: type) -> str:
-    names = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
-    return names.get(kind, "a list of texts")
 
 
 def _flatten(tree: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,7 +37,7 @@ JSON_KEYS = {
     ("revoke", "--origin", "web"): {
         "messages", "fragments", "distillations", "standing", "dry_run",
     },
-    ("remember", "x"): {"id"},
+    ("remember", "x"): {"id", "outcome", "title", "parent", "resembles"},
     ("backup",): {"file"},
     ("embed",): {"embedded"},
     ("model", "status"): {"identity", "dimension", "notice"},

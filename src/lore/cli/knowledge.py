@@ -67,7 +67,7 @@ def remember(
 ) -> None:
     """Store a piece of knowledge and print its id."""
     with open_memory(context, create=True) as memory:
-        id_ = memory.store(
+        kept = memory.remember(
             read_text(text),
             summary=summary,
             kind=cast("FragmentKind", kind),
@@ -79,9 +79,15 @@ def remember(
         )
         notice(memory.notice)
     if json:
-        print_json({"id": id_})
-    else:
-        print(id_)
+        print_json(kept)
+        return
+    print(kept.id)
+    if kept.outcome == "known":
+        notice("That is known already: nothing was stored.")
+    elif kept.outcome == "updated":
+        notice("That is known already: it has your words now.")
+    elif kept.parent:
+        notice(f"It went below '{one_line(kept.parent.title, 60)}'.")
 
 
 def update(

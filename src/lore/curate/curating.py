@@ -12,16 +12,14 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from lore.curate import drafting, events, exchanges
-from lore.curate.drafting import Drafted, Voices
+from lore.curate import drafting, events, exchanges, nearness
+from lore.curate.drafting import Voices
 from lore.curate.keeping import Keeper, Place, Tally
 from lore.curate.means import Means, Watch
-from lore.curate.placing import Neighbour
 from lore.records import Curated, Message, Segment
-from lore.store import curation, items, messages, sessions, vectors
+from lore.store import curation, messages, sessions, vectors
 from lore.store.db import Connection, Database
 from lore.store.steps import Step
-from lore.store.vector_index import Where
 
 IDLE_S = 300.0
 """A session that was silent for so long is curated; from the specification."""
@@ -37,9 +35,6 @@ TURN_CHARS = 240
 
 PAGE = 4_000
 """Messages that are looked at together: events of a longer session are cut page by page."""
-
-OWN_NEIGHBOURS, OTHER_NEIGHBOURS = 48, 8
-"""Fragments that are looked at as nearest: of the own project, and of any."""
 
 Progress = Callable[[int, int], None]
 
@@ -179,7 +174,7 @@ def _curate_one(
         project_n = sessions.project_number(db, session_n)
         project_id = sessions.get(db, session_n).project_id
         seq = vectors.newest_seq(db)
-    near = [_neighbours(means, draft, project_n) for draft in drafts]
+    near = [nearness.neighbours(means.nearest, draft.vector, project_n) for draft in drafts]
     place = Place(session_n, project_n, project_id, embedder_n, means.embedder.dimension, seq,
                   database.now())  # fmt: skip
     times = {message.id: message.created_at for message in read}
@@ -220,16 +215,3 @@ def _ensure_embedder(database: Database, means: Means) -> int | None:
         vectors.ensure_embedder, identity=embedder.identity, dimension=embedder.dimension
     )
     return known if known is not None else database.write(ensure)
-
-
-def _neighbours(means: Means, draft: Drafted, project_n: int | None) -> list[Neighbour]:
-    """Return the fragments nearest to a draft, of its own project and of any."""
-    if draft.vector is None:
-        return []
-    kind = (items.type_number("fragment"),)
-    own = Where(projects=(project_n, 0) if project_n else (0,), types=kind)
-    found: dict[int, float] = {}
-    for where, k in ((own, OWN_NEIGHBOURS), (Where(types=kind), OTHER_NEIGHBOURS)):
-        ns, scores = means.nearest(draft.vector, k, where=where)
-        found |= dict(zip(ns.tolist(), scores.tolist(), strict=True))
-    return [Neighbour(n, cosine) for n, cosine in found.items()]

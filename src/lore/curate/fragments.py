@@ -77,13 +77,11 @@ def storing(
 
     What a person approved is trusted like the assistant's words, whatever its origin.
     """
-    _checked(draft)
-    draft = _redacted(draft, redactor)
-    content = words.clean(draft.content).strip()
-    now = database.now()
-    title = lines.one_line(words.clean(draft.summary), SUMMARY_CHARS)
+    draft = prepared(draft, redactor)
+    content, now = draft.content, database.now()
+    title = lines.one_line(draft.summary, SUMMARY_CHARS)
     mentioned = entities.extract(content, title=title)
-    project = words.clean(draft.project)
+    project = draft.project
     place = Projects().find(project)
 
     def work(db: Connection) -> str:
@@ -123,13 +121,19 @@ def storing(
     return work
 
 
-def _redacted(draft: Draft, redactor: Redactor) -> Draft:
+def prepared(draft: Draft, redactor: Redactor) -> Draft:
+    """Return a draft in the words in which it is stored, or refuse it."""
+    _checked(draft)
+
+    def kept(text: str) -> str:
+        return words.clean(redactor.redact(words.clean(text)))
+
     return replace(
         draft,
-        content=redactor.redact(words.clean(draft.content)),
-        summary=redactor.redact(words.clean(draft.summary)),
-        project=redactor.redact(words.clean(draft.project)),
-        session=redactor.redact(words.clean(draft.session)),
+        content=kept(draft.content).strip(),
+        summary=kept(draft.summary),
+        project=kept(draft.project),
+        session=kept(draft.session),
         payload=redact_tree(redactor, draft.payload),
         metadata=redact_tree(redactor, draft.metadata),
     )
@@ -199,14 +203,19 @@ def update(  # noqa: PLR0913 - what a change has, and how it is written
     return database.write(work, key=scoped("update", key))
 
 
-def delete(database: Database, id_: str, *, key: str = "") -> str:
-    """Hide a fragment everywhere until it is brought back by undo; return its id."""
+def delete(database: Database, id_: str, *, origin: Origin = "user", key: str = "") -> str:
+    """Hide a fragment everywhere until it is brought back by undo; return its id.
+
+    `origin` says who wants it gone: less trust does not delete what more trust said.
+    """
     now = database.now()
 
     def work(db: Connection) -> str:
         n = _living(db, id_)
+        fragment = fragments.get(db, n)
+        trust.check_may_delete(origin, fragment)
         hide(db, n, {}, now=now)
-        return fragments.get(db, n).id
+        return fragment.id
 
     return database.write(work, key=scoped("delete", key))
 
@@ -225,10 +234,14 @@ def link(  # noqa: PLR0913 - what an edge has, and how it is written
     *,
     weight: float = 1.0,
     note: str = "",
+    origin: Origin = "user",
     key: str = "",
     redactor: Redactor = UNKEPT,
 ) -> None:
-    """Draw an edge between two fragments."""
+    """Draw an edge between two fragments.
+
+    `origin` says who draws it: less trust does not move what more trust said.
+    """
     if kind not in EDGE_KINDS:
         msg = f"'{kind}' is no kind of edge."
         raise InvalidInput(msg, hint=f"Kinds: {', '.join(EDGE_KINDS)}.")
@@ -248,6 +261,7 @@ def link(  # noqa: PLR0913 - what an edge has, and how it is written
             raise InvalidInput(msg)
         before = {"target": b, "kind": kind, "edge": edges.find(db, a, b, kind)}
         if kind == "hierarchical":
+            trust.check_may_move(origin, fragments.get(db, b))
             before["parent"] = edges.find_parent(db, b)
             move(db, b, a)
         edges.put(db, a, b, kind, now=now, weight=weight, note=remark)

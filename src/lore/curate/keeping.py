@@ -9,7 +9,7 @@ from datetime import datetime
 import numpy as np
 
 from lore import clock
-from lore.curate import correcting, merging, placing
+from lore.curate import correcting, merging, nearness, placing
 from lore.curate.drafting import Drafted
 from lore.curate.means import Watch
 from lore.curate.merging import Candidate
@@ -124,7 +124,7 @@ class Keeper:
         if self._was_deleted(one):
             self.tally.refused += 1
             return None
-        known = self._candidates([*neighbours, *self._near(draft)])
+        known = nearness.candidates(self._db, [*neighbours, *self._near(draft)])
         own = [candidate for candidate in known if self._is_own(candidate)]
         same = self._same(one, own)
         if same is not None and merging.outcome(one.trust, same.fragment) == "known":
@@ -160,23 +160,6 @@ class Keeper:
             return []
         rows = vectors.load(self._db, np.array(ns, np.int64), self._place.dimension)
         return [Neighbour(n, float(row @ draft.vector)) for n, row in zip(ns, rows, strict=True)]
-
-    def _candidates(self, neighbours: Sequence[Neighbour]) -> list[Candidate]:
-        """Return the neighbours that still stand, each once, nearest first.
-
-        One that has faded is among them: what is learned again is not new.
-        """
-        best: dict[int, float] = {}
-        for one in neighbours:
-            best[one.n] = max(one.cosine, best.get(one.n, -1.0))
-        gone = fragments.deleted_among(self._db, list(best))
-        found = fragments.by_number(self._db, sorted(best.keys() - gone))
-        known = [
-            Candidate(n, best[n], fragment)
-            for n, fragment in found.items()
-            if fragment.superseded_by is None
-        ]
-        return sorted(known, key=lambda candidate: (-candidate.cosine, candidate.n))
 
     def _is_own(self, candidate: Candidate) -> bool:
         """Tell whether a fragment holds in this project: by itself, or as one for everywhere."""

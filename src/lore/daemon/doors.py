@@ -112,8 +112,17 @@ def _app(memory: Memory, bound: socket.socket, stopping: Callable[[], bool]) -> 
     )
 
 
-def _mounts(_memory: Memory) -> Sequence[Mount]:
-    return ()
+def _mounts(memory: Memory) -> Sequence[Mount]:
+    """Return the doors that MCP has in the app."""
+    from lore.mcp.http import MCP, McpApps
+    from lore.mcp.serving import make_server
+    from lore.server.app import Mount
+
+    mcp = McpApps(make_server(memory))
+    return [
+        Mount(path, app, lifespan=mcp.run if path == MCP else None)
+        for path, app in mcp.apps.items()
+    ]
 
 
 def _address(bound: socket.socket) -> Address:

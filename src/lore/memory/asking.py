@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 
 from lore.checking import Count, Whole, checked_class
-from lore.errors import StoreError
 from lore.memory.desk import Desk
 from lore.recall import answering, reading, searching, session_search
 from lore.recall.answering import Request
 from lore.recall.searching import SearchRequest
 from lore.records import ITEM_TYPES, Answer, Hit, ItemType, Outline, Scope, SessionHit, Title
 from lore.store import items, sessions
-
-_CATCH_UP_S = 0.5
-"""A recall first embeds what waits, for so long at most."""
 
 
 @checked_class
@@ -66,7 +61,7 @@ class Asking(Desk):
             types=tuple(types),
             now=now or self.database.now(),
         )
-        self._catch_up()
+        self.catch_up()
         answer = answering.recall(self.sources, request)
         if log:
             took_ms = (time.perf_counter() - started) * 1000
@@ -93,7 +88,7 @@ class Asking(Desk):
             query, parent_id, depth, limit, deep, kind, origin, since, project, self.database.now()
         )
         started = time.perf_counter()
-        self._catch_up()
+        self.catch_up()
         hits = searching.search(self.sources, request)
         if log:
             took_ms = (time.perf_counter() - started) * 1000
@@ -111,7 +106,7 @@ class Asking(Desk):
         recipe: str = "",
     ) -> list[SessionHit]:
         """Find the sessions in which something was said or done."""
-        self._catch_up()
+        self.catch_up()
         return session_search.find_sessions(
             self.sources,
             self.redactor.redact(query),
@@ -143,9 +138,3 @@ class Asking(Desk):
         hits = self.search(what, limit=3)
         with self.database.read() as db:
             return [reading.explore(db, hit.id, max_depth=max_depth) for hit in hits]
-
-    def _catch_up(self) -> None:
-        """Embed what waits, for a moment, so that what was just stored is found by meaning."""
-        if not self.database.read_only:
-            with suppress(StoreError):
-                self.embed_waiting(within_s=_CATCH_UP_S)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from lore.capture import embedding
 from lore.checking import Seconds, checked_class
+from lore.errors import StoreError
 from lore.llm.digester import Digester
 from lore.recall.sources import Sources
 from lore.settings import Settings
 from lore.store.db import Database
 from lore.text.secrets import Redactor
+
+_CATCH_UP_S = 0.5
+"""A recall first embeds what waits, for so long at most; so does what looks for its place."""
 
 
 def _do_nothing() -> None:
@@ -53,3 +58,9 @@ class Desk:
             )
         finally:
             self.embedding_lock.release()
+
+    def catch_up(self) -> None:
+        """Embed what waits, for a moment, so that what was just stored is found by meaning."""
+        if not self.database.read_only:
+            with suppress(StoreError):
+                self.embed_waiting(within_s=_CATCH_UP_S)

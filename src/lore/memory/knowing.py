@@ -10,11 +10,13 @@ from lore.checking import Whole, checked_class
 from lore.curate import fragments, undoing
 from lore.errors import NotFound
 from lore.memory.desk import Desk
+from lore.recall import reading
 from lore.records import (
     Draft,
     EdgeKind,
     FragmentKind,
     Origin,
+    Remembered,
     Revocation,
     SharedChange,
     SharedPage,
@@ -51,6 +53,41 @@ class Knowing(Desk):
         )  # fmt: skip
         return fragments.store(self.database, draft, key=key, redactor=self.redactor)
 
+    def remember(
+        self,
+        content: str,
+        *,
+        summary: str = "",
+        kind: FragmentKind = "fact",
+        parent_id: str = "",
+        depth: Whole | None = None,
+        importance: float = 0.5,
+        origin: Origin = "user",
+        project: str = "",
+        payload: Mapping[str, Any] | None = None,
+        key: str = "",
+    ) -> Remembered:
+        """Store a fragment where it belongs, unless it is known, and say what became of it.
+
+        Without a parent it goes below the root that it is near to. A depth of 0 keeps it at the
+        top; any other is a wish that only a parent can fulfil.
+        """
+        from lore.curate import remembering
+
+        draft = Draft(
+            content, summary, kind, parent_id, depth if parent_id or depth == 0 else None,
+            importance, origin=origin, project=project, payload=payload or {},
+        )  # fmt: skip
+        self.catch_up()
+        kept = remembering.remember(
+            self.database, draft, self.sources.embedder, self.sources.nearest,
+            key=key, redactor=self.redactor,
+        )  # fmt: skip
+        if kept.replaced:
+            self.sources.drop_hidden([kept.replaced])
+        with self.database.read() as db:
+            return reading.remembered(db, kept.id, kept.outcome, kept.resembles)
+
     def store_all(self, drafts: Iterable[Draft]) -> list[str]:
         """Store many fragments at once and return their ids in order."""
         return fragments.store_all(self.database, drafts, redactor=self.redactor)
@@ -71,9 +108,9 @@ class Knowing(Desk):
             summary=summary, reason=reason, origin=origin, key=key, redactor=self.redactor,
         )  # fmt: skip
 
-    def delete(self, id: str, *, key: str = "") -> str:
+    def delete(self, id: str, *, origin: Origin = "user", key: str = "") -> str:
         """Hide a fragment until `undo` brings it back; return its whole id."""
-        deleted = fragments.delete(self.database, id, key=key)
+        deleted = fragments.delete(self.database, id, origin=origin, key=key)
         self.sources.drop_hidden([deleted])
         return deleted
 
@@ -96,12 +133,12 @@ class Knowing(Desk):
 
     def link(
         self, source: str, target: str, kind: EdgeKind, *,
-        weight: float = 1.0, note: str = "", key: str = "",
+        weight: float = 1.0, note: str = "", origin: Origin = "user", key: str = "",
     ) -> None:  # fmt: skip
-        """Draw an edge between two fragments."""
+        """Draw an edge between two fragments. `origin` says who draws it."""
         fragments.link(
             self.database, source, target, kind,
-            weight=weight, note=note, key=key, redactor=self.redactor,
+            weight=weight, note=note, origin=origin, key=key, redactor=self.redactor,
         )  # fmt: skip
 
     def supersede(self, old: str, new: str, *, origin: Origin = "user", key: str = "") -> None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lore import projects
 from lore.checking import Count, Whole, checked_class
 from lore.errors import InvalidInput, NotFound
 from lore.memory.desk import Desk
-from lore.recall import reading, timeline
+from lore.projects import Projects
+from lore.recall import reading, surroundings, timeline
 from lore.recall.reading import Direction
 from lore.records import (
     Fragment,
     FragmentVersion,
     Happening,
     Message,
+    Occurrence,
     Project,
     Provenance,
     Reading,
@@ -82,6 +85,22 @@ class Looking(Desk):
         with self.database.read() as db:
             return timeline.timeline(db, id)
 
+    def around(
+        self, anchor: str, *, before: Whole = 5, after: Whole = 5, project: str = ""
+    ) -> list[Occurrence]:
+        """Return what was said and learned around a message, a fragment or a time, oldest first.
+
+        Around a message it is what happened in its session; around a time, in all of them, or
+        in those of a project.
+        """
+        project = self.redactor.redact(project)
+        with self.database.read() as db:
+            project_n = sessions.get_project(db, project) if project else None
+            return surroundings.around(
+                db, anchor, before=before, after=after, project_n=project_n,
+                now=self.database.now(),
+            )  # fmt: skip
+
     def messages(self, session: str, *, first: Whole = 0, limit: Count = 10_000) -> list[Message]:
         """Return the messages of a session in order."""
         with self.database.read() as db:
@@ -95,10 +114,27 @@ class Looking(Desk):
             project_n = sessions.get_project(db, project) if project else None
             return sessions.recent(db, project_n=project_n, limit=limit)
 
+    def has_session(self, session: str) -> bool:
+        """Tell whether a session of this id, or of an agent's own name for it, is known."""
+        try:
+            with self.database.read() as db:
+                sessions.get_number(db, self.redactor.redact(session))
+        except NotFound:
+            return False
+        return True
+
     def projects(self) -> list[Project]:
         """Return all projects, by path."""
         with self.database.read() as db:
             return list(sessions.projects(db).values())
+
+    def find_project(self, folder: str) -> Project | None:
+        """Return the project that a folder belongs to, or None if it is not known."""
+        folder = self.redactor.redact(folder)
+        place = Projects().find(folder) if folder else None
+        with self.database.read() as db:
+            n = projects.find(db, folder, place)
+            return sessions.projects(db)[n] if n is not None else None
 
     def stats(self) -> Stats:
         """Count what the memory holds."""

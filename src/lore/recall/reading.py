@@ -17,6 +17,8 @@ from lore.records import (
     Outline,
     Provenance,
     Reading,
+    Remembered,
+    Storing,
     Title,
 )
 from lore.relevance import faded, relevance, strength
@@ -116,6 +118,19 @@ def titles(db: Connection, ns: Sequence[int]) -> list[Title]:
         for n in ns
         if n in found
     ]
+
+
+def remembered(db: Connection, id_: str, outcome: Storing, resembles: Sequence[str]) -> Remembered:
+    """Return what became of something that was to be remembered, by titles."""
+    n = items.resolve(db, id_, type="fragment").n
+    parent = edges.find_parent(db, n)
+    return Remembered(
+        id_,
+        outcome,
+        titles(db, [n])[0],
+        titles(db, [parent])[0] if parent is not None else None,
+        tuple(titles(db, loading.numbers_of(db, resembles))),
+    )
 
 
 def explore(db: Connection, id_: str, *, max_depth: int) -> Outline:

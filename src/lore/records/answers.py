@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from lore.records.kinds import ItemType, Origin
+from lore.records.kinds import ItemType, Origin, Storing
 from lore.records.knowledge import Edge, Fragment
 from lore.records.talk import Distillation, Message, Session
 
@@ -109,6 +109,21 @@ class Title:
 
 
 @dataclass(frozen=True, slots=True)
+class Remembered:
+    """What became of something that was to be remembered.
+
+    `known` was there already and `updated` got the new words, under the id that is given;
+    `resembles` are the nearest of the others.
+    """
+
+    id: str
+    outcome: Storing
+    title: Title
+    parent: Title | None = None
+    resembles: tuple[Title, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """One item as it is read: whole, with its surroundings by title."""
 
@@ -159,6 +174,24 @@ class Happening:
     at: datetime
     what: str
     detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A message that was said or a fragment that was learned around some moment.
+
+    `what` is who said it or of which kind it is; `session` is the title of its session.
+    """
+
+    id: str
+    type: ItemType
+    at: datetime
+    what: str
+    text: str
+    origin: Origin
+    session_id: str = ""
+    session: str = ""
+    is_anchor: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ AccessScope = Literal["read", "write", "push", "admin"]
 
 Outcome = Literal["success", "failure", "partial", "unknown"]
 
+Storing = Literal["stored", "known", "updated"]
+
 ROLES: tuple[Role, ...] = get_args(Role)
 PART_KINDS: tuple[PartKind, ...] = get_args(PartKind)
 ORIGINS: tuple[Origin, ...] = get_args(Origin)

@@ -42,7 +42,13 @@ class Mount:
     lifespan: Callable[[], AbstractAsyncContextManager[object]] | None = None
     scopes: tuple[AccessScope, ...] = ("read", "write")
 
-    async def guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def route(self) -> BaseRoute:
+        """Return the route: of this path alone, or of all below where it ends in a slash."""
+        if self.path.endswith("/"):
+            return StarletteMount(self.path, app=self)
+        return Route(self.path, endpoint=self)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand on what may pass this door."""
         gate.require(scope, *self.scopes)
         await self.app(scope, receive, send)
@@ -75,7 +81,7 @@ def make_app(
         Route(f"{openapi.PREFIX}/logins", _make_ticket(access.logins), methods=["POST"]),
         Route(f"{openapi.PREFIX}/openapi.json", _document(described), methods=["GET"]),
         *(_route(endpoint, memory) for endpoint in endpoints),
-        *(StarletteMount(mount.path, app=mount.guarded) for mount in mounts),
+        *(mount.route() for mount in mounts),
     ]
     return Starlette(
         routes=routes,

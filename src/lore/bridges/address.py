@@ -1,0 +1,78 @@
+"""The address: where the Lore of a home listens, and the key that opens it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+
+LOCK_FILE = "lore.pid"
+SERVER_FILE = "server.json"
+KEY_FILE = "access.key"
+
+_LARGEST_FILE = 10_000
+
+
+class Address:
+    """Where to reach a running Lore."""
+
+    __slots__ = ("host", "key", "port")
+
+    def __init__(self, host: str, port: int, key: str) -> None:
+        self.host = host
+        self.port = port
+        self.key = key
+
+
+def find_home(given: str, usual: str) -> str:
+    """Return the home that is meant: the one that is given, the usual one, or ~/.lore."""
+    return os.path.abspath(os.path.expanduser(given or usual or "~/.lore"))
+
+
+def find_address(home: str) -> Address | None:
+    """Return where the Lore of a home listens; None if none runs.
+
+    What a killed one left behind is not believed: another program may listen there by now, and
+    would be given the key.
+    """
+    if not _is_running(home):
+        return None
+    told, key = _read(home, SERVER_FILE), _read(home, KEY_FILE).strip()
+    try:
+        server = json.loads(told)
+        host, port = server["host"], server["port"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    if not (isinstance(host, str) and isinstance(port, int) and _is_key(key)):
+        return None
+    return Address(host, port, key)
+
+
+def _is_key(key: str) -> bool:
+    """Tell whether a key can stand in a header."""
+    return bool(key) and key.isascii() and key.isprintable() and " " not in key
+
+
+def _is_running(home: str) -> bool:
+    """Tell whether somebody holds the lock of a home."""
+    try:
+        file = os.open(os.path.join(home, LOCK_FILE), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(file)
+    return False
+
+
+def _read(home: str, name: str) -> str:
+    try:
+        with open(os.path.join(home, name), encoding="utf-8") as file:
+            return file.read(_LARGEST_FILE)
+    except (OSError, UnicodeDecodeError):
+        return ""

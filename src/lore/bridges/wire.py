@@ -1,0 +1,160 @@
+"""The wire: one request to a running Lore over a plain socket, within a deadline."""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import suppress
+
+from lore.bridges.address import Address
+
+_CONNECT_S = 1.0
+_LARGEST_ANSWER = 64 * 1024 * 1024
+_CHUNK = 65_536
+
+
+class Unreachable(OSError):
+    """Nobody listens: nothing was sent."""
+
+
+class Lost(OSError):
+    """The request was sent, and no whole answer came back."""
+
+
+class CutOff(Lost):
+    """The answer ended too early."""
+
+    def __init__(self) -> None:
+        super().__init__("the answer was cut off")
+
+
+class TooLarge(Lost):
+    """The answer is larger than any that Lore gives."""
+
+    def __init__(self) -> None:
+        super().__init__("the answer is too large")
+
+
+class TooLate(Lost):
+    """The answer did not come in time."""
+
+    def __init__(self) -> None:
+        super().__init__("it took too long")
+
+
+class Call:
+    """One request under way, which another thread may end."""
+
+    __slots__ = ("_ended", "_socket")
+
+    def __init__(self) -> None:
+        self._socket: socket.socket | None = None
+        self._ended = False
+
+    def end(self) -> None:
+        """Hang up; whoever waits for the answer gets `Lost`."""
+        self._ended = True
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    @property
+    def ended(self) -> bool:
+        """Tell whether somebody hung up."""
+        return self._ended
+
+    def post(
+        self, address: Address, path: str, body: bytes, headers: dict[str, str], within_s: float
+    ) -> tuple[int, bytes]:
+        """Send JSON and return the status and the body of the answer."""
+        until = time.monotonic() + within_s
+        try:
+            line = socket.create_connection((address.host, address.port), min(_CONNECT_S, within_s))
+        except OSError as error:
+            raise Unreachable(str(error)) from error
+        self._socket = line
+        try:
+            line.settimeout(_left(until))
+            line.sendall(_head(address, path, len(body), headers) + body)
+            return _read_answer(line, until)
+        except Lost:
+            raise
+        except OSError as error:
+            raise Lost(str(error)) from error
+        finally:
+            line.close()
+
+
+def _head(address: Address, path: str, length: int, headers: dict[str, str]) -> bytes:
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    lines = [
+        f"POST {path} HTTP/1.1",
+        f"host: {host}:{address.port}",
+        f"authorization: Bearer {address.key}",
+        "content-type: application/json",
+        "accept: application/json, text/event-stream",
+        f"content-length: {length}",
+        "connection: close",
+        *(f"{name}: {value}" for name, value in headers.items()),
+    ]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("ascii")
+
+
+def encoded(text: str) -> str:
+    """Return a text as it can stand in a header: what is not plain ASCII is percent-encoded."""
+    plain = range(0x21, 0x7F)
+    return "".join(
+        chr(byte) if byte in plain and byte != 0x25 else f"%{byte:02X}"
+        for byte in text.encode("utf-8", "surrogateescape")
+    )
+
+
+def _read_answer(line: socket.socket, until: float) -> tuple[int, bytes]:
+    """Read to the end: the server closes the connection after its answer."""
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        line.settimeout(_left(until))
+        part = line.recv(_CHUNK)
+        if not part:
+            break
+        parts.append(part)
+        size += len(part)
+        if size > _LARGEST_ANSWER:
+            raise TooLarge
+    head, gap, body = b"".join(parts).partition(b"\r\n\r\n")
+    words = head.split(b"\r\n", 1)[0].split()
+    if not gap or len(words) < 2 or not words[1].isdigit():
+        raise CutOff
+    fields = _fields(head)
+    if fields.get(b"transfer-encoding", b"").lower() == b"chunked":
+        body = _unchunked(body)
+    elif len(body) != int(fields.get(b"content-length", b"0") or b"0"):
+        raise CutOff
+    return int(words[1]), body
+
+
+def _fields(head: bytes) -> dict[bytes, bytes]:
+    lines = (line.partition(b":") for line in head.split(b"\r\n")[1:])
+    return {name.strip().lower(): value.strip() for name, _, value in lines}
+
+
+def _unchunked(body: bytes) -> bytes:
+    whole: list[bytes] = []
+    while body:
+        size, gap, rest = body.partition(b"\r\n")
+        length = int(size.split(b";")[0] or b"0", 16)
+        if not gap or len(rest) < length:
+            raise CutOff
+        if not length:
+            return b"".join(whole)
+        whole.append(rest[:length])
+        body = rest[length + 2 :]
+    raise CutOff
+
+
+def _left(until: float) -> float:
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TooLate
+    return left

@@ -1,0 +1,96 @@
+"""The quick way in for what agents start all the time: `lore mcp` and `lore hook`.
+
+Standard library only, as long as the daemon of the home runs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lore.bridges.address import Address
+
+_START_S = 30.0
+"""A large database may have to be brought up to date first."""
+
+_LISTEN_S = 5.0
+"""The daemon listens a moment after it is up."""
+
+_POLL_S = 0.02
+
+
+def run(arguments: list[str]) -> bool:
+    """Run a bridge if that is what the command line asks for, and tell whether it did."""
+    home, rest = _home_of(arguments)
+    if rest == ["mcp"]:
+        serve_mcp(home)
+        return True
+    return False
+
+
+def _home_of(arguments: list[str]) -> tuple[str, list[str]]:
+    if arguments[:1] == ["--home"]:
+        return (arguments[1] if len(arguments) > 1 else ""), arguments[2:]
+    if arguments and arguments[0].startswith("--home="):
+        return arguments[0].removeprefix("--home="), arguments[1:]
+    return "", arguments
+
+
+def serve_mcp(given_home: str) -> None:
+    """Serve one agent over standard input and output until it hangs up."""
+    from lore.bridges import address
+
+    home = address.find_home(given_home, os.environ.get("LORE_HOME", ""))
+    if address.find_address(home) is None and _start(home) is None:
+        _serve_in_process(home)
+        return
+    from lore.bridges.mcp import Bridge
+
+    bridge = Bridge(
+        lambda: address.find_address(home) or _start(home), _folder(), sys.stdout.buffer
+    )
+    bridge.run(sys.stdin.buffer)
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
+def _start(home: str) -> Address | None:
+    """Start the daemon and wait until it listens; None where that is not wanted or fails."""
+    import subprocess
+    import time
+    from pathlib import Path
+
+    from lore.bridges.address import find_address
+    from lore.settings import load
+
+    if not load(home=Path(home)).settings.mcp_start:
+        return None
+    command = [sys.executable, "-m", "lore.cli", "--home", home, "up", "--detach"]
+    try:
+        subprocess.run(  # noqa: S603 - our own program
+            command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False, timeout=_START_S
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    until = time.monotonic() + _LISTEN_S
+    while (found := find_address(home)) is None and time.monotonic() < until:
+        time.sleep(_POLL_S)
+    return found
+
+
+def _serve_in_process(home: str) -> None:
+    """Serve without a daemon: slower to start, and gone when the agent hangs up."""
+    from pathlib import Path
+
+    from lore.mcp.stdio import serve
+    from lore.memory import Memory
+
+    with Memory.open(Path(home)) as memory:
+        serve(memory, _folder())

@@ -1,0 +1,180 @@
+"""Serving: the handlers of one MCP server over a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import unquote
+
+import mcp_types as types
+from anyio import to_thread
+from mcp.server import Server
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+
+from lore import __version__
+from lore.errors import LoreError, NotFound
+from lore.mcp import describing
+from lore.memory import Memory
+from lore.tools import catalogue, schemas
+from lore.tools.tool import Caller, Outcome, Tool
+
+T = TypeVar("T")
+Context = ServerRequestContext[Any, Any]
+Page = types.PaginatedRequestParams | None
+
+
+class Desk:
+    """What one server answers; who asks is told by the headers, or is `caller`."""
+
+    def __init__(self, memory: Memory, tools: tuple[Tool[Any], ...], caller: Caller) -> None:
+        self._memory = memory
+        self._tools = {tool.name: tool for tool in tools}
+        self._listed = [describing.describe(tool) for tool in tools]
+        self._caller = caller
+
+    async def list_tools(self, _context: Context, _page: Page) -> types.ListToolsResult:
+        """Return the tools, always in the same order."""
+        return types.ListToolsResult(tools=self._listed)
+
+    async def call_tool(
+        self, context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        """Run a tool; what goes wrong is told in words that a model can act on."""
+        if params.name not in self._tools:
+            msg = f"There is no tool '{params.name[:60]}'. Tools: {', '.join(self._tools)}."
+            raise MCPError(code=types.INVALID_PARAMS, message=msg)
+        try:
+            outcome = await self._run(context, params.name, params.arguments or {})
+        except LoreError as error:
+            return types.CallToolResult(content=[_text(_told(error))], is_error=True)
+        return types.CallToolResult(
+            content=[_text(outcome.text)],
+            structured_content=outcome.data.model_dump(mode="json", exclude_defaults=True),
+        )
+
+    async def list_resources(self, _context: Context, _page: Page) -> types.ListResourcesResult:
+        """Return the resources that have a name of their own."""
+        return types.ListResourcesResult(resources=list(describing.RESOURCES))
+
+    async def list_templates(
+        self, _context: Context, _page: Page
+    ) -> types.ListResourceTemplatesResult:
+        """Return how the address of a fragment is made."""
+        return types.ListResourceTemplatesResult(resource_templates=list(describing.TEMPLATES))
+
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        """Return a resource as the tool of the same purpose words it."""
+        name, arguments = _asked_for(params.uri)
+        try:
+            outcome = await self._run(context, name, arguments)
+        except NotFound as error:
+            raise _no_resource(params.uri, _told(error)) from None
+        except LoreError as error:
+            raise MCPError(code=types.INTERNAL_ERROR, message=_told(error)) from None
+        contents = types.TextResourceContents(
+            uri=params.uri, mime_type="text/plain", text=outcome.text
+        )
+        return types.ReadResourceResult(contents=[contents])
+
+    async def list_prompts(self, _context: Context, _page: Page) -> types.ListPromptsResult:
+        """Return the prompts."""
+        return types.ListPromptsResult(prompts=list(describing.PROMPTS))
+
+    async def get_prompt(
+        self, context: Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        """Return a prompt with its argument filled in, and what the memory has for it."""
+        prompt = next((p for p in describing.PROMPTS if p.name == params.name), None)
+        if prompt is None or not prompt.arguments:
+            msg = f"There is no prompt '{params.name[:60]}'."
+            raise MCPError(code=types.INVALID_PARAMS, message=msg)
+        wanted = prompt.arguments[0].name
+        given = (params.arguments or {}).get(wanted, "").strip()
+        if not given:
+            msg = f"The prompt '{prompt.name}' needs '{wanted}'."
+            raise MCPError(code=types.INVALID_PARAMS, message=msg)
+        try:
+            text = await self._worded(context, prompt.name, given)
+        except LoreError as error:
+            raise MCPError(code=types.INTERNAL_ERROR, message=_told(error)) from None
+        message = types.PromptMessage(role="user", content=_text(text))
+        return types.GetPromptResult(description=prompt.description, messages=[message])
+
+    async def _worded(self, context: Context, name: str, given: str) -> str:
+        if name == "remember":
+            return (
+                "Keep this for later sessions with store(): one statement that is understandable"
+                f" on its own, with the reason if there is one.\n\n{given}"
+            )
+        outcome = await self._run(context, "recall", {"query": given})
+        asked = f"Answer from what the memory has, and name the ids you used.\n\n{given}"
+        return f"{asked}\n\n{outcome.text}"
+
+    async def _run(self, context: Context, name: str, arguments: dict[str, Any]) -> Outcome:
+        caller = _caller(context, self._caller)
+        return await _in_thread(partial(catalogue.call, self._memory, name, arguments, caller))
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    """Do what blocks in a thread; a client that has gone is not waited for."""
+    return await to_thread.run_sync(work, abandon_on_cancel=True)
+
+
+def make_server(memory: Memory, caller: Caller | None = None) -> Server[Any]:
+    """Return the MCP server of a memory."""
+    tools = catalogue.served(memory.settings)
+    desk = Desk(memory, tools, caller or Caller())
+    inputs = {tool.name: schemas.input_schema(tool) for tool in tools}
+    return Server(
+        "lore",
+        version=__version__,
+        title="Lore",
+        description="Long-term memory.",
+        instructions=describing.INSTRUCTIONS,
+        get_tool_input_schema=inputs.get,
+        on_list_tools=desk.list_tools,
+        on_call_tool=desk.call_tool,
+        on_list_resources=desk.list_resources,
+        on_list_resource_templates=desk.list_templates,
+        on_read_resource=desk.read_resource,
+        on_list_prompts=desk.list_prompts,
+        on_get_prompt=desk.get_prompt,
+    )
+
+
+def _caller(context: Context, usual: Caller) -> Caller:
+    """Return who asks, by the headers that a bridge adds."""
+    if context.request is None:
+        return usual
+    headers = context.request.headers
+    project = unquote(headers.get("x-lore-project", ""), errors="replace")
+    session = unquote(headers.get("x-lore-session", ""), errors="replace")
+    return Caller(project=project or usual.project, session=session or usual.session)
+
+
+def _asked_for(uri: str) -> tuple[str, dict[str, Any]]:
+    """Return the tool that gives a resource, and its arguments."""
+    if uri == describing.INDEX:
+        return "list_roots", {}
+    if uri == describing.TIMELINE:
+        return "timeline", {}
+    id_ = uri.removeprefix(describing.FRAGMENT)
+    if id_ == uri or not id_:
+        raise _no_resource(uri, "There is no such resource.")
+    return "read", {"ids": [unquote(id_)]}
+
+
+def _no_resource(uri: str, told: str) -> MCPError:
+    return MCPError(code=types.INVALID_PARAMS, message=told, data={"uri": uri[:200]})
+
+
+def _told(error: LoreError) -> str:
+    return f"{error} {error.hint}".strip()
+
+
+def _text(text: str) -> types.TextContent:
+    return types.TextContent(text=text)
