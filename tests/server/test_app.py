@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Mount as StarletteMount
 from starlette.routing import Route
@@ -26,17 +25,17 @@ from lore.server.calling import Toolbox
 from lore.server.gate import OPEN
 from lore.server.limits import Limits
 from lore.server.logins import Logins
-from lore.tools.tool import Caller, Outcome, Tool
+from lore.tools.tool import Arguments, Caller, Outcome, Result, Tool
 from tests.server.served import TOOLBOX, Served, serving
 
 PRIVATE = "the colour of the safe"
 
 
-class Wish(BaseModel):
+class Wish(Arguments):
     text: str
 
 
-class Told(BaseModel):
+class Told(Result):
     said: str
 
 
@@ -44,7 +43,8 @@ def run_wish(memory: Memory, wish: Wish, caller: Caller) -> Outcome:
     if wish.text == "accident":
         raise ValueError(PRIVATE)
     if wish.text == "refused":
-        raise InvalidInput("No.", hint="Ask for something else.")
+        msg = "No."
+        raise InvalidInput(msg, hint="Ask for something else.")
     return Outcome(f"{wish.text} {caller.project} {caller.origin}", Told(said=wish.text))
 
 
@@ -86,18 +86,30 @@ def wishing(tmp_path_factory) -> Iterator[Served]:
     free = Limits(requests_per_minute=0, strangers_per_minute=0)
     toolbox = Toolbox((WISHING,), call_wish)
     home = tmp_path_factory.mktemp("home")
-    with serving(home, limits=free, toolbox=toolbox, mounts=[Mount("/door", mounted)]) as served:
+    with serving(
+        home,
+        limits=free,
+        toolbox=toolbox,
+        mounts=[Mount("/door/", mounted), Mount("/post", mounted)],
+    ) as served:
         yield served
 
 
 def routes_of(memory: Memory) -> list[tuple[str, str]]:
     """Return every method and path that the app answers."""
     access = Access("key", memory.find_key, Logins("c"))
-    app = make_app(memory, access, TOOLBOX, names=frozenset(), mounts=[Mount("/door", mounted)])
+    app = make_app(
+        memory,
+        access,
+        TOOLBOX,
+        names=frozenset(),
+        mounts=[Mount("/door/", mounted), Mount("/post", mounted)],
+    )
     found = []
     for route in app.routes:
         if isinstance(route, Route):
-            found += [(method, route.path) for method in sorted(route.methods or ())]
+            methods = sorted(route.methods or ("GET", "POST"))
+            found += [(method, route.path) for method in methods]
         else:
             assert isinstance(route, StarletteMount)
             found += [(method, f"{route.path}/x") for method in ("GET", "POST")]
@@ -116,7 +128,7 @@ def test_no_route_answers_without_a_key_but_health(wishing: Served):
             if reply.status == 200:
                 opened.append((method, path))
     assert set(opened) == {("GET", "/health"), ("HEAD", "/health")}
-    assert OPEN == {"/health", "/login"}
+    assert {"/health", "/login"} == OPEN
 
 
 @pytest.mark.parametrize(
@@ -175,7 +187,7 @@ def test_a_mounted_door_is_behind_the_same_gate(wishing: Served):
 
 def test_a_mounted_door_lives_as_long_as_the_server(tmp_path: Path):
     life = Life()
-    with serving(tmp_path, mounts=[Mount("/door", mounted, life)]):
+    with serving(tmp_path, mounts=[Mount("/door/", mounted, life)]):
         assert life.told == ["begun"]
     assert life.told == ["begun", "ended"]
 
@@ -193,7 +205,7 @@ def test_a_body_that_is_not_declared_json_is_refused(wishing: Served):
 
 
 def test_a_server_stops_with_a_stream_and_an_idle_connection_open(tmp_path: Path):
-    with serving(tmp_path, mounts=[Mount("/door", mounted)]) as served:
+    with serving(tmp_path, mounts=[Mount("/door/", mounted), Mount("/post", mounted)]) as served:
         idle = socket.create_connection((served.host, served.port), 10)
         stream = socket.create_connection((served.host, served.port), 10)
         stream.sendall(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -122,13 +123,20 @@ def test_headers_that_are_too_large_are_refused(small: Served):
     assert small.ask("GET", path, headers=headers_of(small)).status in (400, 431)
 
 
+def read_all(client: socket.socket) -> bytes:
+    """Return what comes until the server ends the connection, in whichever way."""
+    received = b""
+    with contextlib.suppress(ConnectionResetError):
+        while piece := client.recv(1_000):
+            received += piece
+    return received
+
+
 @pytest.mark.parametrize("sent", [b"", b"GET /health HTTP/1.1\r\nhost: loc"])
 def test_who_does_not_finish_a_head_is_cut_off(small: Served, sent: bytes):
     with socket.create_connection((small.host, small.port), 30) as client:
         client.sendall(sent)
-        with pytest.raises((ConnectionResetError, EOFError)):
-            if not client.recv(100):
-                raise EOFError
+        assert read_all(client) == b""
     assert small.ask("GET", "/health").status == 200
 
 
@@ -137,10 +145,7 @@ def test_who_does_not_finish_a_second_head_is_cut_off(small: Served):
         client.sendall(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n")
         assert client.recv(1_000).startswith(b"HTTP/1.1 200")
         client.sendall(b"GET /health HTTP/1.1\r\nhost: l")
-        with pytest.raises((ConnectionResetError, EOFError)):
-            while client.recv(1_000):
-                pass
-            raise EOFError
+        assert b"HTTP/1.1" not in read_all(client)
 
 
 def test_who_does_not_finish_a_body_is_answered_and_cut_off(small: Served):
@@ -149,9 +154,7 @@ def test_who_does_not_finish_a_body_is_answered_and_cut_off(small: Served):
             b"POST /api/v1/retrieve HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n"
             b"content-type: application/json\r\nx-lore-key: " + small.key.encode() + b"\r\n\r\n{"
         )
-        answer = b""
-        while received := client.recv(1_000):
-            answer += received
+        answer = read_all(client)
     assert answer.startswith(b"HTTP/1.1 408 ")
 
 

@@ -54,7 +54,7 @@ def walk(served: Served, path: str, limit: int) -> list[Any]:
         cursor = page["next"]
         if cursor is None:
             return found
-    raise AssertionError("the list does not end")
+    pytest.fail("the list does not end")
 
 
 LISTS = [
@@ -127,7 +127,10 @@ def test_one_item_is_read_whole_and_not_reinforced(filled: Served):
     assert filled.get(f"/api/v1/fragments/{listed['id']}").tree["fragment"]["access_count"] == 0
     message = walk(filled, "/sessions/s0/messages", 500)[0]
     assert filled.get(f"/api/v1/messages/{message['id']}").tree == message
-    assert filled.get(f"/api/v1/timeline?id={listed['id']}").tree[0]["what"] == "learned"
+    happened = filled.get(f"/api/v1/fragments/{listed['id']}/timeline").tree
+    assert happened[0]["what"] == "learned"
+    around = filled.get(f"/api/v1/timeline?anchor={message['id']}&before=0&after=2")
+    assert len(around.tree) == 3
 
 
 def test_an_id_of_another_sort_answers_exactly_like_a_missing_one(filled: Served):

@@ -46,9 +46,18 @@ def ids_of(served: Served) -> list[str]:
 
 texts = st.one_of(
     st.text(max_size=60),
-    st.sampled_from(
-        ["", "\x00", "%", "'; DROP TABLE items; --", '"', "NEAR(", "a AND", "*", "\u202e", "𝕏" * 20]
-    ),
+    st.sampled_from([
+        "",
+        "\x00",
+        "%",
+        "'; DROP TABLE items; --",
+        '"',
+        "NEAR(",
+        "a AND",
+        "*",
+        "\u202e",
+        "\U0001d54f" * 20,
+    ]),
 )
 numbers = st.one_of(
     st.integers(), st.sampled_from([0, -1, 2**31, 2**63, 2**64, 10**30]), st.floats()
