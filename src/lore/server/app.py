@@ -29,8 +29,9 @@ from lore.server.gate import Catching, Gate
 from lore.server.limits import Bounds, Limits, Rates
 from lore.server.logins import SESSION_S, TICKET_S, Logins
 
-THREADS = 16
-"""Requests that work on the memory at a time; more would only wait for the same two cores."""
+THREADS = 4
+"""Requests that work on the memory at a time: each holds a connection with a cache of 16 MB, and
+more would only wait for the same few cores."""
 
 
 @dataclass(frozen=True, slots=True)
