@@ -122,3 +122,12 @@ def test_numbers_of_other_libraries_are_numbers() -> None:
 def test_a_missing_argument_is_pythons_own_error(memory: Memory) -> None:
     with pytest.raises(TypeError, match="query"):
         memory.recall()  # type: ignore[call-arg]
+
+
+def test_a_moment_beyond_the_calendar_of_utc_is_refused(tmp_path):
+    far = datetime.fromisoformat("9999-12-31T23:59:59-12:00")
+    new = NewMessage("user", (Part("text", "a"),), far)
+    with Memory.open(tmp_path, embedder=NoEmbedder()) as memory:
+        with pytest.raises(InvalidInput, match="far away"):
+            memory.capture("s", [new])
+        assert memory.sessions() == []

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import is_dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache, wraps
 from inspect import signature
 from numbers import Integral, Real
@@ -124,7 +125,7 @@ def _shown(value: object) -> str:
     if value is None or isinstance(value, int | float):
         return str(value)
     if isinstance(value, datetime):
-        return "one without"
+        return "one without" if value.utcoffset() is None else "one that far away"
     return f"a value of type {type(value).__name__}"
 
 
@@ -179,7 +180,12 @@ def _number(kind: type[int] | type[float], bounds: Bounds = _UNBOUNDED) -> _Chec
 
 
 def _is_aware(value: Any) -> bool:
-    return isinstance(value, datetime) and value.utcoffset() is not None
+    """Tell whether a moment has a time zone, and lies within the calendar in UTC too."""
+    if not isinstance(value, datetime) or value.utcoffset() is None:
+        return False
+    with suppress(OverflowError):
+        return bool(value.astimezone(UTC))
+    return False
 
 
 def _is_writable(value: Any) -> bool:

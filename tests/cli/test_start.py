@@ -16,7 +16,10 @@ from lore import __version__
 from tests.cli.conftest import PROGRAM, UNSET, Lore, Seeded, environment, run_process
 from tests.waiting import eventually
 
-HEAVY = {"numpy", "apsw", "onnxruntime", "tokenizers", "rich", "orjson", "numkong"}
+HEAVY = {
+    "numpy", "apsw", "onnxruntime", "tokenizers", "rich", "orjson", "numkong", "pydantic",
+    "starlette", "uvicorn", "anyio", "mcp",
+}  # fmt: skip
 
 
 def test_starting_loads_nothing_heavy():

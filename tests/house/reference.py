@@ -10,6 +10,10 @@ import typer
 
 from lore import errors
 from lore.cli.app import app
+from lore.server.app import endpoints_of
+from lore.server.calling import Toolbox
+from lore.server.openapi import describe
+from lore.server.problems import status_of
 from lore.settings import load
 from lore.tools import catalogue
 from lore.tools.aliases import ALIASES
@@ -37,6 +41,7 @@ def pages() -> dict[str, str]:
         "settings.md": settings(),
         "exit-codes.md": exit_codes(),
         "tools.md": tools(),
+        "http.md": http(),
     }
 
 
@@ -218,6 +223,85 @@ def exit_codes() -> str:
     ]
     tree = (errors.__doc__ or "").split("\n", 2)[2].rstrip()
     return "\n".join([*lines, "```", tree, "```", ""])
+
+
+def http() -> str:
+    """Return the page of the REST interface, from the description that is served."""
+    described = describe(endpoints_of(Toolbox(catalogue.TOOLS, catalogue.call)))
+    parts = [
+        f"# HTTP\n\n{MADE}\n",
+        "Paths under `/api/v1`; `/api/v1/openapi.json` has all of this for programs, with the"
+        " schemas of what\ncomes back. [The server](server.md) tells of access, limits and"
+        " errors. A list is an object with\n`items` and `next`: the cursor of the next page, or"
+        " null at the end.\n",
+        "| request | needs | what |",
+        "|---|---|---|",
+        "| `GET /health` | nothing | Whether the server is well, and its version. |",
+        "| `POST /api/v1/logins` | admin | A path that logs a browser in, once. |",
+    ]
+    asked = [
+        (f"{method.upper()} {path}", operation)
+        for path, methods in described["paths"].items()
+        for method, operation in methods.items()
+    ]
+    parts += [
+        f"| `{request}` | {operation['x-lore-scope']} | {operation['summary']} |"
+        for request, operation in asked
+    ]
+    parts.append("")
+    for request, operation in asked:
+        rows = _http_rows(operation)
+        if rows:
+            parts += [f"## {request}\n", "| argument | where | may be | meaning |"]
+            parts += ["|---|---|---|---|", *rows, ""]
+    parts += ["## Errors\n", "| status | errors |", "|---|---|"]
+    by_status: dict[int, list[str]] = {}
+    for name in errors.__all__:
+        by_status.setdefault(status_of(getattr(errors, name)), []).append(f"`{name}`")
+    parts += [f"| {status} | {', '.join(names)} |" for status, names in sorted(by_status.items())]
+    return "\n".join(parts) + "\n"
+
+
+def _http_rows(operation: Any) -> list[str]:
+    arguments = [
+        (given["name"], given["in"], given["required"], {**given, **given["schema"]})
+        for given in operation.get("parameters", ())
+    ]
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    schema = body.get("schema", {})
+    arguments += [
+        (name, "body", name in schema.get("required", ()), given)
+        for name, given in schema.get("properties", {}).items()
+    ]
+    return [
+        f"| `{name}`{'' if required else ' (optional)'} | {place} | {_may_be(given)} |"
+        f" {given.get('description', '').replace('|', '/')} |"
+        for name, place, required, given in arguments
+    ]
+
+
+def _may_be(schema: Any) -> str:
+    """Say in words what a schema allows."""
+    if "anyOf" in schema:
+        named = (_may_be(one) for one in schema["anyOf"] if one.get("type") != "null")
+        return " or ".join(dict.fromkeys(named))
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    if "$ref" in schema:
+        return str(schema["$ref"].rsplit("/", 1)[-1])
+    if schema.get("type") == "array":
+        return f"list of {_may_be(schema.get('items', {}))}"
+    return _bounded(schema)
+
+
+def _bounded(schema: Any) -> str:
+    kind = {"string": "text", "integer": "whole number", "boolean": "true, false"}
+    told = kind.get(schema.get("type", ""), schema.get("type", "anything"))
+    if "minimum" in schema and "maximum" in schema:
+        told += f", {schema['minimum']:,} to {schema['maximum']:,}"
+    if "maxLength" in schema:
+        told += f", at most {schema['maxLength']:,} characters"
+    return str(told)
 
 
 def write() -> None:

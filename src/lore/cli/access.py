@@ -75,7 +75,7 @@ def create_key(
 def list_keys(context: typer.Context, json: Json = False) -> None:
     """List the access keys that were made, by their prefixes."""
     with open_memory(context) as memory:
-        found = memory.keys()
+        found = memory.access_keys()
     if json:
         print_json([_row(record) for record in found])
         return

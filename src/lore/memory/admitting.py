@@ -59,7 +59,7 @@ class Admitting(Desk):
         self.database.write(partial(access_keys.add, key=made, digest=self._digest(key)))
         return key, made
 
-    def keys(self) -> list[AccessKey]:
+    def access_keys(self) -> list[AccessKey]:
         """Return all access keys that were made, also those that open nothing any more."""
         with self.database.read() as db:
             return access_keys.everyone(db)

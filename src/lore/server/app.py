@@ -29,11 +29,9 @@ from lore.server.gate import Catching, Gate
 from lore.server.limits import Bounds, Limits, Rates
 from lore.server.logins import SESSION_S, TICKET_S, Logins
 
-THREADS = 16
-"""Requests that work on the memory at a time; more would only wait for the same two cores."""
-
-STRANGERS_PER_MINUTE = 120
-"""Of one address, without a valid key; enough for a person's mistakes."""
+THREADS = 4
+"""Requests that work on the memory at a time: each holds a connection with a cache of 16 MB, and
+more would only wait for the same few cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,6 @@ def make_app(
         *(_route(endpoint, memory) for endpoint in endpoints),
         *(mount.route() for mount in mounts),
     ]
-    strangers = Rates(STRANGERS_PER_MINUTE)
     return Starlette(
         routes=routes,
         middleware=[
@@ -96,7 +93,7 @@ def make_app(
                 access=access,
                 names=names,
                 rates=Rates(limits.requests_per_minute),
-                strangers=strangers,
+                strangers=Rates(limits.strangers_per_minute),
             ),
             Middleware(Bounds, limits=limits),
         ],

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
+from anyio import CapacityLimiter
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from lore import clock
@@ -168,6 +169,6 @@ def endpoints(stopping: Callable[[], bool]) -> tuple[Endpoint[Any], ...]:
         Endpoint("POST", "/capture", "Store messages.", "push", Push, _capture, Pushed),
         Endpoint(
             "POST", "/consolidate", "Run a cycle of upkeep.", "write", Cycle, consolidate,
-            CycleReport,
+            CycleReport, limiter=CapacityLimiter(1),
         ),
     )  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 from urllib.parse import unquote
 
 import orjson
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -42,7 +42,8 @@ A = TypeVar("A", bound=BaseModel)
 class Endpoint(Generic[A]):
     """One endpoint; `item` is what a page of it lists, `result` what it gives back whole.
 
-    One that is not `checked` here is handed its arguments by name, and checks them itself.
+    One that is not `checked` here is handed its arguments by name, and checks them itself. What
+    may take minutes has a `limiter` of its own, and keeps no thread from the others.
     """
 
     method: Literal["GET", "POST"]
@@ -55,6 +56,7 @@ class Endpoint(Generic[A]):
     item: Any = None
     tags: tuple[str, ...] = ("memory",)
     checked: bool = True
+    limiter: CapacityLimiter | None = None
 
 
 async def answer(request: Request, endpoint: Endpoint[Any], memory: Memory) -> Response:
@@ -64,7 +66,9 @@ async def answer(request: Request, endpoint: Endpoint[Any], memory: Memory) -> R
     arguments = validated(endpoint.arguments, given) if endpoint.checked else given
     caller = caller_of(request, grant)
     body = await to_thread.run_sync(
-        lambda: as_json(endpoint.run(memory, arguments, caller)), abandon_on_cancel=True
+        lambda: as_json(endpoint.run(memory, arguments, caller)),
+        abandon_on_cancel=True,
+        limiter=endpoint.limiter,
     )
     return tagged(request, body)
 

@@ -17,7 +17,7 @@ from lore.errors import LoreError, place_of
 from lore.records import AccessScope
 from lore.server import hosts, problems
 from lore.server.access import Access, Grant
-from lore.server.limits import Rates
+from lore.server.limits import Rates, check_head
 
 log = logging.getLogger("lore.server")
 
@@ -50,6 +50,7 @@ class Gate:
         await self._app(scope, receive, send)
 
     async def _checked(self, scope: Scope) -> Grant | None:
+        check_head(scope)
         headers = Headers(scope=scope)
         by_cookie = "cookie" in headers and not {"authorization", "x-lore-key"} & set(headers)
         wrong = hosts.why_refused(headers, self._names, by_cookie=by_cookie)

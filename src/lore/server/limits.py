@@ -21,15 +21,6 @@ DEEPEST_JSON = 32
 HEAD_BYTES = 32_768
 """All headers of a request together; Lore's own take under a thousand."""
 
-HEAD_S = 10.0
-"""So long may a client take to send the head of a request."""
-
-BODY_S = 30.0
-"""And so long for all of its body, once it is asked for."""
-
-SEND_S = 30.0
-"""A client that reads nothing for so long is not waited for."""
-
 BURST_S = 6.0
 """What a key may send at once is what it may send in so many seconds."""
 
@@ -39,10 +30,18 @@ _MOST_CALLERS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one request may have, and one key may send."""
+    """What one request may have and how long it may take, and how many one caller may send.
+
+    A client has `head_s` for the head of a request, `body_s` for all of its body, and is not
+    waited for if it reads nothing for `send_s`. Strangers are an address without a valid key.
+    """
 
     body_bytes: int = 8_000_000
     requests_per_minute: int = 6_000
+    strangers_per_minute: int = 600
+    head_s: float = 10.0
+    body_s: float = 30.0
+    send_s: float = 30.0
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
@@ -81,6 +80,7 @@ class Bounds:
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         self._app = app
+        self._limits = limits
         self._most = limits.body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -97,7 +97,7 @@ class Bounds:
             nonlocal taken, deadline, whole
             if whole:  # what comes now is only that the client has left
                 return await receive()
-            deadline = deadline or anyio.current_time() + BODY_S
+            deadline = deadline or anyio.current_time() + self._limits.body_s
             try:
                 with anyio.fail_after(max(0.0, deadline - anyio.current_time())):
                     message = await receive()
@@ -110,10 +110,19 @@ class Bounds:
             return message
 
         async def send_within(message: Message) -> None:
-            with anyio.fail_after(SEND_S):
+            with anyio.fail_after(self._limits.send_s):
                 await send(message)
 
         await self._app(scope, receive_within, send_within)
+
+
+def check_head(scope: Scope) -> None:
+    """Refuse a request whose head is too large; one that comes in pieces is cut off before."""
+    lines = sum(len(name) + len(value) for name, value in scope["headers"])
+    if lines + len(scope["raw_path"]) + len(scope["query_string"]) > HEAD_BYTES:
+        raise HTTPException(
+            431, f"Path and headers are larger than {HEAD_BYTES:,} bytes.", _CLOSING
+        )
 
 
 _CLOSING = {"connection": "close"}

@@ -18,6 +18,7 @@ from lore.records import (
     Happening,
     KeptEpisode,
     Message,
+    Occurrence,
     Origin,
     Page,
     Project,
@@ -81,6 +82,15 @@ class OfItem(Arguments):
     """One item."""
 
     id: Annotated[Id, Field(description="Id, or at least 8 of its first characters.")]
+
+
+class Around(Arguments):
+    """What happened before and after something."""
+
+    anchor: Annotated[Id, Field(description="Id of a message or fragment, or a time.")]
+    before: Annotated[int, Field(ge=0, le=MOST_ON_A_PAGE, description="So many before it.")] = 5
+    after: Annotated[int, Field(ge=0, le=MOST_ON_A_PAGE, description="So many after it.")] = 5
+    project: InProject = ""
 
 
 class Nothing(Arguments):
@@ -150,8 +160,12 @@ def _roots(memory: Memory, a: OfProject, _caller: Caller) -> Page[Title]:
     return memory.page_of_roots(project=a.project, limit=a.limit, cursor=a.cursor)
 
 
-def _timeline(memory: Memory, a: OfItem, _caller: Caller) -> list[Happening]:
+def _history(memory: Memory, a: OfItem, _caller: Caller) -> list[Happening]:
     return memory.timeline(a.id)
+
+
+def _timeline(memory: Memory, a: Around, _caller: Caller) -> list[Occurrence]:
+    return memory.around(a.anchor, before=a.before, after=a.after, project=a.project)
 
 
 def _stats(memory: Memory, _a: Nothing, _caller: Caller) -> Stats:
@@ -198,6 +212,10 @@ ENDPOINTS: tuple[Endpoint[Any], ...] = (
         "/fragments/{id}", "One fragment with what is around it.", OfItem, _fragment,
         result=Reading,
     ),
+    _get(
+        "/fragments/{id}/timeline", "What happened to a fragment, oldest first.", OfItem, _history,
+        result=list[Happening],
+    ),
     _get("/edges", "Edges between fragments.", OfEdges, _edges, item=Edge),
     _get(
         "/episodes", "Episodes, those that ended last first.", OfProject, _episodes,
@@ -205,8 +223,8 @@ ENDPOINTS: tuple[Endpoint[Any], ...] = (
     ),
     _get("/index", "Roots of the knowledge, strongest first.", OfProject, _roots, item=Title),
     _get(
-        "/timeline", "What happened to a fragment, oldest first.", OfItem, _timeline,
-        result=list[Happening],
+        "/timeline", "What was said and learned around a time or an item.", Around, _timeline,
+        result=list[Occurrence],
     ),
     _get(
         "/conflicts", "Fragments that contradict each other.", OfProject, _conflicts,

@@ -7,6 +7,7 @@ import errno
 import logging
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import h11
@@ -15,7 +16,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lore.errors import DaemonError
-from lore.server.limits import HEAD_BYTES, HEAD_S
+from lore.server.limits import HEAD_BYTES, Limits
 
 STOP_S = 1
 """Requests at hand may take so long to end once the server stops; then they are cut off."""
@@ -30,12 +31,15 @@ log = logging.getLogger("lore.server")
 class ImpatientProtocol(H11Protocol):
     """HTTP from a client that has only so long to say what it wants."""
 
-    _deadline: asyncio.TimerHandle | None = None
+    def __init__(self, *, head_s: float, **given: Any) -> None:
+        super().__init__(**given)
+        self._head_s = head_s
+        self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn does
         """Begin to wait for the head of the first request."""
         super().connection_made(transport)
-        self._deadline = self.loop.call_later(HEAD_S, transport.abort)
+        self._deadline = self.loop.call_later(self._head_s, transport.abort)
 
     def data_received(self, data: bytes) -> None:
         """Read on; what has no whole head yet is waited for, but not for ever."""
@@ -43,7 +47,7 @@ class ImpatientProtocol(H11Protocol):
         if self.conn.their_state is not h11.IDLE:
             self._forget_deadline()
         elif self._deadline is None:
-            self._deadline = self.loop.call_later(HEAD_S, self.transport.abort)
+            self._deadline = self.loop.call_later(self._head_s, self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End with the connection."""
@@ -89,12 +93,13 @@ def _bound(family: int, kind: int, protocol: int, address: Any) -> socket.socket
 class Serving:
     """An app that is served by a thread."""
 
-    def __init__(self, app: ASGIApp, bound: socket.socket) -> None:
+    def __init__(self, app: ASGIApp, bound: socket.socket, limits: Limits | None = None) -> None:
         self._socket = bound
+        patience = partial(ImpatientProtocol, head_s=(limits or Limits()).head_s)
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
-                http=ImpatientProtocol,
+                http=patience,  # type: ignore[arg-type]  # it is called like the class
                 loop="asyncio",
                 ws="none",
                 lifespan="on",

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import gc
+import http.client
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from lore.daemon.address import SERVER_FILE
+from lore.daemon.doors import Doors
+from lore.embed.none import NoEmbedder
+from lore.memory import Memory
+from lore.settings import load
+
+
+class Told:
+    """What the doors told of themselves."""
+
+    def __init__(self) -> None:
+        self.url, self.notice = "", ""
+
+    def __call__(self, url: str, notice: str) -> None:
+        self.url, self.notice = url, notice
+
+
+@contextmanager
+def memory_at(home: Path, *, host: str = "127.0.0.1", port: int = 0) -> Iterator[Memory]:
+    settings = replace(load({}, home=home).settings, server_host=host, server_port=port)
+    with Memory.open(config=settings, embedder=NoEmbedder()) as memory:
+        yield memory
+
+
+def status_at(url: str, path: str = "/health") -> int:
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=10)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Open doors, and a client of them."""
+
+    memory: Memory
+    url: str
+    key: str
+
+    def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> int:
+        connection = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=30)
+        spelt = {name.replace("_", "-"): value for name, value in headers.items()}
+        try:
+            connection.request(method, path, body, spelt)
+            return connection.getresponse().status
+        finally:
+            connection.close()
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory) -> Iterator[Opened]:
+    home, told = tmp_path_factory.mktemp("home"), Told()
+    with memory_at(home) as memory:
+        doors = Doors(memory, told)
+        doors.open()
+        yield Opened(memory, told.url, (home / "access.key").read_text().strip())
+        assert doors.close()
+
+
+def test_open_doors_are_told_and_closed_ones_are_taken_back(tmp_path: Path):
+    told = Told()
+    with memory_at(tmp_path) as memory:
+        doors = Doors(memory, told)
+        doors.open()
+        assert told.notice == ""
+        assert status_at(told.url) == 200
+        assert status_at(told.url, "/api/v1/stats") == 401
+        said = json.loads((tmp_path / SERVER_FILE).read_bytes())
+        assert told.url == f"http://{said['host']}:{said['port']}"
+        assert doors.close()
+        assert not (tmp_path / SERVER_FILE).exists()
+        with pytest.raises(ConnectionRefusedError):
+            status_at(told.url)
+
+
+def test_a_port_that_is_taken_is_told_and_another_one_is_used(tmp_path: Path):
+    told = Told()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with memory_at(tmp_path, port=port) as memory:
+            doors = Doors(memory, told)
+            doors.open()
+            assert f"Port {port} is taken" in told.notice
+            assert status_at(told.url) == 200
+            assert doors.close()
+
+
+@pytest.mark.parametrize("host", ["192.0.2.7", "no.such.host.invalid", "x" * 300, "300.1.1.1"])
+def test_a_server_that_cannot_start_says_why_and_stops_nobody(tmp_path: Path, host: str):
+    told = Told()
+    with memory_at(tmp_path, host=host) as memory:
+        doors = Doors(memory, told)
+        doors.open()
+        assert told.url == ""
+        assert told.notice.startswith("The server does not run: ")
+        assert not (tmp_path / SERVER_FILE).exists()
+        assert memory.stats().messages == 0
+        assert doors.close()
+
+
+def test_bound_to_every_address_it_is_told_by_one_that_can_be_reached(tmp_path: Path):
+    told = Told()
+    with memory_at(tmp_path, host="0.0.0.0") as memory:
+        doors = Doors(memory, told)
+        doors.open()
+        assert told.url.startswith("http://127.0.0.1:")
+        assert status_at(told.url) == 200
+        assert doors.close()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_open_stream_of_mcp_does_not_hold_up_the_end(tmp_path: Path):
+    told = Told()
+    with memory_at(tmp_path) as memory:
+        doors = Doors(memory, told)
+        doors.open()
+        host, port = told.url.removeprefix("http://").split(":")
+        key = (tmp_path / "access.key").read_text().strip()
+        with socket.create_connection((host, int(port)), 10) as stream:
+            head = f"GET /sse HTTP/1.1\r\nhost: localhost\r\nx-lore-key: {key}\r\n\r\n"
+            stream.sendall(head.encode())
+            assert stream.recv(100).startswith(b"HTTP/1.1 200")
+            assert doors.close()
+    gc.collect()  # the SDK leaves the ends of a stream that is cut off to the collector
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/sse", "/messages/", "/messages/x", "/mcp/"])
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_mcp_needs_a_key_that_may_read_and_write(opened: Opened, method: str, path: str):
+    reader, _ = opened.memory.create_key("reader", scopes=["read"])
+    assert opened.ask(method, path) == 401
+    assert opened.ask(method, path, host="evil.example", x_lore_key=opened.key) == 403
+    if path != "/mcp/":
+        assert opened.ask(method, path, x_lore_key=reader) in (403, 405)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[]", b"[" * 100_000, b"null", b'{"jsonrpc": "2.0"}', b'{"id": 1}', b"\xff\xfe",
+     b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "recall",'
+     b' "arguments": {"query": 5}}}'],
+)  # fmt: skip
+def test_no_body_breaks_mcp(opened: Opened, body: bytes):
+    kinds = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    assert opened.ask("POST", "/mcp", body, x_lore_key=opened.key, **kinds) < 500
+
+
+def test_doors_that_were_never_opened_can_be_closed(tmp_path: Path):
+    with memory_at(tmp_path) as memory:
+        assert Doors(memory, Told()).close()

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lore.embed.none import NoEmbedder
+from lore.errors import InvalidInput, NotFound
+from lore.memory import Memory
+from tests.fakes import FixedClock
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
+    with Memory.open(tmp_path, embedder=NoEmbedder(), now=clock) as opened:
+        yield opened
+
+
+def test_a_key_is_recognised_whole_and_never_in_part(memory: Memory):
+    key, record = memory.create_key("ci", scopes=["push", "read"])
+    assert memory.find_key(key) == record
+    assert record.scopes == ("read", "push")
+    for wrong in (key[:-1], f"{key}x", key.upper(), record.prefix, f"lore_{record.prefix}_", ""):
+        assert memory.find_key(wrong) is None
+
+
+def test_nothing_on_the_disk_has_the_key(memory: Memory, tmp_path: Path):
+    key, _ = memory.create_key("ci")
+    memory.database.checkpoint()
+    secret = key.rsplit("_", 1)[1].encode()
+    for path in tmp_path.rglob("*"):
+        assert not path.is_file() or secret not in path.read_bytes()
+
+
+def test_a_key_opens_until_its_end_and_not_after_it(memory: Memory, clock: FixedClock):
+    key, _ = memory.create_key("brief", expires_in_s=60)
+    clock.advance(seconds=59)
+    assert memory.find_key(key)
+    clock.advance(seconds=1)
+    assert memory.find_key(key) is None
+
+
+def test_a_revoked_key_stays_revoked_since_the_first_time(memory: Memory, clock: FixedClock):
+    key, record = memory.create_key("ci")
+    at = memory.revoke_key("ci").revoked_at
+    clock.advance(hours=1)
+    assert memory.revoke_key(record.prefix).revoked_at == at
+    assert memory.find_key(key) is None
+
+
+def test_of_two_keys_of_a_name_the_one_that_still_opens_is_revoked(memory: Memory):
+    memory.create_key("ci")
+    memory.revoke_key("ci")
+    key, _ = memory.create_key("ci")
+    memory.revoke_key("ci")
+    assert memory.find_key(key) is None
+    memory.create_key("ci")
+    memory.create_key("ci")
+    with pytest.raises(InvalidInput, match="Several"):
+        memory.revoke_key("ci")
+
+
+def test_a_key_of_another_home_opens_nothing(memory: Memory, tmp_path: Path):
+    key, _ = memory.create_key("ci")
+    memory.database.checkpoint()
+    with Memory.open(tmp_path / "other", embedder=NoEmbedder()) as other:
+        other.create_key("own")
+    taken = (tmp_path / "memory.db").read_bytes()
+    (tmp_path / "other" / "memory.db").write_bytes(taken)
+    with Memory.open(tmp_path / "other", embedder=NoEmbedder()) as other:
+        assert [record.name for record in other.access_keys()] == ["ci"]
+        assert other.find_key(key) is None
+
+
+def test_wrong_wishes_are_refused(memory: Memory):
+    for name, scopes in (("", ["read"]), ("x", []), ("x", ["root"])):
+        with pytest.raises(InvalidInput):
+            memory.create_key(name, scopes=scopes)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput):
+        memory.create_key("x", expires_in_s=1e300)
+    with pytest.raises(NotFound):
+        memory.revoke_key("nobody")
