@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from starlette.types import ASGIApp
+
 from lore.memory import Memory
 from lore.server.access import Access, local_key
 from lore.server.app import Mount, make_app
@@ -94,6 +96,7 @@ def serving(
     limits: Limits | None = None,
     mounts_for: Callable[[Memory], Sequence[Mount]] = lambda _memory: (),
     toolbox: Toolbox = TOOLBOX,
+    around: Callable[[ASGIApp, str], ASGIApp] = lambda app, _key: app,
 ) -> Iterator[Served]:
     """Serve a new memory until the block ends."""
     with Memory.open(home, embedder=FakeEmbedder()) as memory:
@@ -109,7 +112,7 @@ def serving(
             limits=limits,
             mounts=mounts_for(memory),
         )
-        served = Serving(app, bound)
+        served = Serving(around(app, access.local), bound)
         listening = threading.Event()
         thread = threading.Thread(target=served.run, args=(listening.set,), daemon=True)
         thread.start()
