@@ -5,11 +5,13 @@ from __future__ import annotations
 import http.client
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from starlette.types import ASGIApp
 
 from lore.memory import Memory
 from lore.server.access import Access, local_key
@@ -92,8 +94,9 @@ def serving(
     host: str = "127.0.0.1",
     names: Sequence[str] = (),
     limits: Limits | None = None,
-    mounts: Sequence[Mount] = (),
+    mounts_for: Callable[[Memory], Sequence[Mount]] = lambda _memory: (),
     toolbox: Toolbox = TOOLBOX,
+    around: Callable[[ASGIApp, str], ASGIApp] = lambda app, _key: app,
 ) -> Iterator[Served]:
     """Serve a new memory until the block ends."""
     with Memory.open(home, embedder=FakeEmbedder()) as memory:
@@ -107,9 +110,9 @@ def serving(
             toolbox,
             names=allowed_names(host, names),
             limits=limits,
-            mounts=mounts,
+            mounts=mounts_for(memory),
         )
-        served = Serving(app, bound, limits)
+        served = Serving(around(app, access.local), bound, limits)
         listening = threading.Event()
         thread = threading.Thread(target=served.run, args=(listening.set,), daemon=True)
         thread.start()

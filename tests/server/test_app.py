@@ -187,7 +187,7 @@ def test_a_mounted_door_is_behind_the_same_gate(wishing: Served):
 
 def test_a_mounted_door_lives_as_long_as_the_server(tmp_path: Path):
     life = Life()
-    with serving(tmp_path, mounts=[Mount("/door/", mounted, life)]):
+    with serving(tmp_path, mounts_for=lambda _memory: [Mount("/door/", mounted, life)]):
         assert life.told == ["begun"]
     assert life.told == ["begun", "ended"]
 
@@ -205,7 +205,7 @@ def test_a_body_that_is_not_declared_json_is_refused(wishing: Served):
 
 
 def test_a_server_stops_with_a_stream_and_an_idle_connection_open(tmp_path: Path):
-    with serving(tmp_path, mounts=[Mount("/door/", mounted), Mount("/post", mounted)]) as served:
+    with serving(tmp_path, mounts_for=lambda _memory: [Mount("/door/", mounted), Mount("/post", mounted)]) as served:
         idle = socket.create_connection((served.host, served.port), 10)
         stream = socket.create_connection((served.host, served.port), 10)
         stream.sendall(

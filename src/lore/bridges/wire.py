@@ -127,10 +127,13 @@ def _read_answer(line: socket.socket, until: float) -> tuple[int, bytes]:
     if not gap or len(words) < 2 or not words[1].isdigit():
         raise CutOff
     fields = _fields(head)
-    if fields.get(b"transfer-encoding", b"").lower() == b"chunked":
-        body = _unchunked(body)
-    elif len(body) != int(fields.get(b"content-length", b"0") or b"0"):
-        raise CutOff
+    try:
+        if fields.get(b"transfer-encoding", b"").lower() == b"chunked":
+            body = _unchunked(body)
+        elif len(body) != int(fields.get(b"content-length", b"0")):
+            raise CutOff
+    except ValueError as error:
+        raise Lost(str(error)) from error
     return int(words[1]), body
 
 

@@ -24,6 +24,7 @@ from lore.cli import (
     looking,
     model,
     running,
+    serving,
     setting,
     sharing,
     trust,
@@ -46,7 +47,7 @@ app = typer.Typer(
 )
 for room in (
     knowledge, capturing, finding, looking, episodes, trust, digesting, sharing, keeping, running,
-    access, setting, model, evaluation,
+    access, serving, setting, model, evaluation,
 ):  # fmt: skip
     room.add_to(app)
 

@@ -23,14 +23,12 @@ _POLL_S = 0.02
 
 def run(arguments: list[str]) -> bool:
     """Run a bridge if that is what the command line asks for, and tell whether it did."""
-    home, rest = _home_of(arguments)
-    if rest == ["mcp"]:
-        serve_mcp(home)
-        return True
-    return False
+    home, rest = home_of(arguments)
+    return rest == ["mcp"] and serve_mcp(home)
 
 
-def _home_of(arguments: list[str]) -> tuple[str, list[str]]:
+def home_of(arguments: list[str]) -> tuple[str, list[str]]:
+    """Return the home that a command line names, and what follows it."""
     if arguments[:1] == ["--home"]:
         return (arguments[1] if len(arguments) > 1 else ""), arguments[2:]
     if arguments and arguments[0].startswith("--home="):
@@ -38,20 +36,20 @@ def _home_of(arguments: list[str]) -> tuple[str, list[str]]:
     return "", arguments
 
 
-def serve_mcp(given_home: str) -> None:
-    """Serve one agent over standard input and output until it hangs up."""
+def serve_mcp(given_home: str) -> bool:
+    """Serve one agent by the daemon until it hangs up; False if no daemon can be reached."""
     from lore.bridges import address
 
     home = address.find_home(given_home, os.environ.get("LORE_HOME", ""))
     if address.find_address(home) is None and _start(home) is None:
-        _serve_in_process(home)
-        return
+        return False
     from lore.bridges.mcp import Bridge
 
-    bridge = Bridge(
-        lambda: address.find_address(home) or _start(home), _folder(), sys.stdout.buffer
-    )
-    bridge.run(sys.stdin.buffer)
+    def reach() -> Address | None:
+        return address.find_address(home) or _start(home)
+
+    Bridge(reach, _folder(), sys.stdout.buffer).run(sys.stdin.buffer)
+    return True
 
 
 def _folder() -> str:
@@ -65,13 +63,16 @@ def _start(home: str) -> Address | None:
     """Start the daemon and wait until it listens; None where that is not wanted or fails."""
     import subprocess
     import time
+    from contextlib import suppress
     from pathlib import Path
 
     from lore.bridges.address import find_address
+    from lore.errors import LoreError
     from lore.settings import load
 
-    if not load(home=Path(home)).settings.mcp_start:
-        return None
+    with suppress(LoreError):
+        if not load(home=Path(home)).settings.mcp_start:
+            return None
     command = [sys.executable, "-m", "lore.cli", "--home", home, "up", "--detach"]
     try:
         subprocess.run(  # noqa: S603 - our own program
@@ -83,14 +84,3 @@ def _start(home: str) -> Address | None:
     while (found := find_address(home)) is None and time.monotonic() < until:
         time.sleep(_POLL_S)
     return found
-
-
-def _serve_in_process(home: str) -> None:
-    """Serve without a daemon: slower to start, and gone when the agent hangs up."""
-    from pathlib import Path
-
-    from lore.mcp.stdio import serve
-    from lore.memory import Memory
-
-    with Memory.open(Path(home)) as memory:
-        serve(memory, _folder())

@@ -13,8 +13,8 @@ from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
-from lore import __version__
-from lore.errors import LoreError, NotFound
+from lore import __version__, clock
+from lore.errors import InvalidInput, LoreError, NotFound
 from lore.mcp import describing
 from lore.memory import Memory
 from lore.tools import catalogue, schemas
@@ -23,6 +23,9 @@ from lore.tools.tool import Caller, Outcome, Tool
 T = TypeVar("T")
 Context = ServerRequestContext[Any, Any]
 Page = types.PaginatedRequestParams | None
+
+_LAST = 20
+"""So much of what happened last is in the timeline."""
 
 
 class Desk:
@@ -71,7 +74,7 @@ class Desk:
         name, arguments = _asked_for(params.uri)
         try:
             outcome = await self._run(context, name, arguments)
-        except NotFound as error:
+        except (InvalidInput, NotFound) as error:
             raise _no_resource(params.uri, _told(error)) from None
         except LoreError as error:
             raise MCPError(code=types.INTERNAL_ERROR, message=_told(error)) from None
@@ -161,7 +164,7 @@ def _asked_for(uri: str) -> tuple[str, dict[str, Any]]:
     if uri == describing.INDEX:
         return "list_roots", {}
     if uri == describing.TIMELINE:
-        return "timeline", {}
+        return "timeline", {"anchor": clock.now().isoformat(), "before": _LAST, "after": 0}
     id_ = uri.removeprefix(describing.FRAGMENT)
     if id_ == uri or not id_:
         raise _no_resource(uri, "There is no such resource.")

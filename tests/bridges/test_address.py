@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from contextlib import contextmanager
+
+import pytest
+
+from lore.bridges.address import KEY_FILE, LOCK_FILE, SERVER_FILE, find_address, find_home
+
+
+@contextmanager
+def running(home, *, server=None, key="k_1-Z"):
+    """Leave what a daemon leaves in its home, and hold its lock."""
+    told = {"host": "127.0.0.1", "port": 4711} if server is None else server
+    (home / SERVER_FILE).write_text(told if isinstance(told, str) else json.dumps(told))
+    (home / KEY_FILE).write_text(f"{key}\n")
+    file = os.open(home / LOCK_FILE, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        os.close(file)
+
+
+def test_the_address_is_what_the_running_daemon_said(tmp_path):
+    with running(tmp_path):
+        found = find_address(str(tmp_path))
+    assert found is not None
+    assert (found.host, found.port, found.key) == ("127.0.0.1", 4711, "k_1-Z")
+
+
+def test_what_a_dead_daemon_left_is_not_believed(tmp_path):
+    with running(tmp_path):
+        pass
+    assert find_address(str(tmp_path)) is None
+
+
+def test_a_home_without_anything_has_no_address(tmp_path):
+    assert find_address(str(tmp_path / "none")) is None
+
+
+@pytest.mark.parametrize(
+    "server",
+    ["", "{", "[]", "7", {"host": "127.0.0.1"}, {"host": 1, "port": 2}, {"host": "h", "port": "2"}],
+)
+def test_an_address_that_cannot_be_read_is_none(tmp_path, server):
+    with running(tmp_path, server=server):
+        assert find_address(str(tmp_path)) is None
+
+
+@pytest.mark.parametrize("key", ["", "two words", "tab\tbed", "é"])
+def test_a_key_that_cannot_stand_in_a_header_is_none(tmp_path, key):
+    with running(tmp_path, key=key):
+        assert find_address(str(tmp_path)) is None
+
+
+def test_the_home_that_is_given_comes_before_the_usual_one(tmp_path):
+    assert find_home(str(tmp_path), "/code/other") == str(tmp_path)
+    assert find_home("", "/code/other") == "/code/other"
+    assert find_home("", "").endswith("/.lore")

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lore.bridges.address import Address
+from lore.bridges.mcp import Bridge
+from tests.mcp.served import serving_mcp
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    with serving_mcp(tmp_path_factory.mktemp("home")) as running:
+        running.memory.store("Deploys go through ops/deploy.sh")
+        yield running
+
+
+def address_of(served):
+    return Address("127.0.0.1", served.port, served.key)
+
+
+def request(id_, method, **params):
+    return {"jsonrpc": "2.0", "id": id_, "method": method, "params": params}
+
+
+INITIALIZE = request(
+    0, "initialize", protocolVersion="2025-06-18", capabilities={},
+    clientInfo={"name": "test", "version": "1"},
+)  # fmt: skip
+
+
+def carry(reach, *lines, project="/code/app"):
+    """Send lines through a bridge and return what it printed, by id."""
+    out = io.BytesIO()
+    given = b"".join(
+        (line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n" for line in lines
+    )
+    Bridge(reach, project, out).run(io.BytesIO(given))
+    printed = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert all(message["jsonrpc"] == "2.0" for message in printed)
+    return {json.dumps(message["id"]): message for message in printed}
+
+
+def test_requests_of_the_old_generation_reach_lore(served):
+    listed = request("a", "tools/list")
+    called = request(2, "tools/call", name="recall", arguments={"query": "how do we deploy?"})
+    initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    answers = carry(lambda: address_of(served), INITIALIZE, initialized, listed, called)
+    assert set(answers) == {"0", '"a"', "2"}
+    assert answers["0"]["result"]["serverInfo"]["name"] == "lore"
+    assert answers['"a"']["result"]["tools"]
+    assert "ops/deploy.sh" in answers["2"]["result"]["content"][0]["text"]
+
+
+def test_requests_of_the_new_generation_reach_lore(served):
+    discovered = request(1, "server/discover", _meta=META)
+    called = request(
+        2, "tools/call", name="recall", arguments={"query": "how do we deploy?"}, _meta=META
+    )
+    read = request(3, "resources/read", uri="lore://fragment/ü", _meta=META)
+    answers = carry(lambda: address_of(served), discovered, called, read)
+    assert "2026-07-28" in answers["1"]["result"]["supportedVersions"]
+    assert "ops/deploy.sh" in answers["2"]["result"]["content"][0]["text"]
+    assert answers["3"]["error"]["code"] == -32602
+
+
+def test_a_version_that_nobody_knows_is_refused_in_words_of_the_protocol(served):
+    strange = META | {"io.modelcontextprotocol/protocolVersion": "2099-01-01"}
+    answers = carry(lambda: address_of(served), request(1, "tools/list", _meta=strange))
+    assert answers["1"]["error"]["data"]["supported"]
+
+
+@pytest.mark.parametrize("line", [b"no json", b"[1, 2]", b'"text"', b"\xff\xfe", b"{"])
+def test_a_line_that_is_no_message_is_answered_and_the_next_one_served(served, line):
+    answers = carry(lambda: address_of(served), line, request(1, "ping"))
+    assert answers["null"]["error"]
+    assert answers["1"]["result"] == {}
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.binary(max_size=60),
+            st.builds(
+                lambda method, params: json.dumps({
+                    "jsonrpc": "2.0",
+                    "id": 7,
+                    "method": method,
+                    "params": params,
+                }).encode(),
+                st.sampled_from(["initialize", "tools/call", "tools/list", "resources/read", "x"]),
+                st.one_of(
+                    st.none(),
+                    st.text(max_size=5),
+                    st.dictionaries(
+                        st.sampled_from(["name", "uri", "_meta", "arguments"]),
+                        st.one_of(st.text(max_size=8), st.integers(), st.just(META), st.none()),
+                    ),
+                ),
+            ),
+        ),
+        max_size=4,
+    )
+)
+def test_whatever_comes_in_only_protocol_goes_out(served, lines):
+    carry(lambda: address_of(served), *(line.replace(b"\n", b" ") for line in lines))
+
+
+def test_without_lore_every_request_is_answered_with_an_error():
+    answers = carry(lambda: None, INITIALIZE, request(1, "tools/list"))
+    assert all("lore status" in answer["error"]["message"] for answer in answers.values())
+    assert set(answers) == {"0", "1"}
+
+
+def test_a_wrong_key_is_told_as_an_error(served):
+    wrong = Address("127.0.0.1", served.port, "x" * 43)
+    answers = carry(lambda: wrong, request(1, "tools/list"))
+    assert answers["1"]["error"]["message"]
+
+
+def test_a_message_that_never_left_is_sent_to_the_lore_that_runs_now(served):
+    gone = Address("127.0.0.1", 1, served.key)
+    found = iter([gone, address_of(served)])
+    answers = carry(lambda: next(found), request(1, "ping"))
+    assert answers["1"]["result"] == {}
+
+
+def test_a_request_that_is_cancelled_is_not_answered():
+    reading, writing = os.pipe()
+    out = io.BytesIO()
+    held = threading.Event()
+    asked = threading.Event()
+
+    def reach():
+        asked.set()
+        held.wait(10)
+        return
+
+    bridge = Bridge(reach, "", out)
+    agent = os.fdopen(reading, "rb")
+    thread = threading.Thread(target=bridge.run, args=(agent,))
+    thread.start()
+    with agent, os.fdopen(writing, "wb", buffering=0) as lines:
+        lines.write(json.dumps(request(1, "tools/list")).encode() + b"\n")
+        assert asked.wait(10)
+        cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
+        lines.write(json.dumps(cancelled | {"params": {"requestId": 1}}).encode() + b"\n")
+        lines.write(b"no json\n")  # once this is answered, the line before it was taken
+        while not out.getvalue():
+            pass
+        held.set()
+        lines.close()
+        thread.join(10)
+    assert [json.loads(line)["id"] for line in out.getvalue().splitlines()] == [None]

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from httpx2 import AsyncClient
+from mcp.client.session import ClientSession
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+
+from lore.bridges.wire import encoded
+from mcp import Client
+from tests.mcp.served import serving_mcp
+
+DOORS = [("POST", "/mcp"), ("GET", "/sse"), ("POST", "/messages/")]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    with serving_mcp(tmp_path_factory.mktemp("home")) as running:
+        running.memory.store("Deploys go through ops/deploy.sh")
+        yield running
+
+
+def headers_of(served, **more):
+    return {"authorization": f"Bearer {served.key}", **more}
+
+
+def text_of(result):
+    return result.content[0].text
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
+def test_both_generations_are_served_at_one_address(served, mode):
+    async def run():
+        url = f"http://127.0.0.1:{served.port}/mcp"
+        async with (
+            AsyncClient(headers=headers_of(served)) as http,
+            Client(streamable_http_client(url, http_client=http), mode=mode) as client,
+        ):
+            found = await client.call_tool("recall", {"query": "how do we deploy?"})
+            return client.protocol_version, text_of(found)
+
+    version, text = asyncio.run(run())
+    assert (version == "2026-07-28") is (mode != "legacy")
+    assert "ops/deploy.sh" in text
+
+
+def test_old_clients_are_served_over_sse(served):
+    async def run():
+        url = f"http://127.0.0.1:{served.port}/sse"
+        async with (
+            sse_client(url, headers=headers_of(served)) as (reading, writing),
+            ClientSession(reading, writing) as session,
+        ):
+            await session.initialize()
+            found = await session.call_tool("recall", {"query": "how do we deploy?"})
+            return text_of(found)
+
+    assert "ops/deploy.sh" in asyncio.run(run())
+
+
+@pytest.mark.parametrize(("method", "path"), DOORS)
+def test_no_door_of_mcp_opens_without_a_key(served, method, path):
+    assert served.ask(method, path, body=b"{}").status == 401
+
+
+@pytest.mark.parametrize("header", [("host", "evil.example"), ("origin", "http://evil.example")])
+@pytest.mark.parametrize(("method", "path"), DOORS)
+def test_no_door_of_mcp_opens_for_another_site(served, method, path, header):
+    headers = [*headers_of(served).items(), header]
+    assert served.ask(method, path, headers=headers, body=b"{}").status == 403
+
+
+def test_the_project_of_a_caller_comes_in_a_header(served, tmp_path):
+    folder = tmp_path / "größe"
+    folder.mkdir()
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    asked["params"] = {"name": "store", "arguments": {"content": "The heron pier has 14 berths."}}
+    reply = served.post(
+        "/mcp", asked,
+        accept="application/json, text/event-stream", x_lore_project=encoded(str(folder)),
+    )  # fmt: skip
+    id_ = reply.tree["result"]["structuredContent"]["id"]
+    (reading,) = served.memory.read([id_])
+    paths = {project.id: project.path for project in served.memory.projects()}
+    assert paths[reading.fragment.project_id] == str(folder)
