@@ -81,6 +81,11 @@ class Life:
         self.told.append("ended")
 
 
+def doors(_memory: Memory) -> list[Mount]:
+    """Return two mounts: one of a path alone, one of all below it."""
+    return [Mount("/door/", mounted), Mount("/post", mounted)]
+
+
 @pytest.fixture(scope="module")
 def wishing(tmp_path_factory) -> Iterator[Served]:
     free = Limits(requests_per_minute=0, strangers_per_minute=0)
@@ -90,7 +95,7 @@ def wishing(tmp_path_factory) -> Iterator[Served]:
         home,
         limits=free,
         toolbox=toolbox,
-        mounts=[Mount("/door/", mounted), Mount("/post", mounted)],
+        mounts_for=doors,
     ) as served:
         yield served
 
@@ -103,7 +108,7 @@ def routes_of(memory: Memory) -> list[tuple[str, str]]:
         access,
         TOOLBOX,
         names=frozenset(),
-        mounts=[Mount("/door/", mounted), Mount("/post", mounted)],
+        mounts=doors(memory),
     )
     found = []
     for route in app.routes:
@@ -205,7 +210,9 @@ def test_a_body_that_is_not_declared_json_is_refused(wishing: Served):
 
 
 def test_a_server_stops_with_a_stream_and_an_idle_connection_open(tmp_path: Path):
-    with serving(tmp_path, mounts_for=lambda _memory: [Mount("/door/", mounted), Mount("/post", mounted)]) as served:
+    with serving(
+        tmp_path, mounts_for=lambda _memory: [Mount("/door/", mounted), Mount("/post", mounted)]
+    ) as served:
         idle = socket.create_connection((served.host, served.port), 10)
         stream = socket.create_connection((served.host, served.port), 10)
         stream.sendall(
