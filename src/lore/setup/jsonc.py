@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,6 +97,56 @@ def drop(text: str, path: Sequence[str]) -> str:
     return _remove(text, owner, member)
 
 
+def append(text: str, path: Sequence[str], item: Any) -> str:
+    """Return the text with an item at the end of the list at a path, which is made if need be."""
+    present = read(text, path) if text.strip() else None
+    if present is None:
+        return put(text, path, [item])
+    if not isinstance(present, list):
+        msg = f"'{'.'.join(path)}' is not a list."
+        raise InvalidInput(msg)
+    if item in present:
+        return text
+    node = _at(text, path)
+    unit, depth = _unit(text), len(path)
+    pad = unit * (depth + 1)
+    written = _written(item, unit, depth + 1)
+    if not node.items:
+        return f"{text[: node.start]}[\n{pad}{written}\n{unit * depth}]{text[node.end :]}"
+    last = node.items[-1].end
+    comma = _comma(text[last : node.end - 1])
+    if comma is not None:
+        last += comma + 1
+        return f"{text[:last]}\n{pad}{written}{text[last:]}"
+    return f"{text[:last]},\n{pad}{written}{text[last:]}"
+
+
+def drop_items(text: str, path: Sequence[str], is_ours: Callable[[Any], bool]) -> str:
+    """Return the text without some items of the list at a path, nor the list if it is empty."""
+    present = read(text, path) if text.strip() else None
+    if not isinstance(present, list) or not any(map(is_ours, present)):
+        return text
+    if all(map(is_ours, present)):
+        return drop(text, path)
+    node = _at(text, path)
+    place = next(i for i, item in enumerate(present) if is_ours(item))
+    if place:
+        start = node.items[place - 1].end
+        shorter = text[:start] + text[node.items[place].end :]
+    else:
+        shorter = text[: node.items[0].start] + text[node.items[1].start :]
+    return drop_items(shorter, path, is_ours)
+
+
+def _at(text: str, path: Sequence[str]) -> Node:
+    node = parse(text)
+    for name in path:
+        member = node.find(name)
+        assert member
+        node = member.value
+    return node
+
+
 def _insert(text: str, owner: Node, name: str, value: Any, depth: int) -> str:
     unit = _unit(text)
     pad = unit * (depth + 1)
@@ -104,7 +154,8 @@ def _insert(text: str, owner: Node, name: str, value: Any, depth: int) -> str:
     if not owner.members:
         inside = text[owner.start + 1 : owner.end - 1]
         if inside.strip():  # only comments
-            return f"{text[: owner.end - 1].rstrip()}\n{pad}{written}\n{unit * depth}{text[owner.end - 1 :]}"
+            head, tail = text[: owner.end - 1].rstrip(), text[owner.end - 1 :]
+            return f"{head}\n{pad}{written}\n{unit * depth}{tail}"
         return f"{text[: owner.start]}{{\n{pad}{written}\n{unit * depth}}}{text[owner.end :]}"
     last = owner.members[-1].value.end
     rest = text[last : owner.end - 1]
