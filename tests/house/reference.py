@@ -1,6 +1,7 @@
 """The reference pages, made from the code: `python -m tests.house.reference --write`."""
 
 import inspect
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,33 @@ import typer
 from lore import errors
 from lore.cli.app import app
 from lore.settings import load
+from lore.tools import catalogue
+from lore.tools.aliases import ALIASES
+from lore.tools.schemas import input_schema
+from lore.tools.tool import Tool
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 MADE = "<!-- Made from the code by `python -m tests.house.reference --write`. -->"
 
+FORMS = {
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+    "array": "list",
+    "object": "object",
+}
+"""What the types of JSON Schema are called."""
+
 
 def pages() -> dict[str, str]:
     """Return the reference pages by file name."""
-    return {"cli.md": cli(), "settings.md": settings(), "exit-codes.md": exit_codes()}
+    return {
+        "cli.md": cli(),
+        "settings.md": settings(),
+        "exit-codes.md": exit_codes(),
+        "tools.md": tools(),
+    }
 
 
 def command_names() -> list[str]:
@@ -101,6 +121,74 @@ def settings() -> str:
         cells = (f"`{value.key}`", f"`{value.env}`", shown, value.allowed, place, value.doc)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def tools() -> str:
+    """Return the page of tools."""
+    parts = [
+        f"# Tools\n\n{MADE}\n",
+        "What an agent can do with a memory, the same by MCP, by REST (`POST"
+        " /api/v1/tools/NAME`) and by the\ncommand line. Every tool answers in a few lines for a"
+        " model and with the same as data. Ids can be\nshortened to a prefix of at least 8"
+        " characters that fits one item. What comes from memory stands\nbetween"
+        " `<lore-memory>` marks, each line of stored text behind `> ` or at the end of a line of"
+        " the\ntool's own, without invisible characters; whoever is not the person or the"
+        " assistant is named behind\nthe kind: `fact(web)`. What a tool quotes is not learned"
+        " again. An agent stores as `assistant`: it\ncannot change, delete, move or supersede"
+        " what the person said ([trust](trust.md)).\n",
+    ]
+    parts += [_tool_page(tool) for tool in catalogue.TOOLS]
+    parts += [
+        "## Aliases\n",
+        "Names under which other memory servers offer the same; MCP serves them with"
+        " `mcp.aliases = true`.\n",
+        "| alias | tool | arguments |",
+        "|---|---|---|",
+    ]
+    for alias in ALIASES:
+        taken = ", ".join(
+            f"`{name}`" if name == meant else f"`{name}` ({f'`{meant}`' if meant else 'not used'})"
+            for name, meant in alias.takes.items()
+        )
+        parts.append(f"| `{alias.name}` | `{alias.tool}` | {taken} |")
+    return "\n".join(parts) + "\n"
+
+
+def _tool_page(tool: Tool[Any]) -> str:
+    schema = input_schema(tool)
+    needed = schema.get("required", [])
+    marks = [
+        "reads only" if tool.reads_only else "destructive" if tool.destructive else "writes",
+        "idempotent" if tool.idempotent else "not idempotent",
+    ]
+    if tool.profile == "full":
+        marks.append("by MCP only with `mcp.profile = full`")
+    lines = [f"## {tool.name}\n", f"{tool.description}\n", f"{', '.join(marks).capitalize()}.\n"]
+    lines += ["| argument | may be | default | meaning |", "|---|---|---|---|"]
+    for name, told in schema["properties"].items():
+        default = f"`{json.dumps(told['default'])}`" if "default" in told else ""
+        shown = "needed" if name in needed else default
+        lines.append(f"| `{name}` | {_form(told)} | {shown} | {told['description']} |")
+    return "\n".join(lines) + "\n"
+
+
+def _form(told: dict[str, Any]) -> str:
+    """Say what an argument may be."""
+    if "enum" in told:
+        return ", ".join(told["enum"])
+    bounds = [
+        f"{word} {told[key]:,}"
+        for key, word in (
+            ("minimum", "from"),
+            ("maximum", "to"),
+            ("minItems", "from"),
+            ("maxItems", "to"),
+            ("maxLength", "of at most"),
+        )
+        if key in told
+    ]
+    unit = ["characters"] if "maxLength" in told else []
+    return " ".join([FORMS[told["type"]], *bounds, *unit])
 
 
 def exit_codes() -> str:

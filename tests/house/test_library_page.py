@@ -37,6 +37,7 @@ def test_the_library_page_names_the_methods_of_the_memory():
     wanted = "open store store_all capture update delete undo redo recall search read explore "
     wanted += "traverse roots log why messages sessions find_sessions standing forget backup export"
     wanted += " capture_files estimate_capture episode episodes revoke embed_waiting import_lines"
+    wanted += " remember around"
     assert set(wanted.split()) <= named
     assert all(hasattr(Memory, name) for name in wanted.split())
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lore.text.hidden import find_hidden
+from lore.text.hidden import find_hidden, without_hidden
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,18 @@ def test_what_a_reader_does_not_see_is_found(text: str, what: str):
 def test_the_line_is_told_and_the_same_thing_once():
     found = find_hidden("one\ntwo \u200b\u200b\nthree \u200b")
     assert [one.line for one in found] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("pay\u200bpal", "paypal"),
+        ("a\u202ebc\u2069", "abc"),
+        ("one\r\ntwo\rthree\u2028four\x85five\x0bsix", "one\ntwo\nthree\nfour\nfive\nsix"),
+        ("a family 👩\u200d👧 and tabs\t", "a family 👩\u200d👧 and tabs\t"),
+        ("bell \x07 and \U000e0041tag", "bell  and tag"),
+    ],
+)
+def test_a_text_without_what_is_hidden_has_ordinary_lines(text: str, plain: str):
+    assert without_hidden(text) == plain
+    assert find_hidden(plain) == []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from lore.checking import Whole, checked_class
 from lore.curate import fragments, undoing
-from lore.errors import NotFound
+from lore.errors import EmbedderError, NotFound
 from lore.memory.desk import Desk
 from lore.recall import reading
 from lore.records import (
@@ -64,6 +65,7 @@ class Knowing(Desk):
         importance: float = 0.5,
         origin: Origin = "user",
         project: str = "",
+        session: str = "",
         payload: Mapping[str, Any] | None = None,
         key: str = "",
     ) -> Remembered:
@@ -76,9 +78,10 @@ class Knowing(Desk):
 
         draft = Draft(
             content, summary, kind, parent_id, depth if parent_id or depth == 0 else None,
-            importance, origin=origin, project=project, payload=payload or {},
+            importance, origin=origin, project=project, session=session, payload=payload or {},
         )  # fmt: skip
-        self.catch_up()
+        with suppress(EmbedderError):
+            self.catch_up()
         kept = remembering.remember(
             self.database, draft, self.sources.embedder, self.sources.nearest,
             key=key, redactor=self.redactor,

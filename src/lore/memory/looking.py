@@ -90,8 +90,8 @@ class Looking(Desk):
     ) -> list[Occurrence]:
         """Return what was said and learned around a message, a fragment or a time, oldest first.
 
-        Around a message it is what happened in its session; around a time, in all of them, or
-        in those of a project.
+        Around a message it is what happened in its session; around a time ('now' too), in all
+        of them, or in those of a project.
         """
         project = self.redactor.redact(project)
         with self.database.read() as db:

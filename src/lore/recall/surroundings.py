@@ -84,7 +84,7 @@ def _moment(text: str, now: datetime) -> datetime:
     if _reads_as_time(text):
         moment = datetime.fromisoformat(text.strip())
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return moments.since(text, now)
+    return now if text.strip().lower() == "now" else moments.since(text, now)
 
 
 def _nearest(db: Connection, where: Around, anchor: int | None) -> list[Occurrence]:

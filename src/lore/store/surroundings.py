@@ -34,14 +34,16 @@ def messages_near(db: Connection, around: Around) -> list[int]:
     Within a session they follow each other by ordinal, else by the time that ids begin with.
     """
     spoken = {"user": pack_role("user"), "assistant": pack_role("assistant")}
-    if around.session_n is not None and around.ordinal is not None:
+    if around.session_n is not None:
         side = ">" if around.later else "<"
         rows = db.rows(
-            "SELECT m.n FROM messages m WHERE m.session_n = :session_n"
-            f" AND m.ordinal {side} :ordinal AND m.role IN (:user, :assistant)"
+            "SELECT m.n FROM messages m JOIN items i ON i.n = m.n WHERE m.session_n = :session_n"
+            f" AND (m.ordinal {side} :ordinal OR (:ordinal IS NULL AND i.created_at {side} :at))"
+            " AND m.role IN (:user, :assistant)"
             f" ORDER BY m.ordinal {around.order} LIMIT :limit",
             session_n=around.session_n,
             ordinal=around.ordinal,
+            at=around.at_us,
             limit=around.limit,
             **spoken,
         )

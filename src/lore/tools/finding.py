@@ -12,7 +12,7 @@ from lore.memory import Memory
 from lore.records import Answer, FragmentKind, Hit, ItemType, Origin, Scope
 from lore.text import tokens
 from lore.tools import wording
-from lore.tools.tool import Arguments, Caller, Outcome, Result, Tool
+from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool
 
 TaskType = Literal["exploration", "implementation", "debugging", "review", "refactoring"]
 
@@ -51,22 +51,22 @@ class Recalled(Result):
     kind: str
     origin: Origin
     created_at: datetime
-    title: str
-    breadcrumb: str
-    text: str
+    text: Seen
     score: float
     why: str
+    title: Seen = ""
+    breadcrumb: Seen = ""
     session_id: str = ""
-    answer: str = ""
+    answer: Seen = ""
 
 
 class RecallResult(Result):
     """The excerpts that fit, best first, and standing instructions of the person."""
 
     hits: list[Recalled]
-    standing: list[Recalled]
     considered: int
-    notice: str
+    standing: tuple[Recalled, ...] = ()
+    notice: str = ""
 
 
 def recall(memory: Memory, given: RecallArguments, caller: Caller) -> Outcome:
@@ -152,7 +152,7 @@ def _heading(hit: Hit, id_: str) -> str:
 def _recalled(hits: tuple[Hit, ...], standing: tuple[Hit, ...], answer: Answer) -> RecallResult:
     return RecallResult(
         hits=[_data(hit) for hit in hits],
-        standing=[_data(hit) for hit in standing],
+        standing=tuple(_data(hit) for hit in standing),
         considered=answer.considered,
         notice=answer.notice,
     )
@@ -205,16 +205,16 @@ class Found(Result):
     depth: int
     kind: str
     tokens: int
-    breadcrumb: str
     origin: Origin
-    path: list[str]
+    breadcrumb: Seen = ""
+    path: tuple[Seen, ...] = ()
 
 
 class SearchResult(Result):
     """Fragments by name, best first."""
 
     hits: list[Found]
-    notice: str
+    notice: str = ""
 
 
 def search(memory: Memory, given: SearchArguments, _caller: Caller) -> Outcome:
@@ -259,7 +259,7 @@ def _found(hit: Hit) -> Found:
         tokens=hit.tokens,
         breadcrumb=hit.breadcrumb,
         origin=hit.origin,
-        path=list(hit.path),
+        path=hit.path,
     )
 
 

@@ -37,8 +37,8 @@ class StoreResult(Result):
 
     id: str
     outcome: Storing
-    parent: Named | None
-    resembles: list[Named]
+    parent: Named | None = None
+    resembles: tuple[Named, ...] = ()
 
 
 def store(memory: Memory, given: StoreArguments, caller: Caller) -> Outcome:
@@ -52,13 +52,14 @@ def store(memory: Memory, given: StoreArguments, caller: Caller) -> Outcome:
         importance=given.importance,
         origin=caller.origin,
         project=caller.project,
+        session=caller.session if caller.session and memory.has_session(caller.session) else "",
         payload=given.payload,
     )
     result = StoreResult(
         id=kept.id,
         outcome=kept.outcome,
         parent=named(kept.parent) if kept.parent else None,
-        resembles=[named(title) for title in kept.resembles],
+        resembles=tuple(named(title) for title in kept.resembles),
     )
     return Outcome(_told(memory, kept), result)
 

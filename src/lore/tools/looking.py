@@ -12,7 +12,7 @@ from lore.errors import InvalidInput
 from lore.memory import Memory
 from lore.records import Edge, ItemType, Occurrence, Origin, Outline, Reading, Title
 from lore.tools import wording
-from lore.tools.tool import Arguments, Caller, Outcome, Result, Tool
+from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool
 
 READ_TOKENS = 20_000
 """Of one read; clients refuse a result of more than some 25,000."""
@@ -41,11 +41,11 @@ class Named(Result):
     """A fragment by name."""
 
     id: str
-    title: str
+    title: Seen
     kind: str
     depth: int
     tokens: int
-    children: int
+    children: int = 0
 
 
 class Linked(Result):
@@ -54,9 +54,9 @@ class Linked(Result):
     kind: str
     direction: Literal["out", "in"]
     id: str
-    title: str
-    weight: float
-    note: str
+    title: Seen
+    weight: float = 1.0
+    note: Seen = ""
 
 
 class ReadArguments(Arguments):
@@ -75,19 +75,19 @@ class ReadItem(Result):
     kind: str
     origin: Origin
     created_at: datetime
-    title: str
-    text: str
+    title: Seen
+    text: Seen
     tokens: int
-    payload: dict[str, Any]
-    depth: int | None
-    version: int | None
-    deleted: bool
-    superseded_by: str
-    parent: Named | None
-    children: list[Named]
-    edges: list[Linked]
-    session_id: str
-    source_messages: list[str]
+    payload: dict[str, Any] | None = None
+    depth: int | None = None
+    version: int | None = None
+    deleted: bool = False
+    superseded_by: str = ""
+    parent: Named | None = None
+    children: tuple[Named, ...] = ()
+    edges: tuple[Linked, ...] = ()
+    session_id: str = ""
+    source_messages: tuple[str, ...] = ()
 
 
 class ReadResult(Result):
@@ -123,16 +123,16 @@ def _item(memory: Memory, reading: Reading) -> ReadItem:
         title=reading.title,
         text=reading.text,
         tokens=reading.tokens,
-        payload=dict(fragment.payload) if fragment else {},
+        payload=dict(fragment.payload) if fragment and fragment.payload else None,
         depth=fragment.depth if fragment else None,
         version=fragment.version if fragment else None,
         deleted=reading.deleted,
         superseded_by=(fragment.superseded_by or "") if fragment else "",
         parent=named(reading.parent) if reading.parent else None,
-        children=[named(child) for child in reading.children],
-        edges=[_linked(edge, reading.id, titles) for edge in reading.edges],
+        children=tuple(named(child) for child in reading.children),
+        edges=tuple(_linked(edge, reading.id, titles) for edge in reading.edges),
         session_id=reading.session.id if reading.session else "",
-        source_messages=list(fragment.source_messages) if fragment else [],
+        source_messages=fragment.source_messages if fragment else (),
     )
 
 
@@ -183,7 +183,7 @@ def _described(item: ReadItem, short: Mapping[str, str]) -> str:
 
 def _around(item: ReadItem, short: Mapping[str, str]) -> Iterator[str]:
     """Yield what stands around an item, each on one line."""
-    for name, value in item.payload.items():
+    for name, value in (item.payload or {}).items():
         if not _is_told(value, item.text):
             key = wording.one_line(str(name), 10)
             yield f"{wording.QUOTE}{key}: {wording.one_line(_plain(value), _PAYLOAD_TOKENS)}"
@@ -336,9 +336,10 @@ class TimelineArguments(Arguments):
     """What timeline takes."""
 
     anchor: str = Field(
+        "now",
         min_length=1,
         max_length=100,
-        description="Id of a message or fragment, or a time: 2026-05-08, 'last Tuesday'.",
+        description="Id of a message or fragment, or a time: 2026-05-08, 'last Tuesday', now.",
     )
     before: int = Field(5, ge=0, le=20, description="How many before it.")
     after: int = Field(5, ge=0, le=20, description="How many after it.")
@@ -350,12 +351,12 @@ class Happened(Result):
     id: str
     type: ItemType
     at: datetime
-    what: str
+    what: Seen
     origin: Origin
-    text: str
-    session_id: str
-    session: str
-    is_anchor: bool
+    text: Seen
+    session_id: str = ""
+    session: Seen = ""
+    is_anchor: bool = False
 
 
 class TimelineResult(Result):

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from lore.memory import Memory
 from lore.records import Origin
+from lore.text.hidden import without_hidden
 
 A = TypeVar("A", bound="Arguments")
 
 Profile = Literal["core", "full"]
 """Which tools MCP lists: those an agent needs every day, or all."""
+
+
+Seen = Annotated[str, AfterValidator(without_hidden)]
+"""Stored text in a result: a model may be shown the data too, and what a person does not see
+in it would reach only the model."""
 
 
 class Arguments(BaseModel):

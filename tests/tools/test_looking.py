@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from lore.errors import InvalidInput, NotFound
+from lore.memory import Memory
+from lore.text import tokens
+from lore.tools.catalogue import call
+from lore.tools.looking import (
+    OUTLINE_TOKENS,
+    READ_TOKENS,
+    ExploreResult,
+    NamedResult,
+    ReadResult,
+    TimelineResult,
+)
+from lore.tools.tool import Caller
+from tests.fakes import NOON
+from tests.recall.talk import say
+
+
+def read(memory: Memory, *ids: str) -> tuple[str, ReadResult]:
+    outcome = call(memory, "read", {"ids": list(ids)}, Caller())
+    assert isinstance(outcome.data, ReadResult)
+    return outcome.text, outcome.data
+
+
+def test_a_fragment_is_read_whole_with_what_stands_around_it(memory: Memory):
+    [said, _] = say(memory, "s", "We deploy on Thursdays.", "Noted.")
+    top = memory.store("Deploys")
+    id_ = memory.store(
+        "Deploys are on Thursdays.", parent_id=top, source_messages=[said], kind="decision",
+        payload={"rationale": "Bastian is here", "alternatives": ["Monday", "Friday"]},
+    )  # fmt: skip
+    child = memory.store("They begin at nine", parent_id=id_)
+    other = memory.store("Fridays are for tests")
+    memory.link(id_, other, "supports", note="so nobody waits")
+    text, data = read(memory, id_)
+    (item,) = data.items
+    assert item.parent
+    assert (item.parent.id, [one.id for one in item.children]) == (top, [child])
+    assert [(edge.kind, edge.direction, edge.id) for edge in item.edges] == [
+        ("supports", "out", other)
+    ]
+    assert item.source_messages == (said,)
+    for told in (
+        "> Deploys are on Thursdays.",
+        "> rationale: Bastian is here",
+        "> alternatives: Monday; Friday",
+        "below ",
+        "They begin at nine",
+        "-> supports",
+        "(so nobody waits)",
+        "from ",
+    ):
+        assert told in text
+    assert "{" not in text
+
+
+def test_reading_strengthens_a_fragment(memory: Memory):
+    id_ = memory.store("Deploys are on Thursdays.")
+    read(memory, id_)
+    assert memory.log(id_)[0].access_count == 1
+
+
+def test_a_message_is_read_with_its_session(memory: Memory):
+    [said, _] = say(memory, "s", "We deploy on Thursdays.", "Noted.", title="Deploying")
+    text, data = read(memory, said[:13])
+    assert data.items[0].text == "We deploy on Thursdays."
+    assert f"session {data.items[0].session_id}" in text
+
+
+def test_what_no_longer_holds_says_so(memory: Memory):
+    old, new = memory.store("The port is 3207."), memory.store("The port is 4000.")
+    memory.supersede(old, new)
+    assert "superseded by" in read(memory, old)[0]
+    memory.delete(new)
+    assert "deleted" in read(memory, new)[0]
+
+
+def test_a_read_costs_no_more_than_a_client_takes(memory: Memory):
+    ids = [memory.store(f"{place} heron " * 9_000) for place in range(6)]
+    text, data = read(memory, *ids)
+    assert tokens.count(text) <= READ_TOKENS
+    assert "read fewer at a time" in text
+    assert [item.id for item in data.items] == ids
+
+
+def test_an_outline_shows_each_fragment_after_its_parent(memory: Memory):
+    top = memory.store("Deploys")
+    middle = memory.store("Staging comes first", parent_id=top)
+    low = memory.store("Staging is called heron", parent_id=middle)
+    outcome = call(memory, "explore", {"id": top}, Caller())
+    assert isinstance(outcome.data, ExploreResult)
+    assert [(one.level, one.id) for one in outcome.data.branches] == [
+        (0, top),
+        (1, middle),
+        (2, low),
+    ]
+    outcome = call(memory, "explore", {"query": "heron", "max_depth": 0}, Caller())
+    assert isinstance(outcome.data, ExploreResult)
+    assert [one.id for one in outcome.data.branches] == [low]
+
+
+def test_a_large_outline_says_how_much_is_missing(memory: Memory):
+    top = memory.store("Deploys")
+    for place in range(120):
+        memory.store(f"Step {place} of a deploy takes a while and is done by hand", parent_id=top)
+    text = call(memory, "explore", {"id": top}, Caller()).text
+    assert tokens.count(text) <= OUTLINE_TOKENS
+    assert "more: explore(id=…)" in text
+
+
+@pytest.mark.parametrize("given", [{}, {"query": "x", "id": "01a1e003-d3de"}])
+def test_an_outline_is_of_an_id_or_of_a_question(memory: Memory, given: dict[str, object]):
+    with pytest.raises(InvalidInput, match="either 'query' or 'id'"):
+        call(memory, "explore", given, Caller())
+
+
+def test_one_step_leads_to_children_parent_and_associations(memory: Memory):
+    top = memory.store("Deploys")
+    low = memory.store("Staging comes first", parent_id=top)
+    beside = memory.store("Tests")
+    memory.link(top, beside, "associative")
+
+    def step(id_: str, direction: str) -> list[str]:
+        data = call(memory, "traverse", {"id": id_, "direction": direction}, Caller()).data
+        assert isinstance(data, NamedResult)
+        return [one.id for one in data.fragments]
+
+    assert step(top, "children") == [low]
+    assert step(low, "parent") == [top]
+    assert step(top, "associations") == [beside]
+    assert call(memory, "traverse", {"id": low}, Caller()).text == "No children."
+    with pytest.raises(NotFound, match="root"):
+        step(top, "parent")
+
+
+def test_roots_come_with_how_many_children_they_have(memory: Memory):
+    assert call(memory, "list_roots", {}, Caller()).text == "The memory is empty."
+    top = memory.store("Deploys")
+    memory.store("Staging comes first", parent_id=top)
+    data = call(memory, "list_roots", {"query": "staging"}, Caller()).data
+    assert isinstance(data, NamedResult)
+    assert [(one.id, one.children) for one in data.fragments] == [(top, 1)]
+
+
+def test_a_timeline_tells_what_was_said_around_a_message_in_its_session(memory: Memory):
+    ids = say(memory, "a", *(f"word {place}" for place in range(9)), title="Counting")
+    say(memory, "b", "elsewhere at the same time")
+    outcome = call(memory, "timeline", {"anchor": ids[4], "before": 2, "after": 1}, Caller())
+    assert isinstance(outcome.data, TimelineResult)
+    assert [one.id for one in outcome.data.happened] == ids[2:6]
+    lines = outcome.text.split("\n")
+    assert "Counting" in lines[2]
+    assert [line[0] for line in lines[3:-1]] == [" ", " ", "*", " "]
+
+
+def test_a_timeline_of_forty_happenings_stays_short(memory: Memory):
+    ids = say(memory, "a", *("many words " * 200 for _ in range(41)))
+    text = call(memory, "timeline", {"anchor": ids[20], "before": 20, "after": 20}, Caller()).text
+    assert tokens.count(text) <= 1_600
+
+
+def test_a_timeline_without_an_anchor_tells_what_happened_last(memory: Memory):
+    say(memory, "a", "the last word", at=NOON - timedelta(hours=1))
+    assert "the last word" in call(memory, "timeline", {}, Caller()).text
+
+
+def test_a_time_at_which_nothing_happened_has_an_empty_timeline(memory: Memory):
+    text = call(memory, "timeline", {"anchor": "2026-05-01"}, Caller()).text
+    assert text == "Nothing happened around that time."
