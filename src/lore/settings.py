@@ -152,6 +152,15 @@ class Settings:
     mcp_start: bool = _setting(
         default=True, doc="Start the daemon when an agent asks for memory and none runs."
     )
+    inject_on: bool = _setting(
+        default=True, doc="Put memory into prompts that it clearly concerns, by an agent's hooks."
+    )
+    inject_budget_tokens: int = _setting(
+        400, "Tokens that one prompt may be given.", Rule(least=80, most=4000)
+    )
+    inject_threshold: float = _setting(
+        0.6, "How clearly memory has to concern a prompt.", Rule(least=0, most=100)
+    )
     store_busy_timeout_s: float = _setting(
         60.0, "How long a writer waits for another process before it gives up.", WITHIN_A_DAY
     )

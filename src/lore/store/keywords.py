@@ -165,12 +165,16 @@ _TABLES_OF: dict[ItemType, tuple[str, ...]] = {
 
 
 class Within(NamedTuple):
-    """Where a keyword search may look: one project, one session, these items, the trusted."""
+    """Where a keyword search may look: one project, one session, these items, the trusted.
+
+    What belongs to the sessions `without` is not found.
+    """
 
     project_n: int | None = None
     session_n: int | None = None
     ns: Sequence[int] | None = None
     trusted_only: bool = False
+    without: Sequence[int] = ()
 
 
 def search(
@@ -183,7 +187,7 @@ def search(
     within: Within | None = None,
 ) -> list[tuple[int, float]]:
     """Return the best items of one table for a quoted query, with their BM25, best first."""
-    project_n, session_n, ns, trusted_only = within or Within()
+    project_n, session_n, ns, trusted_only, without = within or Within()
     if not query or (ns is not None and not len(ns)):
         return []
     if session_n is not None:
@@ -196,13 +200,14 @@ def search(
         db,
         table,
         query,
-        unless=_untrusted(table) if trusted_only else "",
+        unless=_barred(table, trusted_only=trusted_only, some_sessions=bool(without)),
         limit=limit,
         weights=weights,
         only=only,
         session_n=session_n,
         project_n=project_n,
         **({} if ns is None else {"ns": numbers(ns)}),
+        **({"without": numbers(without)} if without else {}),
     )
     return _in_context(db, found, query)[:limit] if table == "message_words" else found
 
@@ -228,6 +233,13 @@ def _in_context(
         share = _SHARES[step] * (own[n] if step else titles.get(session_n, 0.0))
         scores[beside] = scores.get(beside, 0.0) + share
     return sorted(scores.items(), key=lambda hit: (-hit[1], hit[0]))
+
+
+def _barred(table: str, *, trusted_only: bool, some_sessions: bool) -> str:
+    """Return what finds, for an item `n`, that it may not be found."""
+    of_them = f"SELECT 1 FROM items WHERE n = {{n}} AND {among('session_n', 'without')}"
+    reasons = [_untrusted(table)] * trusted_only + [of_them] * some_sessions
+    return " UNION ALL ".join(reasons)
 
 
 def _untrusted(table: str) -> str:
