@@ -76,7 +76,7 @@ class Doors:
             if self._stopping.is_set():
                 return
             self._serving = Serving(_app(self._memory, bound, self._stopping.is_set), bound)
-            listening = _address(bound)
+            listening = _address(bound, self._settings.inject_within_ms)
             self._serving.run(lambda: self._tell(listening, was_free=was_free))
 
     def _tell(self, listening: Address, *, was_free: bool) -> None:
@@ -125,7 +125,7 @@ def _mounts(memory: Memory) -> Sequence[Mount]:
     ]
 
 
-def _address(bound: socket.socket) -> Address:
+def _address(bound: socket.socket, hook_ms: int) -> Address:
     host, port = bound.getsockname()[:2]
     reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - as a client
-    return Address(reached, port, os.getpid(), __version__)
+    return Address(reached, port, os.getpid(), __version__, hook_ms)
