@@ -40,6 +40,9 @@ QUIET = {
 """The daemon looks for nothing by itself, so that all it knows came through a door; and it is
 waited for, because a machine that runs tests does much else."""
 
+PATIENT = {"MCP_CONNECTION_NONBLOCKING": "0", "MCP_CONNECT_TIMEOUT_MS": "60000"}
+"""Claude Code waits for MCP servers before it says the first prompt."""
+
 GIVEN = re.compile(r"(\w+) hook additional context: <lore-memory>(.*?)</lore-memory>", re.DOTALL)
 
 
@@ -125,7 +128,8 @@ class Machine:
             for name, value in self.environment().items()
             if name.startswith("LORE_") or name in ("PATH", "PYTHONPYCACHEPREFIX")
         }
-        return Client(found, self.home, project, self.upstream.url, (*(settings | lore).items(),))
+        lore["PATH"] = os.pathsep.join([str(found.parent), lore["PATH"]])
+        return Client(found, self.home, project, self.upstream.url, (*(settings | lore | PATIENT).items(),))
 
     def asked(self, cue: str) -> list[Exchange]:
         """Return the requests that a cue led to, in order."""
@@ -165,7 +169,7 @@ def given(exchange: Exchange) -> list[tuple[str, str]]:
     return GIVEN.findall("\n".join(texts_of(exchange.body["messages"])))
 
 
-def tool_names(exchange: Exchange) -> list[str]:
-    """Return the names of the tools in a request."""
+def offered(exchange: Exchange) -> list[str]:
+    """Return all that a request says about tools."""
     assert exchange.body
-    return [str(tool.get("name") or tool["function"]["name"]) for tool in exchange.body["tools"]]
+    return texts_of(exchange.body["tools"])

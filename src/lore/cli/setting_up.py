@@ -50,7 +50,7 @@ def setup(
     from lore.setup.agents import AGENTS
 
     home = load(home=context.obj).settings.home
-    command = _command(context)
+    command = _command(home)
     if not agents:
         _list(home, command, json=json)
         return
@@ -82,14 +82,14 @@ def _chosen(names: list[str], known: list[Agent]) -> list[Agent]:
     return found
 
 
-def _command(context: typer.Context) -> list[str]:
-    """Return the words that run this very installation, whatever PATH an agent has."""
+def _command(home: Path) -> list[str]:
+    """Return the words that run this very installation, whatever environment an agent has."""
     started = Path(sys.argv[0])
     beside = Path(sys.executable).with_name("lore")
     candidates = (started if started.name == "lore" else beside, beside)
     program = next((path.absolute() for path in candidates if path.is_file()), None)
     words = [str(program or shutil.which("lore") or "lore")]
-    return [*words, "--home", str(Path(context.obj).absolute())] if context.obj else words
+    return words if home == Path.home() / ".lore" else [*words, "--home", str(home)]
 
 
 def _list(home: Path, command: list[str], *, json: bool) -> None:
@@ -157,13 +157,15 @@ def run(
 
     Everything behind the agent's name is passed on to it: lore run claude -p "where were we?"
     """
+    from lore.settings import load
     from lore.setup.starting import prepare
 
     if agent in ("-h", "--help"):
         print(context.get_help())
         return
+    home = load(home=context.obj).settings.home
     path = os.get_exec_path()
-    start = prepare(agent, context.args, _command(context), os.pathsep.join(path))
+    start = prepare(agent, context.args, _command(home), os.pathsep.join(path))
     environ = dict(os.environb)
     for name, value in start.environ.items():
         added = value.partition(os.pathsep)[0] if name == "PATH" else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +70,7 @@ def _claude_code(user_home: Path, command: Command) -> tuple[Edit, ...]:
 def _with_hooks(text: str, command: Command) -> str:
     text = _without_hooks(text)
     for event in HOOK_EVENTS:
-        words = " ".join(_quoted(word) for word in (*command, "hook", event))
+        words = shlex.join((*command, "hook", event))
         hook = {"hooks": [{"type": "command", "command": words, "timeout": _HOOK_S}]}
         entry = {"matcher": "Bash", **hook} if event == "PostToolUse" else hook
         text = jsonc.append(text, ("hooks", event), entry)
@@ -92,18 +93,16 @@ def _is_ours(entry: Any) -> bool:
 
 
 def _runs_hook(command: str) -> bool:
-    words = command.replace("'", "").replace('"', "").split()
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
     return (
         len(words) > 2
         and words[-2] == "hook"
         and words[-1] in HOOK_EVENTS
         and Path(words[0]).name in ("lore", "lore.exe")
     )
-
-
-def _quoted(word: str) -> str:
-    plain = all(character.isalnum() or character in "/._-+:=" for character in word)
-    return word if plain else "'" + word.replace("'", "'\\''") + "'"
 
 
 def _codex(user_home: Path, command: Command) -> tuple[Edit, ...]:
