@@ -1,8 +1,12 @@
 """Lore: long-term memory and context management for AI agents."""
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
+
+TYPE_CHECKING = False  # as type checkers read it; `typing` would double the start of a hook
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from lore.errors import LoreError
     from lore.memory import Memory
     from lore.records import (
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
         Draft,
         Edge,
         Episode,
+        Fit,
         Forgettable,
         Fragment,
         FragmentVersion,
@@ -69,6 +74,7 @@ __all__ = [
     "Draft",
     "Edge",
     "Episode",
+    "Fit",
     "Forgettable",
     "Fragment",
     "FragmentVersion",

@@ -11,10 +11,14 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
 
 from lore.bridges.address import Address, find_address
 from lore.bridges.wire import Call, encoded
+
+TYPE_CHECKING = False  # as type checkers read it; `typing` would double the start of a hook
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PATH = "/api/v1/hooks/"
 

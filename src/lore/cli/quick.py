@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+
+TYPE_CHECKING = False  # as type checkers read it; `typing` would double the start of a hook
 
 if TYPE_CHECKING:
     from lore.bridges.address import Address

@@ -13,6 +13,10 @@ from lore.text import words
 RECENT, RECENT_HALVES_DAYS = 0.4, 3.0
 """So much of its strength a hit loses with age: work on one thing goes on for days."""
 
+KNOWLEDGE = 4.0
+"""A fragment says in a sentence what messages say in many, and so shares fewer words: weighed so,
+fragments are right as often as messages of the same strength."""
+
 REPEATED = 0.85
 """A hit whose words stand in the prompt to this share tells it nothing."""
 
@@ -20,7 +24,8 @@ REPEATED = 0.85
 def strength(fit: Fit) -> float:
     """Return how clearly a hit concerns a prompt: near in meaning, with rare words in common."""
     recent: float = 2.0 ** (-max(fit.age_days, 0.0) / RECENT_HALVES_DAYS)
-    return max(fit.cosine, 0.0) * fit.rarity * (1 - RECENT + RECENT * recent)
+    known = KNOWLEDGE if fit.hit.type == "fragment" else 1.0
+    return known * max(fit.cosine, 0.0) * fit.rarity * (1 - RECENT + RECENT * recent)
 
 
 def passing(prompt: str, fits: Sequence[Fit], threshold: float) -> list[Fit]:

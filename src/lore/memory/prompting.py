@@ -89,15 +89,14 @@ class Prompting(Capturing, Digesting):
         longer than `within_s` comes too late: it is nothing, and does not count as given.
         """
         started = time.perf_counter()
-        request = goals.request_of(prompt)
-        if not self.settings.inject_on or request is None or not request.real:
+        if not self.settings.inject_on:
             return NOTHING
         session = self.redactor.redact(session)
         least = self.settings.inject_threshold if threshold is None else threshold
         with self.database.read() as db:
-            fits = self._fits(db, request.text, session, project, now or self.database.now())
+            fits = self.find_fits(prompt, session=session, project=project, now=now)
             shown = injections.of_session(db, session)
-            passing = gate.passing(request.text, fits, least)
+            passing = gate.passing(prompt, fits, least)
             ns = items.numbers_of(db, [fit.hit.id for fit in passing])
             fresh = [
                 fit.hit
@@ -113,6 +112,29 @@ class Prompting(Capturing, Digesting):
             return NOTHING
         self._keep(session, worded, ns, {hit.id: hit.text for hit in fresh})
         return _injection(worded)
+
+    def find_fits(
+        self, prompt: str, *, session: str = "", project: str = "", now: datetime | None = None
+    ) -> list[Fit]:
+        """Return what a prompt could be given, best first, with how well each fits.
+
+        A prompt that only says 'go on', or holds nothing but output, asks for nothing.
+        """
+        request = goals.request_of(prompt)
+        if request is None or not request.real:
+            return []
+        session = self.redactor.redact(session)
+        with self.database.read() as db:
+            try:
+                return unasked.find(
+                    self.sources,
+                    self.redactor.redact(request.text),
+                    project_n=self._project(db, project),
+                    without=_family(db, session),
+                    now=now or self.database.now(),
+                )
+            except InvalidInput:
+                return []  # not a word in it
 
     def for_error(
         self,
@@ -192,20 +214,6 @@ class Prompting(Capturing, Digesting):
             return self.distill(session)
         except NotFound:
             return []
-
-    def _fits(
-        self, db: Connection, prompt: str, session: str, project: str, now: datetime
-    ) -> list[Fit]:
-        try:
-            return unasked.find(
-                self.sources,
-                self.redactor.redact(prompt),
-                project_n=self._project(db, project),
-                without=_family(db, session),
-                now=now,
-            )
-        except InvalidInput:
-            return []  # a prompt without a word asks for nothing
 
     def _project(self, db: Connection, folder: str) -> int | None:
         """Return the number of the project that a folder belongs to; of no folder, none."""

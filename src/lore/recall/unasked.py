@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -51,11 +52,15 @@ def find(
         chosen = presenting.present(db, question, ranked, order, limits=limits, explain=False)
         ns = items.numbers_of(db, [hit.id for hit in chosen.hits])
         copied = messages.said_in(db, list(ns.values()), without)
-        return _fits(ranked, [hit for hit in chosen.hits if ns[hit.id] not in copied], ns, now)
+        told = [hit for hit in chosen.hits if ns[hit.id] not in copied]
+        return _fits(ranked, told, ns, rarest=math.log1p(items.highest(db)), now=now)
 
 
-def _fits(ranked: Ranked, hits: Sequence[Hit], ns: Mapping[str, int], now: datetime) -> list[Fit]:
-    whole = float(ranked.pool.rarity.sum())
+def _fits(
+    ranked: Ranked, hits: Sequence[Hit], ns: Mapping[str, int], *, rarest: float, now: datetime
+) -> list[Fit]:
+    """Describe hits; in a memory of any size, a word that stands nowhere else weighs 1."""
+    whole = float(ranked.pool.rarity.sum()) / max(rarest, 1.0)
     found = []
     for hit in hits:
         place = int(np.searchsorted(ranked.pool.ns, ns[hit.id]))
