@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from lore.daemon import lock
+from tests.capture.adapters.samples import SESSION, claude_line
 from tests.cli.conftest import PROGRAM, environment, run_process
 from tests.fakes import NOON
 from tests.server.serving import serving
@@ -63,6 +64,18 @@ def test_nothing_is_printed_where_there_is_nothing_to_tell(tmp_path: Path):
     with serving(tmp_path):
         assert says_nothing(run_hook(tmp_path, "UserPromptSubmit"))
         assert says_nothing(run_hook(tmp_path, "Stop"))
+
+
+def test_what_an_agent_tells_is_passed_on_after_the_hook_has_ended(tmp_path: Path):
+    path = tmp_path / "projects" / "-code-harbor" / f"{SESSION}.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(claude_line("user", "The lamp is lit at dusk.")) + "\n")
+    told = {"session_id": SESSION, "transcript_path": str(path), "cwd": "/code/harbor"}
+    with serving(tmp_path / "home") as served:
+        home = tmp_path / "home"
+        assert says_nothing(run_hook(home, "Stop", json.dumps(told).encode()))
+        eventually(served.memory.sessions)
+        assert served.memory.messages(SESSION)[0].parts[0].text == "The lamp is lit at dusk."
 
 
 @pytest.mark.parametrize(
