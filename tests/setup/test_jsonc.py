@@ -34,6 +34,18 @@ def test_a_member_is_put_beside_what_a_person_wrote():
     assert '        "lore": {\n            "command": "lore",' in after
 
 
+def test_a_remark_stays_beside_what_it_is_about():
+    after = jsonc.put(COMMENTED, PATH, VALUE)
+    assert '"other": { "command": "x" }, // keep' in after
+    after = jsonc.put(COMMENTED, ("new",), 1)
+    assert '"theme": "dark", // trailing\n    "new": 1,\n}' in after
+
+
+@pytest.mark.parametrize("path", [PATH, ("new",), ("new", "lore")])
+def test_commas_and_remarks_come_back(path):
+    assert jsonc.drop(jsonc.put(COMMENTED, path, VALUE), path) == COMMENTED
+
+
 def test_twice_is_once():
     once = jsonc.put(COMMENTED, PATH, VALUE)
     assert jsonc.put(once, PATH, VALUE) == once

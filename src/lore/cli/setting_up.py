@@ -54,13 +54,14 @@ def setup(
     if not agents:
         _list(home, command, json=json)
         return
-    told = []
-    for agent in _chosen(agents, list(AGENTS)):
-        edits = agent.edits(Path.home(), command)
-        planned = (changing.plan_undo if undo else changing.plan)(home, agent, edits)
-        if not dry_run:
+    plan = changing.plan_undo if undo else changing.plan
+    told = [
+        (agent, plan(home, agent, agent.edits(Path.home(), command)))
+        for agent in _chosen(agents, list(AGENTS))
+    ]
+    if not dry_run:
+        for agent, planned in told:
             changing.apply(home, agent, planned, undo=undo)
-        told.append((agent, planned))
     if json:
         print_json([_as_json(agent, planned, dry_run=dry_run) for agent, planned in told])
         return

@@ -61,8 +61,13 @@ def apply(home: Path, agent: Agent, changes: Sequence[Change], *, undo: bool) ->
     if not undo:
         _keep(record, changes)
     for change in changes:
-        if not change.is_none:
+        if change.is_none:
+            continue
+        try:
             _write(change.path, change.after)
+        except OSError as error:
+            msg = f"{change.path} cannot be written: {error.strerror}."
+            raise InvalidInput(msg, hint="'lore setup --undo' takes back the rest.") from error
     if undo:
         record.unlink(missing_ok=True)
 
@@ -102,9 +107,9 @@ def _drop(edit: Edit, former: _Former | None) -> Change:
 
 
 def _edited(edit: Edit, before: bytes | None, *, undo: bool) -> bytes:
-    text = _text(before or b"")
-    marked = text.startswith("\ufeff")
     try:
+        text = _text(before or b"")
+        marked = text.startswith("\ufeff")
         after = (edit.drop if undo else edit.put)(text.removeprefix("\ufeff"))
     except InvalidInput as error:
         msg = f"{edit.path}: {error}"
@@ -126,6 +131,9 @@ def _read(path: Path) -> bytes | None:
             content = file.read(_LARGEST + 1)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror}."
+        raise InvalidInput(msg, hint="Nothing was changed.") from error
     if len(content) > _LARGEST:
         msg = f"{path} is too large for a configuration."
         raise InvalidInput(msg)

@@ -11,6 +11,7 @@ from typing import Any
 from lore.errors import InvalidInput
 
 _GAP = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_REMARK = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/)")
 _TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _SCALAR = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
 _INDENT = re.compile(r"\n([ \t]+)\S")
@@ -76,7 +77,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
             if _plain(text, member.value) == value:
                 return text
             written = _written(value, _unit(text), depth + 1)
-            return text[: member.value.start] + written + text[member.value.end :]
+            return _replaced(text, member.value.start, member.value.end, written)
         node, depth = member.value, depth + 1
 
 
@@ -112,13 +113,8 @@ def append(text: str, path: Sequence[str], item: Any) -> str:
     pad = unit * (depth + 1)
     written = _written(item, unit, depth + 1)
     if not node.items:
-        return f"{text[: node.start]}[\n{pad}{written}\n{unit * depth}]{text[node.end :]}"
-    last = node.items[-1].end
-    comma = _comma(text[last : node.end - 1])
-    if comma is not None:
-        last += comma + 1
-        return f"{text[:last]}\n{pad}{written}{text[last:]}"
-    return f"{text[:last]},\n{pad}{written}{text[last:]}"
+        return _replaced(text, node.start, node.end, f"[\n{pad}{written}\n{unit * depth}]")
+    return _add_behind(text, node.items[-1].end, node.end - 1, pad + written)
 
 
 def drop_items(text: str, path: Sequence[str], is_ours: Callable[[Any], bool]) -> str:
@@ -131,8 +127,7 @@ def drop_items(text: str, path: Sequence[str], is_ours: Callable[[Any], bool]) -
     node = _at(text, path)
     place = next(i for i, item in enumerate(present) if is_ours(item))
     if place:
-        start = node.items[place - 1].end
-        shorter = text[:start] + text[node.items[place].end :]
+        shorter = _take_out(text, node.items[place - 1].end, node.items[place], node.end - 1)
     else:
         shorter = text[: node.items[0].start] + text[node.items[1].start :]
     return drop_items(shorter, path, is_ours)
@@ -154,27 +149,53 @@ def _insert(text: str, owner: Node, name: str, value: Any, depth: int) -> str:
     if not owner.members:
         inside = text[owner.start + 1 : owner.end - 1]
         if inside.strip():  # only comments
-            head, tail = text[: owner.end - 1].rstrip(), text[owner.end - 1 :]
-            return f"{head}\n{pad}{written}\n{unit * depth}{tail}"
-        return f"{text[: owner.start]}{{\n{pad}{written}\n{unit * depth}}}{text[owner.end :]}"
-    last = owner.members[-1].value.end
-    rest = text[last : owner.end - 1]
-    comma = _comma(rest)
-    if comma is not None:  # there is one behind the last member already
-        last += comma + 1
-        return f"{text[:last]}\n{pad}{written}{text[last:]}"
-    return f"{text[:last]},\n{pad}{written}{text[last:]}"
+            end = len(text[: owner.end - 1].rstrip())
+            return _replaced(text, end, owner.end - 1, f"\n{pad}{written}\n{unit * depth}")
+        return _replaced(text, owner.start, owner.end, f"{{\n{pad}{written}\n{unit * depth}}}")
+    return _add_behind(text, owner.members[-1].value.end, owner.end - 1, pad + written)
+
+
+def _add_behind(text: str, last: int, closing: int, line: str) -> str:
+    """Add a line behind the value that ends at `last`; a remark beside that stays beside it."""
+    comma = _comma(text[last:closing])
+    at = last if comma is None else last + comma + 1
+    remark = _REMARK.match(text, at, closing)
+    end = remark.end() if remark else at
+    if comma is None:
+        return _replaced(text, last, end, f",{text[last:end]}\n{line}")
+    return _replaced(text, end, end, f"\n{line},")
+
+
+def _take_out(text: str, former: int, node: Node, closing: int, start: int | None = None) -> str:
+    """Take out a value, from `start` if it has a name; before it another one ends at `former`."""
+    start = node.start if start is None else start
+    comma, after = _comma(text[former:start]), _comma(text[node.end : closing])
+    assert comma is not None
+    if after is None:
+        kept = text[former : former + comma] + text[former + comma + 1 : start]
+        rest = text[node.end :]
+    else:
+        kept = text[former:start]
+        rest = text[node.end : node.end + after] + text[node.end + after + 1 :]
+    return text[:former] + kept.rstrip(" \t").removesuffix("\n").removesuffix("\r") + rest
+
+
+def _replaced(text: str, start: int, end: int, by: str) -> str:
+    """Return the text with a part replaced, in the manner in which its own lines end."""
+    return text[:start] + _lines_as(text, by) + text[end:]
+
+
+def _lines_as(text: str, added: str) -> str:
+    if "\r\n" not in text:
+        return added
+    return added.replace("\r\n", "\n").replace("\n", "\r\n")
 
 
 def _remove(text: str, owner: Node, member: Member) -> str:
     place = owner.members.index(member)
     if place:
-        start = owner.members[place - 1].value.end
-        # what a person wrote behind the member before stays
-        comma = _comma(text[start : member.start])
-        assert comma is not None
-        kept = text[start : start + comma] + text[start + comma + 1 : member.start]
-        return text[:start] + kept.rstrip(" \t").removesuffix("\n") + text[member.value.end :]
+        former = owner.members[place - 1].value.end
+        return _take_out(text, former, member.value, owner.end - 1, member.start)
     end = member.value.end
     comma = _comma(text[end : owner.end - 1])
     end += 0 if comma is None else comma + 1

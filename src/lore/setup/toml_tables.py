@@ -17,14 +17,12 @@ def put(text: str, name: str, table: Mapping[str, Any]) -> str:
     """Return the text with a table of this name, at the end if it is new."""
     if _find(_parsed(text), name) == dict(table):
         return text
-    lines = drop(text, name).splitlines(keepends=True)
-    if lines and not lines[-1].endswith("\n"):
-        lines[-1] += "\n"
-    if lines and lines[-1].strip():
-        lines.append("\n")
-    lines.append(f"[{name}]\n")
-    lines += [f"{key} = {_written(value)}\n" for key, value in table.items()]
-    after = "".join(lines)
+    before = drop(text, name)
+    end = "\r\n" if "\r\n" in text else "\n"
+    if before and not before.endswith("\n"):
+        before += end
+    lines = [f"[{name}]", *(f"{key} = {_written(value)}" for key, value in table.items())]
+    after = before + (end if before else "") + "".join(line + end for line in lines)
     if _find(_parsed(after), name) != dict(table):
         msg = f"'{name}' cannot be added to this file."
         raise InvalidInput(msg, hint=f"Add it by hand: [{name}]")
@@ -35,10 +33,11 @@ def drop(text: str, name: str) -> str:
     """Return the text without the table of this name and those below it."""
     if _find(_parsed(text), name) is None:
         return text
-    kept, inside = list[str](), False
+    kept, inside, read = list[str](), False, ""
     for line in text.splitlines(keepends=True):
         header = _HEADER.match(line)
-        if header:
+        read += line
+        if header and _is_whole(read):
             title = _bare(header["name"])
             was_inside, inside = inside, title == name or title.startswith(f"{name}.")
             if inside and not was_inside and kept and not kept[-1].strip():
@@ -50,6 +49,15 @@ def drop(text: str, name: str) -> str:
         msg = f"'{name}' is written in a way that cannot be taken out."
         raise InvalidInput(msg, hint="Remove it by hand.")
     return after
+
+
+def _is_whole(text: str) -> bool:
+    """Tell whether a text ends outside of any value: what looks like a header is one."""
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
 
 
 def _parsed(text: str) -> dict[str, Any]:
