@@ -19,6 +19,7 @@ from tests.fakes import NOON, FakeEmbedder, FixedClock
 
 HERE = "/code/almanac"
 PROMPT = "why does TokenCache in auth/cache.py keep expired tokens, and where is the TTL checked?"
+ERROR = "E   AttributeError: TokenCache object has no attribute expire_at"
 FINDING = "TokenCache in auth/cache.py keeps expired tokens since get has no TTL check: added one"
 
 
@@ -197,7 +198,7 @@ def failing_session(memory: Memory, session: str = "old") -> None:
     memory.capture(session, [
         NewMessage("user", (Part("text", "Make the tests of the cache pass"),), NOON),
         call("Bash", "1", command="pytest tests/test_cache.py"),
-        result("E   AttributeError: TokenCache object has no attribute expire_at", "1", failed=True),
+        result(ERROR, "1", failed=True),
         call("Edit", "2", file_path="/code/almanac/auth/cache.py"),
         result("ok", "2"),
         call("Bash", "3", command="pytest tests/test_cache.py"),
@@ -205,9 +206,6 @@ def failing_session(memory: Memory, session: str = "old") -> None:
     ], agent="claude-code", project=HERE)  # fmt: skip
     memory.episode(session)
     memory.embed_waiting()
-
-
-ERROR = "E   AttributeError: TokenCache object has no attribute expire_at"
 
 
 def test_an_error_that_was_met_before_brings_what_was_done_about_it(memory: Memory):
