@@ -30,14 +30,16 @@ def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
         yield opened
 
 
-def say(memory: Memory, session: str, *texts: str, project: str = HERE, **more: str) -> list[str]:
+def say(
+    memory: Memory, session: str, *texts: str, project: str = HERE, parent: str = ""
+) -> list[str]:
     """Let a person and the assistant speak in turn."""
     roles = ("user", "assistant") * len(texts)
     new = [
         NewMessage(role, (Part("text", text),), NOON - timedelta(hours=1) + timedelta(seconds=i))  # type: ignore[arg-type]  # one of the roles
         for i, (role, text) in enumerate(zip(roles, texts, strict=False))
     ]
-    ids = memory.capture(session, new, agent="claude-code", project=project, **more)
+    ids = memory.capture(session, new, agent="claude-code", project=project, parent=parent)
     memory.embed_waiting()
     return ids
 

@@ -72,8 +72,13 @@ class HookOutput(BaseModel):
 
 
 def _begin(memory: Memory, given: HookInput, caller: Caller) -> str:
-    """Tell a session that begins; meanwhile, what its first prompt will need is loaded."""
+    """Tell a session that begins; meanwhile, what its first prompt will need is loaded.
+
+    One that is resumed has in its prompt what it was told then.
+    """
     threading.Thread(target=memory.warm_up, name="lore-warming", daemon=True).start()
+    if given.source == "resume":
+        return ""
     return memory.begin_session(
         given.session, project=_folder(given, caller), condensed=given.source == "compact"
     ).text
