@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 
 from corpus import Corpus, ask
@@ -81,13 +82,14 @@ def spread(values: Sequence[float]) -> dict[str, float]:
 
 def answers(address: Address, said: Sequence[bytes]) -> dict[str, object]:
     """Measure how long the daemon takes to answer, over the wire, without a process."""
-    took, told = [], 0
+    took, told, failed = [], 0, 0
     for body in said:
         began = time.perf_counter()
-        _, answer = Call().post(address, f"{PATH}UserPromptSubmit", body, {}, 30.0)
+        code, answer = Call().post(address, f"{PATH}UserPromptSubmit", body, {}, 30.0)
         took.append((time.perf_counter() - began) * 1000)
-        told += len(answer) > len(b"{}")
-    return {"ms": spread(took), "told": round(told / len(said), 3)}
+        told += b"additionalContext" in answer
+        failed += code != HTTPStatus.OK
+    return {"ms": spread(took), "told": round(told / len(said), 3), "failed": failed}
 
 
 def processes(command: Sequence[str], home: Path, said: Sequence[bytes]) -> dict[str, object]:

@@ -294,3 +294,17 @@ def test_an_injection_counts_its_tokens(memory: Memory):
     told = memory.for_prompt(PROMPT, session="new", project=HERE, threshold=0.5)
     assert told.tokens == tokens.count(told.text) > 0
     assert len(told.ids) == 1
+
+
+def test_what_lore_put_into_a_prompt_is_not_learned_from_the_transcript(
+    memory: Memory, tmp_path: Path
+):
+    memory.store("Please always deploy with the blue heron script", kind="preference", project=HERE)
+    memory.embed_waiting()
+    told = memory.begin_session("s1", project=HERE).text
+    assert "blue heron" in told
+    memory.end_turn("s1", transcript(tmp_path, "s1", f"{told}\nMend the login test", "Done"))
+    memory.embed_waiting()
+    said = [hit.text for hit in memory.recall("blue heron deploy script").hits]
+    assert said == ["Please always deploy with the blue heron script"]
+    assert memory.episode("s1").goal == "Mend the login test"  # type: ignore[union-attr]  # told
