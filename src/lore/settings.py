@@ -167,7 +167,7 @@ class Settings:
         Rule(least=20, most=4_000),
     )
     inject_threshold: float = _setting(
-        3.0, "How clearly memory has to concern a prompt.", Rule(least=0, most=100)
+        2.5, "How clearly memory has to concern a prompt.", Rule(least=0, most=100)
     )
     store_busy_timeout_s: float = _setting(
         60.0, "How long a writer waits for another process before it gives up.", WITHIN_A_DAY

@@ -19,6 +19,7 @@ from tests.fakes import NOON, FakeEmbedder, FixedClock
 
 HERE = "/code/almanac"
 PROMPT = "why does TokenCache in auth/cache.py keep expired tokens, and where is the TTL checked?"
+ERROR = "E   AttributeError: TokenCache object has no attribute expire_at"
 FINDING = "TokenCache in auth/cache.py keeps expired tokens since get has no TTL check: added one"
 
 
@@ -29,14 +30,16 @@ def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
         yield opened
 
 
-def say(memory: Memory, session: str, *texts: str, project: str = HERE, **more: str) -> list[str]:
+def say(
+    memory: Memory, session: str, *texts: str, project: str = HERE, parent: str = ""
+) -> list[str]:
     """Let a person and the assistant speak in turn."""
     roles = ("user", "assistant") * len(texts)
     new = [
         NewMessage(role, (Part("text", text),), NOON - timedelta(hours=1) + timedelta(seconds=i))  # type: ignore[arg-type]  # one of the roles
         for i, (role, text) in enumerate(zip(roles, texts, strict=False))
     ]
-    ids = memory.capture(session, new, agent="claude-code", project=project, **more)
+    ids = memory.capture(session, new, agent="claude-code", project=project, parent=parent)
     memory.embed_waiting()
     return ids
 
@@ -197,7 +200,7 @@ def failing_session(memory: Memory, session: str = "old") -> None:
     memory.capture(session, [
         NewMessage("user", (Part("text", "Make the tests of the cache pass"),), NOON),
         call("Bash", "1", command="pytest tests/test_cache.py"),
-        result("E   AttributeError: TokenCache object has no attribute expire_at", "1", failed=True),
+        result(ERROR, "1", failed=True),
         call("Edit", "2", file_path="/code/almanac/auth/cache.py"),
         result("ok", "2"),
         call("Bash", "3", command="pytest tests/test_cache.py"),
@@ -205,9 +208,6 @@ def failing_session(memory: Memory, session: str = "old") -> None:
     ], agent="claude-code", project=HERE)  # fmt: skip
     memory.episode(session)
     memory.embed_waiting()
-
-
-ERROR = "E   AttributeError: TokenCache object has no attribute expire_at"
 
 
 def test_an_error_that_was_met_before_brings_what_was_done_about_it(memory: Memory):
@@ -294,3 +294,17 @@ def test_an_injection_counts_its_tokens(memory: Memory):
     told = memory.for_prompt(PROMPT, session="new", project=HERE, threshold=0.5)
     assert told.tokens == tokens.count(told.text) > 0
     assert len(told.ids) == 1
+
+
+def test_what_lore_put_into_a_prompt_is_not_learned_from_the_transcript(
+    memory: Memory, tmp_path: Path
+):
+    memory.store("Please always deploy with the blue heron script", kind="preference", project=HERE)
+    memory.embed_waiting()
+    told = memory.begin_session("s1", project=HERE).text
+    assert "blue heron" in told
+    memory.end_turn("s1", transcript(tmp_path, "s1", f"{told}\nMend the login test", "Done"))
+    memory.embed_waiting()
+    said = [hit.text for hit in memory.recall("blue heron deploy script").hits]
+    assert said == ["Please always deploy with the blue heron script"]
+    assert memory.episode("s1").goal == "Mend the login test"  # type: ignore[union-attr]  # told

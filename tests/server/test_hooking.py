@@ -58,6 +58,11 @@ def test_a_session_that_begins_is_told(served: Served):
     assert "make lint" in answer["hookSpecificOutput"]["additionalContext"]
 
 
+def test_a_session_that_is_resumed_is_not_told_again(served: Served):
+    remember(served)
+    assert served.post("/hooks/SessionStart", {**PROMPT, "source": "resume"}) == (200, {})
+
+
 @pytest.mark.parametrize("event", EVENTS)
 def test_nothing_to_tell_is_an_empty_object(served: Served, event: str):
     assert served.post(f"/hooks/{event}", PROMPT) == (200, {})

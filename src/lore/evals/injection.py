@@ -29,7 +29,7 @@ Report = Callable[[int, int], None]
 THRESHOLDS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0)
 """Around the default, which is among them."""
 
-SAMPLE_EVERY = 7
+SAMPLE_EVERY = 3
 """Prompts that are shown stand so far apart, so that they are not all of one session."""
 
 PROJECT = "/code/recorded"

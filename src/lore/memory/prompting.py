@@ -31,6 +31,8 @@ BEGINNING_TOKENS = 500
 
 NOTHING = Injection()
 
+_ANY_PROMPT = "What was decided?"
+
 
 @checked_class
 class Prompting(Capturing, Digesting):
@@ -112,6 +114,12 @@ class Prompting(Capturing, Digesting):
             return NOTHING
         self._keep(session, worded, ns, {hit.id: hit.text for hit in fresh})
         return _injection(worded)
+
+    def warm_up(self) -> None:
+        """Load what the first prompt would have to wait for: the model, and the vector index."""
+        with suppress(LoreError):
+            [vector] = self.sources.embedder.embed([_ANY_PROMPT], query=True)
+            self.sources.nearest(vector, 1)
 
     def find_fits(
         self, prompt: str, *, session: str = "", project: str = "", now: datetime | None = None

@@ -16,6 +16,8 @@ from lore.recall.ranking import Ranked, rank
 from lore.recall.sources import Sources
 from lore.records import ITEM_TYPES, Fit, Hit, ItemType
 from lore.store import items, messages
+from lore.store.db import Connection
+from lore.text import goals, parts
 
 MOST = 8
 """Of more hits than these none is put into a prompt."""
@@ -52,8 +54,15 @@ def find(
         chosen = presenting.present(db, question, ranked, order, limits=limits, explain=False)
         ns = items.numbers_of(db, [hit.id for hit in chosen.hits])
         copied = messages.said_in(db, list(ns.values()), without)
+        copied |= _told_again(db, [ns[hit.id] for hit in chosen.hits if hit.role == "user"])
         told = [hit for hit in chosen.hits if ns[hit.id] not in copied]
         return _fits(ranked, told, ns, rarest=math.log1p(items.highest(db)), now=now)
+
+
+def _told_again(db: Connection, ns: Sequence[int]) -> set[int]:
+    """Return those of a person's messages that only repeat a talk, or that a program wrote."""
+    found = messages.by_number(db, ns)
+    return {n for n, message in found.items() if goals.is_told_again(parts.said(message.parts))}
 
 
 def _fits(

@@ -6,6 +6,7 @@ that nobody knows here are no error: an agent of tomorrow says more.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -71,6 +72,13 @@ class HookOutput(BaseModel):
 
 
 def _begin(memory: Memory, given: HookInput, caller: Caller) -> str:
+    """Tell a session that begins; meanwhile, what its first prompt will need is loaded.
+
+    One that is resumed has in its prompt what it was told then.
+    """
+    threading.Thread(target=memory.warm_up, name="lore-warming", daemon=True).start()
+    if given.source == "resume":
+        return ""
     return memory.begin_session(
         given.session, project=_folder(given, caller), condensed=given.source == "compact"
     ).text
