@@ -1,8 +1,12 @@
 """Lore: long-term memory and context management for AI agents."""
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
+
+TYPE_CHECKING = False  # as type checkers read it; `typing` would double the start of a hook
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from lore.errors import LoreError
     from lore.memory import Memory
     from lore.records import (
@@ -18,12 +22,14 @@ if TYPE_CHECKING:
         Draft,
         Edge,
         Episode,
+        Fit,
         Forgettable,
         Fragment,
         FragmentVersion,
         Happening,
         Hit,
         Imported,
+        Injection,
         Job,
         KeptEpisode,
         Message,
@@ -68,12 +74,14 @@ __all__ = [
     "Draft",
     "Edge",
     "Episode",
+    "Fit",
     "Forgettable",
     "Fragment",
     "FragmentVersion",
     "Happening",
     "Hit",
     "Imported",
+    "Injection",
     "Job",
     "KeptEpisode",
     "LoreError",

@@ -149,8 +149,25 @@ class Settings:
     mcp_aliases: bool = _setting(
         default=False, doc="Serve tools by MCP under the names of other memory servers, too."
     )
+    mcp_structured: bool = _setting(
+        default=False, doc="Serve results by MCP as data, too; some agents then drop the text."
+    )
     mcp_start: bool = _setting(
         default=True, doc="Start the daemon when an agent asks for memory and none runs."
+    )
+    inject_on: bool = _setting(
+        default=True, doc="Put memory into prompts that it clearly concerns, by an agent's hooks."
+    )
+    inject_budget_tokens: int = _setting(
+        400, "Tokens that one prompt may be given.", Rule(least=80, most=4000)
+    )
+    inject_within_ms: int = _setting(
+        180,
+        "How long an agent waits for memory before it goes on without.",
+        Rule(least=20, most=4_000),
+    )
+    inject_threshold: float = _setting(
+        2.5, "How clearly memory has to concern a prompt.", Rule(least=0, most=100)
     )
     store_busy_timeout_s: float = _setting(
         60.0, "How long a writer waits for another process before it gives up.", WITHIN_A_DAY

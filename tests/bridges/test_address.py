@@ -31,6 +31,13 @@ def test_the_address_is_what_the_running_daemon_said(tmp_path):
     assert (found.host, found.port, found.key) == ("127.0.0.1", 4711, "k_1-Z")
 
 
+def test_a_daemon_says_how_long_hooks_may_take(tmp_path):
+    with running(tmp_path, server={"host": "::1", "port": 1, "hook_ms": 250}):
+        found = find_address(str(tmp_path))
+    assert found is not None
+    assert found.hook_s == 0.25
+
+
 def test_what_a_dead_daemon_left_is_not_believed(tmp_path):
     with running(tmp_path):
         pass

@@ -81,7 +81,8 @@ def test_the_project_of_a_caller_comes_in_a_header(served, tmp_path):
         "/mcp", asked,
         accept="application/json, text/event-stream", x_lore_project=encoded(str(folder)),
     )  # fmt: skip
-    id_ = reply.tree["result"]["structuredContent"]["id"]
-    (reading,) = served.memory.read([id_])
+    assert not reply.tree["result"].get("isError"), reply.tree
+    (hit,) = served.memory.search("how many berths has the heron pier?", limit=1)
+    (reading,) = served.memory.read([hit.id])
     paths = {project.id: project.path for project in served.memory.projects()}
     assert paths[reading.fragment.project_id] == str(folder)

@@ -79,12 +79,26 @@ def test_the_full_profile_and_aliases_are_a_choice(tmp_path):
 
 
 @pytest.mark.parametrize("mode", GENERATIONS)
-def test_a_result_is_short_text_and_the_same_as_data(memory, mode):
+def test_a_result_is_short_text(memory, mode):
     id_ = memory.store("Deploys go through ops/deploy.sh")
     found = call(memory, "search", {"query": "how do we deploy"}, mode=mode)
     assert not found.is_error
     assert id_[:8] in found.content[0].text
-    assert found.structured_content["hits"][0]["id"] == id_
+    assert found.structured_content is None
+    listed = talk(memory, lambda client: client.list_tools(), mode=mode)
+    assert not [tool.name for tool in listed.tools if tool.output_schema]
+
+
+@pytest.mark.parametrize("mode", GENERATIONS)
+def test_the_same_comes_as_data_if_that_is_wanted(tmp_path, mode):
+    settings = Settings(home=tmp_path, mcp_structured=True)
+    with Memory.open(config=settings, embedder=FakeEmbedder()) as memory:
+        id_ = memory.store("Deploys go through ops/deploy.sh")
+        found = call(memory, "search", {"query": "how do we deploy"}, mode=mode)
+        assert id_[:8] in found.content[0].text
+        assert found.structured_content["hits"][0]["id"] == id_
+        listed = talk(memory, lambda client: client.list_tools(), mode=mode)
+        assert all(tool.output_schema for tool in listed.tools)
 
 
 def test_what_cannot_be_done_is_told_to_the_model(memory):
@@ -104,10 +118,9 @@ def test_a_tool_that_does_not_exist_is_an_error_of_the_protocol(memory):
 def test_what_an_agent_stores_has_its_origin_and_project(memory, tmp_path):
     folder = tmp_path / "app"
     folder.mkdir()
-    stored = call(
-        memory, "store", {"content": "The port is 8443."}, caller=Caller(project=str(folder))
-    )
-    (reading,) = memory.read([stored.structured_content["id"]])
+    call(memory, "store", {"content": "The port is 8443."}, caller=Caller(project=str(folder)))
+    (hit,) = memory.search("which port?", limit=1)
+    (reading,) = memory.read([hit.id])
     assert reading.origin == "assistant"
     assert reading.fragment.project_id
 

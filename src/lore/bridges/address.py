@@ -14,14 +14,15 @@ _LARGEST_FILE = 10_000
 
 
 class Address:
-    """Where to reach a running Lore."""
+    """Where to reach a running Lore, and how long a hook may take for it; 0 if it does not say."""
 
-    __slots__ = ("host", "key", "port")
+    __slots__ = ("hook_s", "host", "key", "port")
 
-    def __init__(self, host: str, port: int, key: str) -> None:
+    def __init__(self, host: str, port: int, key: str, hook_s: float = 0.0) -> None:
         self.host = host
         self.port = port
         self.key = key
+        self.hook_s = hook_s
 
 
 def find_home(given: str, usual: str) -> str:
@@ -41,11 +42,12 @@ def find_address(home: str) -> Address | None:
     try:
         server = json.loads(told)
         host, port = server["host"], server["port"]
-    except (ValueError, KeyError, TypeError):
+        hook_s = int(server.get("hook_ms", 0)) / 1000
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
     if not (isinstance(host, str) and isinstance(port, int) and _is_key(key)):
         return None
-    return Address(host, port, key)
+    return Address(host, port, key, hook_s)
 
 
 def _is_key(key: str) -> bool:

@@ -26,6 +26,7 @@ from lore.cli import (
     running,
     serving,
     setting,
+    setting_up,
     sharing,
     trust,
 )
@@ -47,7 +48,7 @@ app = typer.Typer(
 )
 for room in (
     knowledge, capturing, finding, looking, episodes, trust, digesting, sharing, keeping, running,
-    access, serving, setting, model, evaluation,
+    access, serving, setting_up, setting, model, evaluation,
 ):  # fmt: skip
     room.add_to(app)
 

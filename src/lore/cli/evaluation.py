@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from lore.cli.completion import recipes
-from lore.cli.output import Json, print_json, progress
+from lore.cli.output import Json, clean, print_json, progress
 
 evaluate = typer.Typer(name="eval", invoke_without_command=True, rich_markup_mode=None)
 
@@ -71,3 +71,23 @@ def digest(
         print_json(result.as_json())
     else:
         print(result.as_table())
+
+
+@evaluate.command()
+def injection(
+    data: Annotated[Path, typer.Option(help="Folder with coding-sessions.jsonl.gz.")],
+    cache: Annotated[Path | None, typer.Option(help="Folder for cached vectors.")] = None,
+    show: Annotated[int, typer.Option(help="Show so many prompts with what they are given.")] = 0,
+    json: Json = False,
+) -> None:
+    """Play recorded sessions again and judge what each prompt would be given unasked."""
+    from lore.evals import injection as evaluation
+
+    with progress("evaluating", quiet=json) as report:
+        result = evaluation.run(data, cache=cache, samples=show, report=report)
+    if json:
+        print_json(result.as_json())
+        return
+    for prompt, text in result.samples:
+        print(f"PROMPT: {clean(prompt[:600])}\n{clean(text)}\n")
+    print(result.as_table())

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+
+TYPE_CHECKING = False  # as type checkers read it; `typing` would double the start of a hook
 
 if TYPE_CHECKING:
     from lore.bridges.address import Address
@@ -20,11 +21,19 @@ _LISTEN_S = 5.0
 
 _POLL_S = 0.02
 
+WAKE = "Wake"
+"""No event of an agent: what a hook starts that finds no daemon."""
+
 
 def run(arguments: list[str]) -> bool:
     """Run a bridge if that is what the command line asks for, and tell whether it did."""
     home, rest = home_of(arguments)
-    return rest == ["mcp"] and serve_mcp(home)
+    if rest == ["mcp"]:
+        return serve_mcp(home)
+    if rest[:1] == ["hook"] and len(rest) == 2 and not rest[1].startswith("-"):
+        serve_hook(home, rest[1])
+        return True
+    return False
 
 
 def home_of(arguments: list[str]) -> tuple[str, list[str]]:
@@ -50,6 +59,26 @@ def serve_mcp(given_home: str) -> bool:
 
     Bridge(reach, _folder(), sys.stdout.buffer).run(sys.stdin.buffer)
     return True
+
+
+def serve_hook(given_home: str, event: str) -> None:
+    """Tell Lore of a moment in an agent's session and print what it gives back, in no time."""
+    from lore.bridges import address, hook
+
+    home = address.find_home(given_home, os.environ.get("LORE_HOME", ""))
+    if event == WAKE:
+        _start(home)
+        return
+    hook.run(event, home, _wake)
+
+
+def _wake(home: str) -> None:
+    """Start a process that starts the daemon, and do not wait for it."""
+    nowhere = [
+        (os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in range(3)
+    ]  # an agent would wait for the end of what has its pipes
+    command = [sys.executable, "-m", "lore.cli", "--home", home, "hook", WAKE]
+    os.posix_spawn(sys.executable, command, os.environ, file_actions=nowhere, setpgroup=0)
 
 
 def _folder() -> str:

@@ -15,12 +15,16 @@ SERVER_FILE = "server.json"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the server of a home listens; `host` is one that can be connected to."""
+    """Where the server of a home listens, on a host that can be connected to, and for whom.
+
+    `hook_ms` is how long a hook may take: hooks have no time to read settings.
+    """
 
     host: str
     port: int
     pid: int
     version: str
+    hook_ms: int = 0
 
     @property
     def url(self) -> str:

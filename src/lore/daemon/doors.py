@@ -6,6 +6,7 @@ Whatever goes wrong with the server is told in the status; the chores go on with
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
 OPENING_S = 20.0
 """A start of the server that takes longer is not waited for."""
 
+SWITCH_S = 0.0005
+"""A request gives the interpreter away at each look at the database, and while a chore computes it
+waits so long to have it back. Against Python's usual 5 ms, a prompt beside a chore without a pause
+is answered a tenth to a fifth sooner (100,000 messages, taken in turns)."""
+
 CLOSING_S = 2.0
 """The server cuts off what is at hand after a second; a stop may take a little more."""
 
@@ -46,6 +52,7 @@ class Doors:
 
     def open(self) -> None:
         """Start the server and wait until it listens, or has failed."""
+        sys.setswitchinterval(SWITCH_S)
         self._thread.start()
         self._settled.wait(OPENING_S)
 
@@ -76,7 +83,7 @@ class Doors:
             if self._stopping.is_set():
                 return
             self._serving = Serving(_app(self._memory, bound, self._stopping.is_set), bound)
-            listening = _address(bound)
+            listening = _address(bound, self._settings.inject_within_ms)
             self._serving.run(lambda: self._tell(listening, was_free=was_free))
 
     def _tell(self, listening: Address, *, was_free: bool) -> None:
@@ -125,7 +132,7 @@ def _mounts(memory: Memory) -> Sequence[Mount]:
     ]
 
 
-def _address(bound: socket.socket) -> Address:
+def _address(bound: socket.socket, hook_ms: int) -> Address:
     host, port = bound.getsockname()[:2]
     reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - as a client
-    return Address(reached, port, os.getpid(), __version__)
+    return Address(reached, port, os.getpid(), __version__, hook_ms)

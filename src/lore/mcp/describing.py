@@ -61,14 +61,14 @@ PROMPTS: Final = (
 )  # fmt: skip
 
 
-def describe(tool: Tool[Any]) -> types.Tool:
-    """Return a tool as a client lists it."""
+def describe(tool: Tool[Any], *, structured: bool) -> types.Tool:
+    """Return a tool as a client lists it; `structured` tells what its data are like."""
     return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
         input_schema=schemas.input_schema(tool),
-        output_schema=schemas.output_schema(tool),
+        output_schema=schemas.output_schema(tool) if structured else None,
         annotations=types.ToolAnnotations(
             read_only_hint=tool.reads_only,
             destructive_hint=tool.destructive,

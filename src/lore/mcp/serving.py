@@ -34,7 +34,8 @@ class Desk:
     def __init__(self, memory: Memory, tools: tuple[Tool[Any], ...], caller: Caller) -> None:
         self._memory = memory
         self._tools = {tool.name: tool for tool in tools}
-        self._listed = [describing.describe(tool) for tool in tools]
+        self._structured = memory.settings.mcp_structured
+        self._listed = [describing.describe(tool, structured=self._structured) for tool in tools]
         self._caller = caller
 
     async def list_tools(self, _context: Context, _page: Page) -> types.ListToolsResult:
@@ -52,9 +53,9 @@ class Desk:
             outcome = await self._run(context, params.name, params.arguments or {})
         except LoreError as error:
             return types.CallToolResult(content=[_text(_told(error))], is_error=True)
+        data = outcome.data.model_dump(mode="json", exclude_defaults=True)
         return types.CallToolResult(
-            content=[_text(outcome.text)],
-            structured_content=outcome.data.model_dump(mode="json", exclude_defaults=True),
+            content=[_text(outcome.text)], structured_content=data if self._structured else None
         )
 
     async def list_resources(self, _context: Context, _page: Page) -> types.ListResourcesResult:

@@ -18,6 +18,7 @@ from lore.memory.keeping import Keeping
 from lore.memory.knowing import Knowing
 from lore.memory.listing import Listing
 from lore.memory.looking import Looking
+from lore.memory.prompting import Prompting
 from lore.memory.working import Working
 from lore.recall import health
 from lore.recall.sources import Sources
@@ -34,7 +35,9 @@ _NO_MEMORY = (
 
 
 @checked_class
-class Memory(Capturing, Knowing, Asking, Looking, Listing, Digesting, Keeping, Working, Admitting):
+class Memory(
+    Prompting, Capturing, Knowing, Asking, Looking, Listing, Digesting, Keeping, Working, Admitting
+):
     """All that one database holds, and the object that opens it."""
 
     __slots__ = ()

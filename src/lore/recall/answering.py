@@ -79,8 +79,8 @@ def recall(sources: Sources, request: Request) -> Answer:
     with sources.database.read() as db:
         bounds, session_n = _bounds(db, request)
         ranked = rank(sources, db, question, bounds, request.recipe)
-        ranked = _with_policy(_aware_of_time(db, ranked), question, session_n, request.now)
-        order = _worth_showing(ranked)
+        ranked = with_policy(aware_of_time(db, ranked), question, session_n, request.now)
+        order = worth_showing(ranked)
         chosen = presenting.present(
             db,
             question,
@@ -97,7 +97,7 @@ def recall(sources: Sources, request: Request) -> Answer:
             project_n = bounds.project_n
             if project_n is None and session_n is not None:
                 project_n = sessions.project_number(db, session_n)
-            at_hand = _standing(sources, question, instructions.newest(db, project_n), db)
+            at_hand = fit_standing(sources, question, instructions.newest(db, project_n), db)
     return Answer(
         question=question.text,
         hits=chosen.hits,
@@ -128,7 +128,7 @@ def _bounds(db: Connection, request: Request) -> tuple[Bounds, int | None]:
     return Bounds(project_n, within, types, request.trusted_only), session_n
 
 
-def _aware_of_time(db: Connection, ranked: Ranked) -> Ranked:
+def aware_of_time(db: Connection, ranked: Ranked) -> Ranked:
     """Mark the messages that a newer fragment has put out of date."""
     rows = ranked.pool.rows
     session_ns = sorted(set(rows.sessions.tolist()) - {0})
@@ -139,9 +139,7 @@ def _aware_of_time(db: Connection, ranked: Ranked) -> Ranked:
     return replace(ranked, features={**ranked.features, "replaced": mask})
 
 
-def _with_policy(
-    ranked: Ranked, question: Question, session_n: int | None, now: datetime
-) -> Ranked:
+def with_policy(ranked: Ranked, question: Question, session_n: int | None, now: datetime) -> Ranked:
     """Prefer this session, knowledge to raw text, the new to the old, the time asked for."""
     rows = ranked.pool.rows
     scale = 1.0 if ranked.recipe == "learned" else float(ranked.scores.std() or 0.0)
@@ -175,7 +173,7 @@ def _lateness(covered: np.ndarray, created_at: np.ndarray) -> np.ndarray:
     return late
 
 
-def _worth_showing(ranked: Ranked) -> np.ndarray:
+def worth_showing(ranked: Ranked) -> np.ndarray:
     """Return the places of the candidates, best first, without noise and the weak tail."""
     order = ranked.order()
     near = ranked.features.get("covered_near")
@@ -256,10 +254,10 @@ def standing(sources: Sources, project: str, question: str = "") -> list[Hit]:
         project_n = sessions.get_project(db, project) if project else None
         asked = parse(question, sources.database.now()) if question else None
         found = instructions.newest(db, project_n, everywhere=not project)
-        return list(_standing(sources, asked, found, db))
+        return list(fit_standing(sources, asked, found, db))
 
 
-def _standing(
+def fit_standing(
     sources: Sources,
     question: Question | None,
     found: list[instructions.Standing],

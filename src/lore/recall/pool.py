@@ -78,12 +78,13 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Where recall may look."""
+    """Where recall may look; what belongs to the sessions `without` is not found."""
 
     project_n: int | None = None
     session_n: int | None = None
     types: tuple[ItemType, ...] = ("message", "distillation", "fragment")
     trusted_only: bool = False
+    without: tuple[int, ...] = ()
 
     def where(self) -> Where:
         """Return the part of the bounds that the vector index can apply."""
@@ -136,6 +137,7 @@ def gather(
         project_n=bounds.project_n,
         session_n=bounds.session_n,
         trusted_only=bounds.trusted_only,
+        without=bounds.without,
     )
     kept = chosen[np.searchsorted(together[chosen], rows.ns)]
     return Pool(
@@ -193,7 +195,10 @@ def _search(
             limit=limit,
             weights=weights,
             within=keywords.Within(
-                bounds.project_n, bounds.session_n, trusted_only=bounds.trusted_only
+                bounds.project_n,
+                bounds.session_n,
+                trusted_only=bounds.trusted_only,
+                without=bounds.without,
             ),
         )
     )
@@ -235,10 +240,14 @@ def _nearest(
     wanted = NEAREST
     if "distillation" in bounds.types and distillations.exist(db):
         wanted += RANKED_LOGS
-    if not bounds.trusted_only:
+    if not bounds.trusted_only and not bounds.without:
         return sources.nearest(query, wanted, where=where)
     ns, near = sources.nearest(query, wanted * MORE, where=where)
-    kept = np.isin(ns, sorted(trusting.trusted(db, ns.tolist())))
+    kept = np.ones(len(ns), np.bool_)
+    if bounds.without:
+        kept &= ~np.isin(ns, items.of_sessions(db, ns.tolist(), bounds.without))
+    if bounds.trusted_only:
+        kept[kept] = np.isin(ns[kept], sorted(trusting.trusted(db, ns[kept].tolist())))
     return ns[kept][:wanted], near[kept][:wanted]
 
 

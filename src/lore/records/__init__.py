@@ -74,6 +74,7 @@ from lore.records.knowledge import (
     SharedPage,
     Task,
 )
+from lore.records.prompting import Beginning, Fit, Injection, Past, Remedies, Remedy
 from lore.records.talk import (
     Distillation,
     Message,
@@ -119,6 +120,7 @@ __all__ = [
     "AccessScope",
     "Action",
     "Answer",
+    "Beginning",
     "CaptureEstimate",
     "Captured",
     "CapturedFile",
@@ -138,6 +140,7 @@ __all__ = [
     "Extract",
     "Fate",
     "FileProblem",
+    "Fit",
     "Forgettable",
     "Fragment",
     "FragmentKind",
@@ -145,6 +148,7 @@ __all__ = [
     "Happening",
     "Hit",
     "Imported",
+    "Injection",
     "ItemType",
     "Job",
     "KeptEpisode",
@@ -162,6 +166,7 @@ __all__ = [
     "Page",
     "Part",
     "PartKind",
+    "Past",
     "PhaseReport",
     "PhaseState",
     "Project",
@@ -169,6 +174,8 @@ __all__ = [
     "Queues",
     "Reading",
     "Redaction",
+    "Remedies",
+    "Remedy",
     "Remembered",
     "Revocation",
     "Role",

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from lore import __version__
 from lore.memory import Memory
 from lore.records import AccessScope
-from lore.server import calling, doing, gate, openapi, problems, reading
+from lore.server import calling, doing, gate, hooking, openapi, problems, reading
 from lore.server.access import Access
 from lore.server.calling import Toolbox
 from lore.server.endpoint import Endpoint, answer, tagged
@@ -59,7 +59,8 @@ def endpoints_of(
     toolbox: Toolbox, stopping: Callable[[], bool] = lambda: False
 ) -> tuple[Endpoint[Any], ...]:
     """Return all endpoints of the REST interface, in the order they are documented."""
-    return (*calling.endpoints(toolbox), *doing.endpoints(stopping), *reading.ENDPOINTS)
+    done = (*doing.endpoints(stopping), *hooking.ENDPOINTS)
+    return (*calling.endpoints(toolbox), *done, *reading.ENDPOINTS)
 
 
 def make_app(

@@ -141,7 +141,14 @@ def caller_of(request: Request, grant: Grant) -> Caller:
         project=_said(request, "x-lore-project"),
         session=_said(request, "x-lore-session"),
         origin="user" if grant.browser else "assistant",
+        within_s=_patience_s(request),
     )
+
+
+def _patience_s(request: Request) -> float | None:
+    """Return how long the caller waits for an answer, where it says so."""
+    said = request.headers.get("x-lore-within-ms", "")
+    return int(said) / 1000 if said.isascii() and said.isdigit() and len(said) < 9 else None
 
 
 def _said(request: Request, name: str) -> str:

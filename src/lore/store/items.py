@@ -155,6 +155,16 @@ def ids_of(db: Connection, ns: Sequence[int]) -> dict[int, str]:
     return dict(rows)
 
 
+def of_sessions(db: Connection, ns: Sequence[int], session_ns: Sequence[int]) -> list[int]:
+    """Return those of the items that belong to one of the sessions."""
+    rows = db.rows(
+        f"SELECT n FROM items WHERE {among('n', 'ns')} AND {among('session_n', 'session_ns')}",
+        ns=numbers(ns),
+        session_ns=numbers(session_ns),
+    )
+    return [row[0] for row in rows]
+
+
 def short_ids(db: Connection, ids: Sequence[str], shortest: int = 13) -> dict[str, str]:
     """Return for each id the shortest prefix that names it alone."""
     short = {}

@@ -165,12 +165,16 @@ _TABLES_OF: dict[ItemType, tuple[str, ...]] = {
 
 
 class Within(NamedTuple):
-    """Where a keyword search may look: one project, one session, these items, the trusted."""
+    """Where a keyword search may look: one project, one session, these items, the trusted.
+
+    What belongs to the sessions `without` is not found.
+    """
 
     project_n: int | None = None
     session_n: int | None = None
     ns: Sequence[int] | None = None
     trusted_only: bool = False
+    without: Sequence[int] = ()
 
 
 def search(
@@ -183,26 +187,26 @@ def search(
     within: Within | None = None,
 ) -> list[tuple[int, float]]:
     """Return the best items of one table for a quoted query, with their BM25, best first."""
-    project_n, session_n, ns, trusted_only = within or Within()
+    within = within or Within()
+    project_n, session_n, ns = within.project_n, within.session_n, within.ns
     if not query or (ns is not None and not len(ns)):
         return []
     if session_n is not None:
         only = "SELECT n FROM items WHERE session_n = :session_n"
-    elif project_n is not None:
-        only = "SELECT n FROM items WHERE project_n IS NULL OR project_n = :project_n"
     else:
         only = "" if ns is None else listed("ns")
     found = word_tables.best(
         db,
         table,
         query,
-        unless=_untrusted(table) if trusted_only else "",
+        unless=_barred(table, within),
         limit=limit,
         weights=weights,
         only=only,
         session_n=session_n,
         project_n=project_n,
         **({} if ns is None else {"ns": numbers(ns)}),
+        **({"without": numbers(within.without)} if within.without else {}),
     )
     return _in_context(db, found, query)[:limit] if table == "message_words" else found
 
@@ -228,6 +232,20 @@ def _in_context(
         share = _SHARES[step] * (own[n] if step else titles.get(session_n, 0.0))
         scores[beside] = scores.get(beside, 0.0) + share
     return sorted(scores.items(), key=lambda hit: (-hit[1], hit[0]))
+
+
+def _barred(table: str, within: Within) -> str:
+    """Return what finds, for an item `n`, that it may not be found.
+
+    It is asked of each row that has a word: a list of all items of a project would be longer.
+    """
+    reasons = [_untrusted(table)] if within.trusted_only else []
+    if within.without:
+        of_them = among("session_n", "without")
+        reasons.append(f"SELECT 1 FROM items WHERE n = {{n}} AND {of_them}")
+    if within.project_n is not None and within.session_n is None:
+        reasons.append("SELECT 1 FROM items WHERE n = {n} AND project_n <> :project_n")
+    return " UNION ALL ".join(reasons)
 
 
 def _untrusted(table: str) -> str:

@@ -236,6 +236,27 @@ def of_session(
     return [_message(row) for row in rows]
 
 
+def said_in(db: Connection, ns: Sequence[int], session_ns: Sequence[int]) -> set[int]:
+    """Return those of the messages that say what was said in one of the sessions, too."""
+    if not len(ns) or not len(session_ns):
+        return set()
+    digests = db.rows(f"SELECT n, digest FROM messages WHERE {among('n', 'ns')}", ns=numbers(ns))
+    rows = db.rows(
+        f"SELECT digest FROM messages WHERE {among('session_n', 'session_ns')}"
+        f" AND {among('digest', 'digests')}",
+        session_ns=numbers(session_ns),
+        digests=numbers([digest for _, digest in digests]),
+    )
+    known = {row[0] for row in rows}
+    return {n for n, digest in digests if digest in known}
+
+
+def last_ordinal(db: Connection, session_n: int) -> int:
+    """Return the ordinal of a session's last message, -1 if it has none."""
+    last = db.value("SELECT max(ordinal) FROM messages WHERE session_n = :n", n=session_n)
+    return -1 if last is None else int(last)
+
+
 def find_speakers(db: Connection, names: Iterable[str]) -> list[str]:
     """Return those of the names that belong to people who spoke."""
     return [

@@ -372,6 +372,15 @@ CREATE TABLE session_states (
     updated_at INTEGER NOT NULL,
     PRIMARY KEY (session_n, name));
 
+CREATE TABLE injections (
+    n {NUMBERED},
+    session BIGINT NOT NULL,
+    item_n INTEGER NOT NULL REFERENCES items (n) ON DELETE CASCADE,
+    digest BIGINT NOT NULL,
+    at INTEGER NOT NULL);
+CREATE INDEX injections_session ON injections (session);
+CREATE INDEX injections_item ON injections (item_n);
+
 CREATE TABLE spend (
     n {NUMBERED},
     key TEXT NOT NULL UNIQUE,

@@ -47,9 +47,12 @@ def rows_of(
     project_n: int | None,
     session_n: int | None,
     trusted_only: bool,
+    without: Sequence[int] = (),
 ) -> Rows:
     """Return items that may be shown: nothing deleted, superseded, faded or out of bounds."""
     found = db.rows(_ROWS, **_bound(ns, project_n, session_n)) if len(ns) else []
+    if without:
+        found = [row for row in found if row[2] not in without]
     if trusted_only:
         trusted = trusting.trusted(db, [row[0] for row in found])
         found = [row for row in found if row[0] in trusted]

@@ -198,6 +198,16 @@ def get(db: Connection, n: int) -> Session:
     return _session(row)
 
 
+def family(db: Connection, n: int) -> tuple[int, ...]:
+    """Return a session with the one that it comes from and those that come from it."""
+    rows = db.rows(
+        "SELECT n FROM sessions WHERE n = :n OR parent_n = :n"
+        " OR n = (SELECT parent_n FROM sessions WHERE n = :n)",
+        n=n,
+    )
+    return tuple(row[0] for row in rows)
+
+
 def project_number(db: Connection, n: int) -> int | None:
     """Return the number of a session's project."""
     found = db.value("SELECT project_n FROM sessions WHERE n = :n", n=n)

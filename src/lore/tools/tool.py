@@ -37,11 +37,12 @@ class Result(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls: the folder it works in, its session, and in whose name it stores."""
+    """Who calls: the folder it works in, its session, in whose name it stores, its patience."""
 
     project: str = ""
     session: str = ""
     origin: Origin = "assistant"
+    within_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

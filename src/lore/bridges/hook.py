@@ -1,0 +1,117 @@
+"""The hook: what an agent tells Lore at a moment of its session, and what it is given for it.
+
+The agent waits for it. Whatever happens, the process ends in time, with exit code 0, and says
+nothing but what the agent is to read. Where the agent is given nothing it does not wait either:
+what it tells is passed on by a child that outlives the hook.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+from lore.bridges.address import Address, find_address
+from lore.bridges.wire import Call, encoded
+
+TYPE_CHECKING = False  # as type checkers read it; `typing` would double the start of a hook
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PATH = "/api/v1/hooks/"
+
+WHOLE_S = 0.18
+"""How long the process may take from its start, so that it has ended after 200 ms, unless the
+setting `inject.within_ms` gives it more or less."""
+
+TOLD = ("PreCompact", "Stop", "SubagentStop", "SessionEnd")
+"""The events at which an agent tells and is given nothing."""
+
+TOLD_S = 60.0
+"""How long passing on may take: to condense a long session takes seconds."""
+
+_LEAST_S = 0.02
+"""What a process that was slow to start has all the same: its input is there at once."""
+
+ENDING_S = 0.02
+"""What is left of that for printing the answer."""
+
+_LARGEST_INPUT = 4_000_000
+"""Tools give back large texts; one that is larger is not worth the agent's time."""
+
+_ASSUMED_AGE_S = 0.04
+"""What the interpreter takes to come this far, where the system does not tell."""
+
+
+def run(event: str, home: str, wake: Callable[[str], None]) -> None:
+    """Pass on what the agent says and print what it is given; `wake` starts a Lore, unwaited."""
+    try:
+        started = time.monotonic() - _age_s()
+        _end_at(started + WHOLE_S)
+        address = find_address(home)
+        if address is None:
+            if event == "SessionStart":
+                wake(home)
+        elif event in TOLD:
+            _pass_on(event, address)
+        else:
+            until = started + (address.hook_s or WHOLE_S)
+            _end_at(until)
+            _answer(event, address, until - ENDING_S)
+    finally:
+        os._exit(0)
+
+
+def _answer(event: str, address: Address, until: float) -> None:
+    body = _input()
+    left = until - time.monotonic()
+    if not body or left <= 0 or not event.isalnum():
+        return
+    status, answer = _post(event, address, body, left)
+    if status == 200 and answer.strip() not in (b"", b"{}"):
+        sys.stdout.buffer.write(answer)
+        sys.stdout.buffer.flush()
+
+
+def _pass_on(event: str, address: Address) -> None:
+    """Let a child pass on what the agent tells, out of its sight and of its signals."""
+    body = _input()
+    if not body or os.fork():
+        return
+    os.setsid()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nowhere, stream)  # an agent would wait for the end of what has its pipes
+    _post(event, address, body, TOLD_S)
+
+
+def _post(event: str, address: Address, body: bytes, within_s: float) -> tuple[int, bytes]:
+    headers = {
+        "x-lore-within-ms": str(int(within_s * 1000)),
+        "x-lore-project": encoded(os.getcwd()),
+    }
+    return Call().post(address, PATH + encoded(event), body, headers, within_s)
+
+
+def _input() -> bytes:
+    """Return what the agent says; nothing if that is too much."""
+    body = sys.stdin.buffer.read(_LARGEST_INPUT + 1)
+    return b"" if len(body) > _LARGEST_INPUT else body
+
+
+def _end_at(until: float) -> None:
+    """End the process at a moment, whatever it waits for then: input, an answer, a full pipe."""
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+    signal.setitimer(signal.ITIMER_REAL, max(until - time.monotonic(), _LEAST_S))
+
+
+def _age_s() -> float:
+    """Return how long ago this process began."""
+    try:
+        with open("/proc/self/stat", "rb") as stat:
+            ticks = int(stat.read().rpartition(b")")[2].split()[19])
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return _ASSUMED_AGE_S

@@ -1,0 +1,176 @@
+"""Commands that give memory to agents: setup, run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lore.cli.output import Json, bold, clean, coloured, dim, print_columns, print_json
+from lore.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from lore.setup.agents import Agent
+    from lore.setup.changing import Change
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    app.command()(setup)
+    passing = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+    app.command(context_settings=passing)(run)
+
+
+def setup(
+    context: typer.Context,
+    agents: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="claude-code, codex, opencode, cursor, gemini, or all that are found here.",
+            show_default=False,
+        ),
+    ] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Give back the files as they were.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Give an agent memory: write Lore into its own configuration.
+
+    Comments and everything else in the files stay; what they held before is kept for --undo.
+    Without an agent, the command lists those it knows.
+    """
+    from lore.settings import load
+    from lore.setup import changing
+    from lore.setup.agents import AGENTS
+
+    home = load(home=context.obj).settings.home
+    command = _command(home)
+    if not agents:
+        _list(home, command, json=json)
+        return
+    plan = changing.plan_undo if undo else changing.plan
+    told = [
+        (agent, plan(home, agent, agent.edits(Path.home(), command)))
+        for agent in _chosen(agents, list(AGENTS))
+    ]
+    if not dry_run:
+        for agent, planned in told:
+            changing.apply(home, agent, planned, undo=undo)
+    if json:
+        print_json([_as_json(agent, planned, dry_run=dry_run) for agent, planned in told])
+        return
+    for agent, planned in told:
+        _print(agent, planned, undo=undo, dry_run=dry_run)
+    if not undo and not dry_run:
+        print("'lore capture --all' brings in what your agents said so far; 'lore up -d' goes on.")
+
+
+def _chosen(names: list[str], known: list[Agent]) -> list[Agent]:
+    from lore.setup.agents import get_agent
+
+    if "all" not in names:
+        return [get_agent(name) for name in dict.fromkeys(names)]
+    found = [agent for agent in known if agent.is_found(Path.home())]
+    if not found:
+        msg = "None of the agents that Lore knows has left files here."
+        raise InvalidInput(msg, hint="Name one to set it up all the same.")
+    return found
+
+
+def _command(home: Path) -> list[str]:
+    """Return the words that run this very installation, whatever environment an agent has."""
+    started = Path(sys.argv[0])
+    beside = Path(sys.executable).with_name("lore")
+    candidates = (started if started.name == "lore" else beside, beside)
+    program = next((path.absolute() for path in candidates if path.is_file()), None)
+    words = [str(program or shutil.which("lore") or "lore")]
+    return words if home == Path.home() / ".lore" else [*words, "--home", str(home)]
+
+
+def _list(home: Path, command: list[str], *, json: bool) -> None:
+    from lore.setup import changing
+    from lore.setup.agents import AGENTS
+
+    rows = []
+    for agent in AGENTS:
+        found = agent.is_found(Path.home())
+        try:
+            planned = changing.plan(home, agent, agent.edits(Path.home(), command))
+            ready, wrong = changing.is_set_up(planned), ""
+        except InvalidInput as error:
+            ready, wrong = False, str(error)
+        rows.append((agent, found, ready, wrong))
+    if json:
+        print_json([
+            {"agent": agent.name, "found": found, "set_up": ready, "problem": wrong}
+            for agent, found, ready, wrong in rows
+        ])
+        return
+    print_columns(
+        (
+            agent.name,
+            agent.title,
+            "found" if found else dim("not found"),
+            coloured("set up", "green") if ready else "not set up",
+            clean(wrong),
+        )
+        for agent, found, ready, wrong in rows
+    )
+    print("'lore setup AGENT' gives it memory, 'lore setup all' all that are found.")
+
+
+def _as_json(agent: Agent, planned: list[Change], *, dry_run: bool) -> dict[str, object]:
+    files = [str(change.path) for change in planned if not change.is_none]
+    return {"agent": agent.name, "changed": files, "dry_run": dry_run}
+
+
+def _print(agent: Agent, planned: list[Change], *, undo: bool, dry_run: bool) -> None:
+    changed = [change for change in planned if not change.is_none]
+    if not changed:
+        state = "is not set up" if undo else "is set up already"
+        print(f"{bold(agent.title)} {state}: nothing to change.")
+        return
+    for change in changed:
+        for line in change.diff():
+            colour = {"+": "green", "-": "red"}.get(line[:1], "")
+            print(coloured(clean(line), colour) if colour else clean(line))
+        if change.after is None:
+            print(clean(f"{change.path} {'would be' if dry_run else 'is'} removed."))
+    if dry_run:
+        print(f"{bold(agent.title)}: nothing was changed.")
+    elif undo:
+        print(f"{bold(agent.title)} is as it was before.")
+    else:
+        print(f"{bold(agent.title)} has memory now. {agent.then}")
+
+
+def run(
+    context: typer.Context,
+    agent: Annotated[str, typer.Argument(help="claude, codex or opencode.")],
+) -> None:
+    """Start an agent with memory for this one run; no file is changed.
+
+    Everything behind the agent's name is passed on to it: lore run claude -p "where were we?"
+    """
+    from lore.settings import load
+    from lore.setup.starting import prepare
+
+    if agent in ("-h", "--help"):
+        print(context.get_help())
+        return
+    home = load(home=context.obj).settings.home
+    path = os.get_exec_path()
+    start = prepare(agent, context.args, _command(home), os.pathsep.join(path))
+    environ = dict(os.environb)
+    for name, value in start.environ.items():
+        added = value.partition(os.pathsep)[0] if name == "PATH" else ""
+        whole = os.pathsep.join([added, *path]) if added else value
+        environ[os.fsencode(name)] = os.fsencode(whole)
+    sys.stdout.flush()
+    os.execvpe(start.words[0], start.words, environ)  # noqa: S606 - the program that was asked for

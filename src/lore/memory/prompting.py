@@ -1,0 +1,256 @@
+"""The desk for prompts: what a session is told unasked, and what its hooks bring in.
+
+An agent waits while it is told: nothing here embeds what waits, or waits for a write.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from lore import projects
+from lore.checking import Count, Seconds, checked_class
+from lore.context import gate, wording
+from lore.context.wording import Worded
+from lore.errors import InvalidInput, LoreError, NotFound
+from lore.memory.capturing import Capturing
+from lore.memory.digesting import Digesting
+from lore.projects import Projects
+from lore.recall import unasked
+from lore.records import Captured, Fit, Injection
+from lore.store import injections, items, sessions
+from lore.store.db import Connection
+from lore.text import calls, goals, results, tokens
+
+BEGINNING_TOKENS = 500
+"""From the specification: what a session is told when it begins."""
+
+NOTHING = Injection()
+
+_ANY_PROMPT = "What was decided?"
+
+
+@checked_class
+class Prompting(Capturing, Digesting):
+    """For prompts."""
+
+    __slots__ = ()
+
+    def begin_session(
+        self,
+        session: str,
+        *,
+        project: str = "",
+        condensed: bool = False,
+        budget_tokens: Count = BEGINNING_TOKENS,
+    ) -> Injection:
+        """Return what a session is told when it begins: what stands, happened last, is known.
+
+        A session that was `condensed` has lost what it was given: it may be given it again.
+        """
+        if not self.settings.inject_on:
+            return NOTHING
+        from lore.recall import beginnings
+
+        session = self.redactor.redact(session)
+        if condensed and not self.database.read_only:
+            self.database.submit(lambda db: injections.remove(db, session))
+        with self.database.read() as db:
+            project_n = self._project(db, project)
+            family = _family(db, session)
+            told = beginnings.gather(self.sources, db, project_n=project_n, without=family)
+            known = [hit.id for hit in told.standing]
+            known += [past.id for past in told.past] + [id_ for id_, _ in told.roots]
+            short = items.short_ids(db, list(dict.fromkeys(known))) if known else {}
+            ns = items.numbers_of(db, [hit.id for hit in told.standing])
+        worded = wording.word_beginning(told, short, budget_tokens=budget_tokens)
+        said = {hit.id: hit.text for hit in told.standing}
+        self._keep(
+            session, replace(worded, ids=tuple(i for i in worded.ids if i in said)), ns, said
+        )
+        return _injection(worded)
+
+    def for_prompt(
+        self,
+        prompt: str,
+        *,
+        session: str = "",
+        project: str = "",
+        budget_tokens: Count | None = None,
+        threshold: float | None = None,
+        within_s: Seconds | None = None,
+        now: datetime | None = None,
+    ) -> Injection:
+        """Return the memory that clearly concerns a prompt, and that its session has not had.
+
+        Only what people and assistants said counts, of other sessions than this one. What takes
+        longer than `within_s` comes too late: it is nothing, and does not count as given.
+        """
+        started = time.perf_counter()
+        if not self.settings.inject_on:
+            return NOTHING
+        session = self.redactor.redact(session)
+        least = self.settings.inject_threshold if threshold is None else threshold
+        with self.database.read() as db:
+            fits = self.find_fits(prompt, session=session, project=project, now=now)
+            shown = injections.of_session(db, session)
+            passing = gate.passing(prompt, fits, least)
+            ns = items.numbers_of(db, [fit.hit.id for fit in passing])
+            fresh = [
+                fit.hit
+                for fit in passing
+                if ns[fit.hit.id] not in shown.items
+                and injections.digest_of(fit.hit.text) not in shown.digests
+            ]
+            short = items.short_ids(db, [hit.id for hit in fresh]) if fresh else {}
+        worded = wording.word_hits(
+            fresh, short, budget_tokens=budget_tokens or self.settings.inject_budget_tokens
+        )
+        if within_s is not None and time.perf_counter() - started > within_s:
+            return NOTHING
+        self._keep(session, worded, ns, {hit.id: hit.text for hit in fresh})
+        return _injection(worded)
+
+    def warm_up(self) -> None:
+        """Load what the first prompt would have to wait for: the model, and the vector index."""
+        with suppress(LoreError):
+            [vector] = self.sources.embedder.embed([_ANY_PROMPT], query=True)
+            self.sources.nearest(vector, 1)
+
+    def find_fits(
+        self, prompt: str, *, session: str = "", project: str = "", now: datetime | None = None
+    ) -> list[Fit]:
+        """Return what a prompt could be given, best first, with how well each fits.
+
+        A prompt that only says 'go on', or holds nothing but output, asks for nothing.
+        """
+        request = goals.request_of(prompt)
+        if request is None or not request.real:
+            return []
+        session = self.redactor.redact(session)
+        with self.database.read() as db:
+            try:
+                return unasked.find(
+                    self.sources,
+                    self.redactor.redact(request.text),
+                    project_n=self._project(db, project),
+                    without=_family(db, session),
+                    now=now or self.database.now(),
+                )
+            except InvalidInput:
+                return []  # not a word in it
+
+    def for_error(
+        self,
+        tool: str,
+        given: str,
+        output: str,
+        *,
+        session: str = "",
+        project: str = "",
+        failed: bool = False,
+        within_s: Seconds | None = None,
+    ) -> Injection:
+        """Return what mended an error like the one that a tool has just met, if that is known.
+
+        `given` is what the tool was called with; `output` is looked at and never quoted.
+        """
+        started = time.perf_counter()
+        call = calls.read_call(tool, given)
+        if not self.settings.inject_on or not output.strip():
+            return NOTHING
+        if results.verdict_of(call, output, failed=failed) != "failed":
+            return NOTHING
+        met = self.redactor.redact(results.message_of(output))
+        if not met:
+            return NOTHING
+        from lore.recall import remedies
+
+        session = self.redactor.redact(session)
+        with self.database.read() as db:
+            found = remedies.find(
+                self.sources,
+                db,
+                met,
+                project_n=self._project(db, project),
+                without=_family(db, session),
+                now=self.database.now(),
+            )
+            shown = injections.of_session(db, session)
+            ns = items.numbers_of(db, [*found.texts])
+            fresh = {
+                id_: text
+                for id_, text in found.texts.items()
+                if ns[id_] not in shown.items and injections.digest_of(text) not in shown.digests
+            }
+            short = items.short_ids(db, list(fresh)) if fresh else {}
+        worded = wording.word_fixes(
+            [hit for hit in found.hits if hit.id in fresh],
+            [remedy for remedy in found.remedies if remedy.id in fresh],
+            short,
+            budget_tokens=self.settings.inject_budget_tokens,
+        )
+        if within_s is not None and time.perf_counter() - started > within_s:
+            return NOTHING
+        self._keep(session, worded, ns, fresh)
+        return _injection(worded)
+
+    def end_turn(self, session: str, transcript: Path | None = None) -> Captured | None:
+        """Bring in what a session has said, and keep what it is at, for the next one to know."""
+        captured = self.capture_files([transcript]) if transcript is not None else None
+        from lore.curate import working
+
+        with suppress(NotFound, InvalidInput):
+            working.keep(self.database, self.redactor.redact(session))
+        return captured
+
+    def end_session(self, session: str, transcript: Path | None = None) -> Captured | None:
+        """Do the same for a session that ends, and tell it as an episode."""
+        captured = self.end_turn(session, transcript)
+        with suppress(NotFound, InvalidInput):
+            self.episode(session)
+        return captured
+
+    def distil_now(self, session: str, transcript: Path | None = None) -> list[str]:
+        """Condense all that a session has said by now; return the ids of the new logs."""
+        self.end_turn(session, transcript)
+        try:
+            return self.distill(session)
+        except NotFound:
+            return []
+
+    def _project(self, db: Connection, folder: str) -> int | None:
+        """Return the number of the project that a folder belongs to; of no folder, none."""
+        if not folder:
+            return None
+        folder = self.redactor.redact(folder)
+        n = projects.find(db, folder, Projects().find(folder))
+        return unasked.NO_PROJECT if n is None else n
+
+    def _keep(
+        self, session: str, worded: Worded, ns: Mapping[str, int], texts: Mapping[str, str]
+    ) -> None:
+        """Remember what a session was given, without waiting for it."""
+        given = [(ns[id_], injections.digest_of(texts[id_])) for id_ in worded.ids]
+        if given and session and not self.database.read_only:
+            now = self.database.now()
+            with suppress(LoreError):
+                self.database.submit(lambda db: injections.add(db, session, given, now=now))
+
+
+def _family(db: Connection, session: str) -> Sequence[int]:
+    """Return the numbers of a session and its next of kin, none if it is not stored yet."""
+    if not session:
+        return ()
+    try:
+        return sessions.family(db, sessions.get_number(db, session))
+    except (NotFound, InvalidInput):
+        return ()
+
+
+def _injection(worded: Worded) -> Injection:
+    return Injection(worded.text, worded.ids, tokens.count(worded.text))

@@ -1,0 +1,188 @@
+"""Hooks by REST: what an agent tells of its session, and the memory it is given for that.
+
+It takes the input of Claude Code's hooks as it is, and gives back what that agent reads. Fields
+that nobody knows here are no error: an agent of tomorrow says more.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field
+
+from lore.memory import Memory
+from lore.server.endpoint import Endpoint
+from lore.tools.tool import Caller
+
+Event = Literal[
+    "SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "PreCompact",
+    "Stop", "SubagentStop", "SessionEnd",
+]  # fmt: skip
+EVENTS: tuple[Event, ...] = get_args(Event)
+
+_NOWHERE = "/"
+"""Stands for a folder that was not named: only what holds everywhere is told."""
+
+_MOST_OUTPUT = 200_000
+"""Errors stand at the beginning of an output or at its end."""
+
+Name = Annotated[str, Field(max_length=4_096)]
+Text = Annotated[str, Field(max_length=4_000_000)]
+
+
+class HookInput(BaseModel):
+    """What an agent says at a moment of its session."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    event: Event
+    session_id: Annotated[str, Field(max_length=400)] = ""
+    agent_id: Annotated[str, Field(max_length=400)] = ""
+    transcript_path: Name = ""
+    agent_transcript_path: Name = ""
+    cwd: Name = ""
+    source: Annotated[str, Field(max_length=100)] = ""
+    prompt: Text = ""
+    tool_name: Annotated[str, Field(max_length=400)] = ""
+    tool_input: Any = None
+    tool_response: Any = None
+    error: Text = ""
+
+    @property
+    def session(self) -> str:
+        """Return the session that speaks; a subagent has one of its own."""
+        return f"{self.session_id}/agent-{self.agent_id}" if self.agent_id else self.session_id
+
+
+class HookSpecificOutput(BaseModel):
+    """What the agent puts into its prompt."""
+
+    event: Event = Field(alias="hookEventName")
+    text: str = Field(alias="additionalContext")
+
+
+class HookOutput(BaseModel):
+    """What an agent is given; an empty object is nothing."""
+
+    specific: HookSpecificOutput | None = Field(None, alias="hookSpecificOutput")
+
+
+def _begin(memory: Memory, given: HookInput, caller: Caller) -> str:
+    """Tell a session that begins; meanwhile, what its first prompt will need is loaded.
+
+    One that is resumed has in its prompt what it was told then.
+    """
+    threading.Thread(target=memory.warm_up, name="lore-warming", daemon=True).start()
+    if given.source == "resume":
+        return ""
+    return memory.begin_session(
+        given.session, project=_folder(given, caller), condensed=given.source == "compact"
+    ).text
+
+
+def _prompt(memory: Memory, given: HookInput, caller: Caller) -> str:
+    return memory.for_prompt(
+        given.prompt,
+        session=given.session,
+        project=_folder(given, caller),
+        within_s=caller.within_s,
+    ).text
+
+
+def _tool_used(memory: Memory, given: HookInput, caller: Caller) -> str:
+    return memory.for_error(
+        given.tool_name,
+        _as_text(given.tool_input),
+        given.error or _output(given.tool_response),
+        session=given.session,
+        project=_folder(given, caller),
+        failed=bool(given.error) or given.event == "PostToolUseFailure",
+        within_s=caller.within_s,
+    ).text
+
+
+def _condense(memory: Memory, given: HookInput, _caller: Caller) -> str:
+    memory.distil_now(given.session, _transcript(given.transcript_path))
+    return ""
+
+
+def _end_turn(memory: Memory, given: HookInput, _caller: Caller) -> str:
+    memory.end_turn(given.session, _transcript(given.transcript_path))
+    return ""
+
+
+def _end_subagent(memory: Memory, given: HookInput, _caller: Caller) -> str:
+    """Bring in what a subagent said: its own file, never that of its parent."""
+    memory.end_turn(given.session, _transcript(given.agent_transcript_path))
+    return ""
+
+
+def _end_session(memory: Memory, given: HookInput, _caller: Caller) -> str:
+    memory.end_session(given.session, _transcript(given.transcript_path))
+    return ""
+
+
+_ACTS: dict[Event, Callable[[Memory, HookInput, Caller], str]] = {
+    "SessionStart": _begin,
+    "UserPromptSubmit": _prompt,
+    "PostToolUse": _tool_used,
+    "PostToolUseFailure": _tool_used,
+    "PreCompact": _condense,
+    "Stop": _end_turn,
+    "SubagentStop": _end_subagent,
+    "SessionEnd": _end_session,
+}
+
+
+def _hook(memory: Memory, given: HookInput, caller: Caller) -> dict[str, object]:
+    text = _ACTS[given.event](memory, given, caller)
+    if not text:
+        return {}
+    return {"hookSpecificOutput": {"hookEventName": given.event, "additionalContext": text}}
+
+
+def _folder(given: HookInput, caller: Caller) -> str:
+    return given.cwd or caller.project or _NOWHERE
+
+
+def _transcript(path: str) -> Path | None:
+    """Return the transcript that an agent names, if it can be one."""
+    file = Path(path) if path and "\0" not in path else None
+    try:
+        fits = file is not None and file.is_absolute() and file.suffix == ".jsonl" and file.exists()
+    except OSError:
+        return None
+    return file if fits else None
+
+
+def _as_text(value: object) -> str:
+    try:
+        return value if isinstance(value, str) else orjson.dumps(value).decode()
+    except (TypeError, orjson.JSONEncodeError):
+        return ""
+
+
+def _output(response: object) -> str:
+    """Return what a tool printed; agents hand it on as a text or in fields."""
+    if isinstance(response, str):
+        return response[:_MOST_OUTPUT]
+    if isinstance(response, list):
+        return "\n".join(_output(one) for one in response[:20])[:_MOST_OUTPUT]
+    if not isinstance(response, dict):
+        return ""
+    named = ("error", "stderr", "stdout", "output", "text", "content")
+    found = [_output(response[name]) for name in named if response.get(name)]
+    return "\n".join(text for text in found if text)[:_MOST_OUTPUT]
+
+
+ENDPOINTS: tuple[Endpoint[Any], ...] = (
+    Endpoint(
+        "POST", "/hooks/{event}", "Tell of a moment in an agent's session.", "admin", HookInput,
+        _hook, HookOutput, tags=("hooks",),
+    ),
+)  # fmt: skip
+"""An agent names files of this machine: only who may do all may say which are read."""

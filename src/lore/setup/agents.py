@@ -1,0 +1,157 @@
+"""Agents: which files each one is configured by, and what Lore puts into them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lore.errors import InvalidInput
+from lore.setup import jsonc, toml_tables
+
+HOOK_EVENTS = (
+    "SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "Stop", "SubagentStop",
+    "SessionEnd",
+)  # fmt: skip
+
+_HOOK_S = 5
+"""The agent gives a hook up after this; a hook gives up by itself much earlier."""
+
+Command = Sequence[str]
+"""The words that run `lore`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What becomes of one file: how Lore is put into its text, and how it is taken out."""
+
+    path: Path
+    put: Callable[[str], str]
+    drop: Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent that Lore can be set up for; `traces` are where it leaves its own files."""
+
+    name: str
+    title: str
+    traces: tuple[str, ...]
+    edits: Callable[[Path, Command], tuple[Edit, ...]]
+    then: str
+
+    def is_found(self, user_home: Path) -> bool:
+        """Tell whether this person uses the agent."""
+        return any((user_home / trace).exists() for trace in self.traces)
+
+
+def _member(path: Path, place: Sequence[str], value: Any) -> Edit:
+    return Edit(
+        path, lambda text: jsonc.put(text, place, value), lambda text: jsonc.drop(text, place)
+    )
+
+
+def _stdio(command: Command) -> dict[str, Any]:
+    return {"command": command[0], "args": [*command[1:], "mcp"]}
+
+
+def _claude_code(user_home: Path, command: Command) -> tuple[Edit, ...]:
+    servers = user_home / ".claude.json"
+    settings = user_home / ".claude" / "settings.json"
+    server = {"type": "stdio", **_stdio(command)}
+    return (
+        _member(servers, ("mcpServers", "lore"), server),
+        Edit(settings, lambda text: _with_hooks(text, command), _without_hooks),
+    )
+
+
+def _with_hooks(text: str, command: Command) -> str:
+    text = _without_hooks(text)
+    for event in HOOK_EVENTS:
+        words = shlex.join((*command, "hook", event))
+        hook = {"hooks": [{"type": "command", "command": words, "timeout": _HOOK_S}]}
+        entry = {"matcher": "Bash", **hook} if event == "PostToolUse" else hook
+        text = jsonc.append(text, ("hooks", event), entry)
+    return text
+
+
+def _without_hooks(text: str) -> str:
+    for event in HOOK_EVENTS:
+        text = jsonc.drop_items(text, ("hooks", event), _is_ours)
+    return text
+
+
+def _is_ours(entry: Any) -> bool:
+    """Tell whether an entry of hooks runs nothing but Lore's."""
+    hooks = entry.get("hooks") if isinstance(entry, dict) else None
+    if not isinstance(hooks, list) or not hooks:
+        return False
+    commands = [str(hook.get("command", "")) for hook in hooks if isinstance(hook, dict)]
+    return len(commands) == len(hooks) and all(map(_runs_hook, commands))
+
+
+def _runs_hook(command: str) -> bool:
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    return (
+        len(words) > 2
+        and words[-2] == "hook"
+        and words[-1] in HOOK_EVENTS
+        and Path(words[0]).name in ("lore", "lore.exe")
+    )
+
+
+def _codex(user_home: Path, command: Command) -> tuple[Edit, ...]:
+    table = {"command": command[0], "args": [*command[1:], "mcp"]}
+    return (
+        Edit(
+            user_home / ".codex" / "config.toml",
+            lambda text: toml_tables.put(text, "mcp_servers.lore", table),
+            lambda text: toml_tables.drop(text, "mcp_servers.lore"),
+        ),
+    )
+
+
+def _opencode(user_home: Path, command: Command) -> tuple[Edit, ...]:
+    folder = user_home / ".config" / "opencode"
+    usual, commented = folder / "opencode.json", folder / "opencode.jsonc"
+    server = {"type": "local", "command": [*command, "mcp"], "enabled": True}
+    path = commented if commented.exists() and not usual.exists() else usual
+    return (_member(path, ("mcp", "lore"), server),)
+
+
+def _cursor(user_home: Path, command: Command) -> tuple[Edit, ...]:
+    return (_member(user_home / ".cursor" / "mcp.json", ("mcpServers", "lore"), _stdio(command)),)
+
+
+def _gemini(user_home: Path, command: Command) -> tuple[Edit, ...]:
+    path = user_home / ".gemini" / "settings.json"
+    return (_member(path, ("mcpServers", "lore"), _stdio(command)),)
+
+
+AGENTS = (
+    Agent(
+        "claude-code", "Claude Code", (".claude", ".claude.json"), _claude_code,
+        "Start a new session and ask: what do you remember about this project?",
+    ),
+    Agent("codex", "Codex", (".codex",), _codex, "Start a new session; /mcp lists lore."),
+    Agent(
+        "opencode", "opencode", (".config/opencode", ".local/share/opencode"), _opencode,
+        "Start a new session; its tools begin with lore_.",
+    ),
+    Agent("cursor", "Cursor", (".cursor",), _cursor, "Restart it; Settings > MCP lists lore."),
+    Agent("gemini", "Gemini CLI", (".gemini",), _gemini, "Start a new session; /mcp lists lore."),
+)  # fmt: skip
+
+
+def get_agent(name: str) -> Agent:
+    """Return the agent of this name, or raise."""
+    for agent in AGENTS:
+        if name == agent.name:
+            return agent
+    msg = f"Lore cannot be set up for '{name}'."
+    raise InvalidInput(msg, hint=f"It can for {', '.join(agent.name for agent in AGENTS)}.")

@@ -1,0 +1,195 @@
+"""Changing the files of an agent, so that it can be undone to the byte."""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lore.errors import InvalidInput
+from lore.setup.agents import Agent, Edit
+
+FOLDER = "setup"
+"""Below the home: what the files of each agent held before Lore changed them."""
+
+_LARGEST = 32_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes of one file; None is a file that is not there."""
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+    original: bytes | None
+    """What an undo gives back."""
+
+    @property
+    def is_none(self) -> bool:
+        """Tell whether all is as it should be."""
+        return self.before == self.after
+
+    def diff(self) -> Iterator[str]:
+        """Return the lines that change, as a diff shows them."""
+        before, after = (_text(side or b"").splitlines() for side in (self.before, self.after))
+        names = (str(self.path), str(self.path))
+        return difflib.unified_diff(before, after, *names, lineterm="", n=2)
+
+
+def plan(home: Path, agent: Agent, edits: Sequence[Edit]) -> list[Change]:
+    """Return what would be changed to set an agent up."""
+    kept = _kept(home, agent)
+    return [_put(edit, kept.get(str(edit.path))) for edit in edits]
+
+
+def plan_undo(home: Path, agent: Agent, edits: Sequence[Edit]) -> list[Change]:
+    """Return what would be changed to undo that."""
+    kept = _kept(home, agent)
+    return [_drop(edit, kept.get(str(edit.path))) for edit in edits]
+
+
+def apply(home: Path, agent: Agent, changes: Sequence[Change], *, undo: bool) -> None:
+    """Write what was planned: first what an undo needs, then the files themselves."""
+    record = home / FOLDER / f"{agent.name}.json"
+    if not undo:
+        _keep(record, changes)
+    for change in changes:
+        if change.is_none:
+            continue
+        try:
+            _write(change.path, change.after)
+        except OSError as error:
+            msg = f"{change.path} cannot be written: {error.strerror}."
+            raise InvalidInput(msg, hint="'lore setup --undo' takes back the rest.") from error
+    if undo:
+        record.unlink(missing_ok=True)
+
+
+def is_set_up(changes: Sequence[Change]) -> bool:
+    """Tell whether a plan finds everything in place."""
+    return all(change.is_none for change in changes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Former:
+    """What a file held before, and a digest of what Lore made of it."""
+
+    original: bytes | None
+    digest: str
+
+
+def _put(edit: Edit, former: _Former | None) -> Change:
+    before = _read(edit.path)
+    after = _edited(edit, before, undo=False)
+    if former and former.digest == _digest(before):
+        original = former.original
+    elif former:
+        original = _edited(edit, before, undo=True)
+    else:
+        original = before
+    return Change(edit.path, before, after, original)
+
+
+def _drop(edit: Edit, former: _Former | None) -> Change:
+    before = _read(edit.path)
+    if former and former.digest == _digest(before):
+        return Change(edit.path, before, former.original, None)
+    if before is None:
+        return Change(edit.path, None, None, None)
+    return Change(edit.path, before, _edited(edit, before, undo=True), None)
+
+
+def _edited(edit: Edit, before: bytes | None, *, undo: bool) -> bytes:
+    try:
+        text = _text(before or b"")
+        marked = text.startswith("\ufeff")
+        after = (edit.drop if undo else edit.put)(text.removeprefix("\ufeff"))
+    except InvalidInput as error:
+        msg = f"{edit.path}: {error}"
+        raise InvalidInput(msg, hint=error.hint) from error
+    return (("\ufeff" if marked else "") + after).encode()
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        msg = "This is not text in UTF-8."
+        raise InvalidInput(msg, hint="Nothing was changed.") from error
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror}."
+        raise InvalidInput(msg, hint="Nothing was changed.") from error
+    if len(content) > _LARGEST:
+        msg = f"{path} is too large for a configuration."
+        raise InvalidInput(msg)
+    return content
+
+
+def _write(path: Path, content: bytes | None) -> None:
+    """Replace a file whole, through links, with the permissions that it had."""
+    target = path.resolve()
+    if content is None:
+        target.unlink(missing_ok=True)
+        return
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            os.fchmod(handle, mode)
+            file.write(content)
+            file.flush()
+            os.fsync(handle)
+        Path(name).replace(target)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _keep(record: Path, changes: Sequence[Change]) -> None:
+    files = {
+        str(change.path): {
+            "original": _packed(change.original),
+            "digest": _digest(change.after),
+        }
+        for change in changes
+    }
+    record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _write(record, json.dumps({"files": files}).encode())
+
+
+def _kept(home: Path, agent: Agent) -> dict[str, _Former]:
+    try:
+        files = json.loads((home / FOLDER / f"{agent.name}.json").read_bytes())["files"]
+        return {
+            path: _Former(_unpacked(former["original"]), str(former["digest"]))
+            for path, former in files.items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _packed(content: bytes | None) -> str | None:
+    return None if content is None else base64.b64encode(content).decode()
+
+
+def _unpacked(packed: str | None) -> bytes | None:
+    return None if packed is None else base64.b64decode(packed, validate=True)
+
+
+def _digest(content: bytes | None) -> str:
+    return "" if content is None else hashlib.sha256(content).hexdigest()

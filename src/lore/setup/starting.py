@@ -1,0 +1,82 @@
+"""Starting an agent with memory for one run: no file is written, its command line says all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lore.errors import InvalidInput, NotFound
+from lore.setup.agents import Command
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_PLUGIN = ("plugins", "claude-code")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A command line, and what is added to the environment."""
+
+    words: tuple[str, ...]
+    environ: Mapping[str, str]
+
+
+def _claude(command: Command) -> Start:
+    return Start(("--plugin-dir", str(find_plugin())), _reachable(command))
+
+
+def _codex(command: Command) -> Start:
+    program, *options = command
+    settings = {
+        "mcp_servers.lore.command": program,
+        "mcp_servers.lore.args": [*options, "mcp"],
+    }
+    words = [f"{name}={json.dumps(value)}" for name, value in settings.items()]
+    return Start(tuple(word for pair in words for word in ("-c", pair)), {})
+
+
+def _opencode(command: Command) -> Start:
+    server = {"type": "local", "command": [*command, "mcp"], "enabled": True}
+    return Start((), {"OPENCODE_CONFIG_CONTENT": json.dumps({"mcp": {"lore": server}})})
+
+
+_STARTS: dict[str, Callable[[Command], Start]] = {
+    "claude": _claude,
+    "codex": _codex,
+    "opencode": _opencode,
+}
+
+
+def prepare(agent: str, arguments: Sequence[str], command: Command, path: str) -> Start:
+    """Return how an agent is started with memory; `path` is where programs are looked for."""
+    name = {"claude-code": "claude"}.get(agent, agent)
+    start = _STARTS.get(name)
+    if start is None:
+        msg = f"Lore cannot run '{agent}'."
+        raise InvalidInput(msg, hint=f"It can run {', '.join(_STARTS)}.")
+    program = shutil.which(name, path=path)
+    if program is None:
+        msg = f"There is no program '{name}' on this machine."
+        raise NotFound(msg, hint="Install it, or add its folder to PATH.")
+    prepared = start(command)
+    return Start((program, *prepared.words, *arguments), prepared.environ)
+
+
+def find_plugin() -> Path:
+    """Return the folder of the plugin for Claude Code: in the package, or in a checkout."""
+    for folder in (_PACKAGE.joinpath("data", *_PLUGIN), _PACKAGE.parents[1].joinpath(*_PLUGIN)):
+        if (folder / ".claude-plugin" / "plugin.json").is_file():
+            return folder
+    msg = "The plugin for Claude Code is not part of this installation."
+    raise NotFound(msg, hint="'lore setup claude-code' needs no plugin.")
+
+
+def _reachable(command: Command) -> dict[str, str]:
+    """Return what lets the plugin find `lore` by its name, with the home that is in use."""
+    added = {"PATH": os.pathsep.join([str(Path(command[0]).parent), os.defpath])}
+    if "--home" in command:
+        added["LORE_HOME"] = command[command.index("--home") + 1]
+    return added

@@ -1,0 +1,68 @@
+"""Injections: what was put into the prompts of a session unasked, and is not put there again.
+
+A session is kept as a number made of its name: it is often not stored yet when it begins, and
+nothing of its name is left here once it is forgotten.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from lore import clock
+from lore.store.sqlite import Connection
+from lore.text import words
+
+KEPT_DAYS = 60
+"""No session goes on for longer."""
+
+_TIDIED_EVERY = 200
+
+
+class Shown(NamedTuple):
+    """What a session has been given: items, and digests of texts."""
+
+    items: frozenset[int]
+    digests: frozenset[int]
+
+
+def digest_of(text: str) -> int:
+    """Return a number that is the same for texts of the same words."""
+    return _number(" ".join(words.split(text)))
+
+
+def add(db: Connection, session: str, shown: Sequence[tuple[int, int]], *, now: datetime) -> None:
+    """Keep the items, each with the digest of its text, that a session was given."""
+    name = _number(session)
+    for item_n, digest in shown:
+        n = db.value(
+            "INSERT INTO injections (session, item_n, digest, at) SELECT :session, n, :digest, :at"
+            " FROM items WHERE n = :item_n RETURNING n",
+            session=name,
+            item_n=item_n,
+            digest=digest,
+            at=clock.to_us(now),
+        )
+        if n is not None and n % _TIDIED_EVERY == 0:
+            old = clock.to_us(now - timedelta(days=KEPT_DAYS))
+            db.run("DELETE FROM injections WHERE at < :old", old=old)
+
+
+def of_session(db: Connection, session: str) -> Shown:
+    """Return what a session was given."""
+    rows = db.rows(
+        "SELECT item_n, digest FROM injections WHERE session = :session", session=_number(session)
+    )
+    return Shown(frozenset(row[0] for row in rows), frozenset(row[1] for row in rows))
+
+
+def remove(db: Connection, session: str) -> None:
+    """Forget what a session was given: its prompt was condensed, and has it no longer."""
+    db.run("DELETE FROM injections WHERE session = :session", session=_number(session))
+
+
+def _number(text: str) -> int:
+    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)

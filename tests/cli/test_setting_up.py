@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from tests.cli.conftest import PROGRAM, environment
+from tests.setup.files import FILES, write
+
+
+@pytest.fixture
+def person(tmp_path):
+    home = tmp_path / "person"
+    home.mkdir()
+    return home
+
+
+@pytest.fixture
+def here(lore, person):
+    """Return the command line of a person."""
+
+    def run(*words, **env):
+        return lore(*words, env={"HOME": str(person), **env})
+
+    return run
+
+
+def files_of(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_without_an_agent_those_that_are_known_are_listed(here, person):
+    write(person, ["codex"])
+    before = files_of(person)
+    listed = json.loads(here("setup", "--json").works().out)
+    assert [one["agent"] for one in listed] == list(FILES)
+    assert [one["agent"] for one in listed if one["found"]] == ["codex"]
+    assert not [one for one in listed if one["set_up"]]
+    assert "codex" in here("setup").works().out
+    assert files_of(person) == before
+
+
+def test_setup_shows_what_it_adds_and_is_done_once(here, person):
+    write(person, ["codex"])
+    done = here("setup", "codex").works()
+    assert "+[mcp_servers.lore]" in done.out
+    assert "Codex has memory now." in done.out
+    after = files_of(person)
+    assert "nothing to change" in here("setup", "codex").works().out
+    assert files_of(person) == after
+    listed = json.loads(here("setup", "--json").works().out)
+    assert [one["agent"] for one in listed if one["set_up"]] == ["codex"]
+
+
+def test_undo_gives_back_every_byte(here, person):
+    write(person)
+    before = files_of(person)
+    here("setup", "all").works()
+    assert files_of(person) != before
+    assert "as it was before" in here("setup", "all", "--undo").works().out
+    assert files_of(person) == before
+
+
+@pytest.mark.parametrize("words", [("--dry-run",), ("--dry-run", "--json")])
+def test_a_dry_run_changes_nothing(here, person, lore, words):
+    write(person)
+    before = files_of(person)
+    done = here("setup", "all", *words).works()
+    assert "codex" in done.out.lower()
+    assert files_of(person) == before
+    assert not lore.home.exists()
+
+
+def test_one_broken_file_stops_all_before_anything_is_changed(here, person):
+    write(person)
+    (person / ".gemini" / "settings.json").write_text("{ broken")
+    before = files_of(person)
+    failed = here("setup", "all").fails_with(2)
+    assert "settings.json" in failed.err
+    assert files_of(person) == before
+    assert json.loads(here("setup", "--json").works().out)[-1]["problem"]
+
+
+@pytest.mark.parametrize("names", [["emacs"], ["codex", "emacs"], ["all"], ["Codex"]])
+def test_what_cannot_be_set_up_is_refused(here, person, names):
+    failed = here("setup", *names).fails_with(2)
+    assert "gemini" in failed.err or "Name one" in failed.err
+    assert files_of(person) == {}
+
+
+def test_a_home_that_is_not_the_usual_one_is_told_to_the_agent(here, person, lore):
+    here("setup", "codex").works()
+    assert str(lore.home) in (person / ".codex" / "config.toml").read_text()
+
+
+def test_the_usual_home_is_not_spelt_out(here, person):
+    here("setup", "codex", LORE_HOME=str(person / ".lore")).works()
+    assert "--home" not in (person / ".codex" / "config.toml").read_text()
+
+
+def test_an_agent_is_run_with_its_own_words(person, tmp_path):
+    program = tmp_path / "bin" / "codex"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\nexit 7\n')
+    program.chmod(0o755)
+    path = os.pathsep.join([str(program.parent), os.environ["PATH"]])
+    done = subprocess.run(
+        [*PROGRAM, "run", "codex", "exec", "--help", "--undo", "two words"],
+        capture_output=True, text=True, check=False,
+        env=environment(tmp_path / "home", HOME=str(person), PATH=path),
+    )  # fmt: skip
+    assert done.returncode == 7
+    assert done.stdout.splitlines()[-4:] == ["exec", "--help", "--undo", "two words"]
+    assert files_of(person) == {}
+
+
+def test_an_agent_that_is_not_installed_is_not_run(here):
+    here("run", "codex", PATH="/nowhere").fails_with(3)
+    here("run", "emacs").fails_with(2)

@@ -1,0 +1,197 @@
+"""The plugin in the real Claude Code: sessions against a scripted provider, and what reached it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.clients import claude_code
+from tests.clients.script import Call, Reply, Scene
+from tests.clients.upstream import running_upstream
+from tests.doors.machine import PLUGIN, Machine, find_client, given, offered, texts_of, write_folder
+from tests.waiting import eventually
+
+TOOLS = "mcp__plugin_lore_lore__"
+TELL = "From now on we print the almanac with ops/press.sh from the pier branch, never by hand."
+TOLD = "Understood: ops/press.sh, from the pier branch."
+ASK = "How do we print the almanac, and from which branch?"
+ELSEWHERE = "What did we say about the colour of the harbour lamps?"
+MORE = (
+    "Good. The proofs go to Ines first; she checks the tides against the station's own tables "
+    "and sends back what is wrong. We decided to print on Thursdays, because the mail leaves on "
+    "Fridays at nine, and to keep forty copies in the tower."
+)
+DELEGATE = "Let a subagent count the tide tables."
+ERRAND = "Count the tide tables below src and report the number."
+
+SCENES = (
+    Scene(
+        claude_code.COMPACT, (Reply(text="<summary>\nHow to print.\n</summary>"),), "client"
+    ),
+    Scene(TELL, (Reply(text=TOLD),)),
+    Scene(
+        ASK,
+        (
+            Reply(
+                text="I will look it up.",
+                calls=(Call(f"{TOOLS}recall", {"query": "how is the almanac printed?"}),),
+            ),
+            Reply(text="With ops/press.sh, from the pier branch."),
+        ),
+    ),
+    Scene(MORE, (Reply(text="Noted: proofs to Ines, print on Thursdays, forty copies."),)),
+    Scene(ELSEWHERE, (Reply(text="I do not know."),)),
+    Scene(
+        DELEGATE,
+        (
+            Reply(
+                text="A subagent will count.",
+                calls=(
+                    Call(
+                        "Agent",
+                        {
+                            "description": "Count tables",
+                            "subagent_type": "general-purpose",
+                            "prompt": ERRAND,
+                            "run_in_background": False,
+                        },
+                    ),
+                ),
+            ),
+            Reply(text="The subagent counted nine."),
+        ),
+    ),
+    Scene(ERRAND, (Reply(text="Nine tide tables."),), "agent"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Story:
+    """Sessions that were held, in order, and the machine that they were held on."""
+
+    machine: Machine
+    first: str
+    second: str
+    delegating: str
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory) -> Iterator[Story]:
+    find_client("claude")
+    place = tmp_path_factory.mktemp("machine")
+    with running_upstream(SCENES, place / "upstream.jsonl") as upstream:
+        machine = Machine(place / "person", place / "lore", upstream)
+        almanac = write_folder(machine.home / "code" / "almanac")
+        harbour = write_folder(machine.home / "code" / "harbour")
+        machine.start()
+        try:
+            yield tell(machine, almanac, harbour)
+        finally:
+            machine.stop()
+
+
+def tell(machine: Machine, almanac: Path, harbour: Path) -> Story:
+    """Hold all sessions."""
+    first, second, delegating, other = (str(uuid.uuid4()) for _ in range(4))
+
+    def say(prompt: str, *words: str, project: Path = almanac) -> None:
+        client = machine.client("claude", claude_code, project)
+        allowed = ("--plugin-dir", str(PLUGIN), "--allowedTools", f"{TOOLS}recall Agent")
+        done = client.run("-p", "--output-format", "json", *allowed, *words, given=prompt)
+        assert done.status == 0, done
+
+    say(TELL, "--session-id", first)
+    machine.wait_until_known(first, TOLD)
+    say(ASK, "--session-id", second)
+    say(ELSEWHERE, "--session-id", other, project=harbour)
+    say(MORE, "--resume", second)
+    say("/compact", "--resume", second)
+    say(DELEGATE, "--session-id", delegating)
+    return Story(machine, first, second, delegating)
+
+
+def test_the_client_keeps_to_the_script(story):
+    assert story.machine.upstream.problems() == []
+    assert story.machine.upstream.strays() == []
+
+
+def test_the_tools_are_in_the_request(story):
+    told = offered(story.machine.asked(ASK)[0])
+    assert {f"{TOOLS}{name}" for name in ("recall", "search", "read", "store")} <= set(told)
+
+
+def test_the_instructions_reach_the_model_whole(story):
+    from lore.mcp.describing import INSTRUCTIONS
+
+    body = story.machine.asked(ASK)[0].body
+    assert INSTRUCTIONS.strip() in "\n".join(texts_of(body))
+
+
+def test_a_turn_is_stored_when_it_ends(story):
+    assert story.machine.said(story.first) == [TELL, TOLD]
+
+
+def test_a_session_begins_with_what_the_one_before_it_was_about(story):
+    (asked, *_) = story.machine.asked(ASK)
+    memory = dict(given(asked))["SessionStart"]
+    assert "ops/press.sh" in memory
+
+
+def test_a_prompt_comes_with_the_memory_that_it_needs(story):
+    (asked, *_) = story.machine.asked(ASK)
+    memory = dict(given(asked))["UserPromptSubmit"]
+    assert "pier branch" in memory
+    assert "\n> " in memory
+
+
+def test_the_first_session_was_given_nothing(story):
+    (asked,) = story.machine.asked(TELL)
+    assert given(asked) == []
+
+
+def test_another_project_is_told_nothing_of_this_one(story):
+    (asked,) = story.machine.asked(ELSEWHERE)
+    assert not [memory for _, memory in given(asked) if "press.sh" in memory]
+
+
+def test_what_a_tool_found_comes_back_in_words(story):
+    asked = story.machine.asked(ASK)[-1]
+    (result,) = [
+        block
+        for message in asked.body["messages"]
+        for block in message["content"]
+        if isinstance(block, dict) and block["type"] == "tool_result"
+    ]
+    text = "".join(texts_of(result["content"]))
+    assert "<lore-memory>" in text
+    assert f"> {TELL}" in text
+
+
+def test_what_lore_put_into_a_prompt_is_not_learned_again(story):
+    said = story.machine.said(story.second)
+    assert said[0] == ASK
+    assert not [text for text in said if "lore-memory" in text]
+
+
+def test_a_session_is_condensed_before_the_client_compacts_it(story):
+    id_ = story.machine.sessions()[story.second]["id"]
+    path = f"/distillations?session={id_}&limit=10"
+    assert eventually(lambda: story.machine.ask(path)["items"])
+
+
+def test_a_subagent_is_not_mixed_with_its_parent(story):
+    machine = story.machine
+    agent = eventually(
+        lambda: [n for n in machine.sessions() if n.startswith(f"{story.delegating}/agent-")]
+    )
+    (name,) = agent
+    eventually(lambda: "Nine tide tables." in machine.said(name))
+    eventually(lambda: "The subagent counted nine." in machine.said(story.delegating))
+    sessions = machine.sessions()
+    assert sessions[name]["parent_id"] == sessions[story.delegating]["id"]
+    assert machine.said(name) == [ERRAND, "Nine tide tables."]
+    assert ERRAND not in machine.said(story.delegating)

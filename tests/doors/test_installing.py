@@ -1,0 +1,165 @@
+"""The ways in which a person gives memory to agents, taken with the real agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lore.mcp.describing import INSTRUCTIONS
+from tests.clients import claude_code, codex, opencode
+from tests.clients.client import Client, Run
+from tests.clients.script import Call, Reply, Scene
+from tests.clients.upstream import running_upstream
+from tests.doors.machine import BIN, PLUGIN, Machine, find_client, offered, texts_of, write_folder
+
+KNOWN = "Proofs of the almanac go to Ines, who checks the tides."
+QUESTION = {"query": "who checks the proofs of the almanac?"}
+
+WAITING = ("-c", "mcp_servers.lore.required=true")
+"""Codex goes on without a server that is not there at once, unless it is told to wait for it."""
+
+WAYS = {
+    "as a plugin of a marketplace": "mcp__plugin_lore_lore__recall",
+    "by setup": "mcp__lore__recall",
+    "for one run": "mcp__plugin_lore_lore__recall",
+}
+
+
+def scene(cue: str, tool: str, namespace: str = "") -> Scene:
+    call = Call(tool, QUESTION, namespace=namespace)
+    return Scene(cue, (Reply(text="I look.", calls=(call,)), Reply(text="Ines.")))
+
+
+def cue(agent: str, way: str) -> str:
+    return f"Who checks the proofs of the almanac? ({agent}, {way})"
+
+
+SCENES = (
+    Scene(opencode.TITLE, (Reply(text="Proofs"),), "client", "system"),
+    *(scene(cue("claude", way), tool) for way, tool in WAYS.items()),
+    *(scene(cue("codex", way), "recall", "mcp__lore") for way in ("by setup", "for one run")),
+    *(scene(cue("opencode", way), "lore_recall") for way in ("by setup", "for one run")),
+)
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory) -> Iterator[Machine]:
+    place = tmp_path_factory.mktemp("machine")
+    with running_upstream(SCENES, place / "upstream.jsonl") as upstream:
+        machine = Machine(place / "person", place / "lore", upstream)
+        machine.home.mkdir()
+        machine.start()
+        machine.lore("remember", KNOWN)
+        try:
+            yield machine
+        finally:
+            machine.stop()
+
+
+@pytest.fixture
+def person(machine, tmp_path) -> Machine:
+    """Return the same machine with the home of somebody who has set up nothing yet."""
+    home = tmp_path / "person"
+    write_folder(home / "code" / "almanac")
+    return Machine(home, machine.lore_home, machine.upstream)
+
+
+def project(person: Machine) -> Path:
+    return person.home / "code" / "almanac"
+
+
+def with_lore(client: Client) -> Client:
+    """Return a client that is started by `lore run`."""
+    return Client(BIN / "lore", client.home, client.project, client.upstream_url, client.settings)
+
+
+def say_to_claude(client: Client, prompt: str, *words: str) -> Run:
+    allowed = ("--allowedTools", " ".join(sorted(set(WAYS.values()))))
+    return client.run(*words, "-p", "--output-format", "json", *allowed, given=prompt)
+
+
+def check(machine: Machine, prompt: str, tool: str) -> None:
+    """Check that the tool was offered, and that what it found reached the model."""
+    first, second = machine.asked(prompt)
+    assert machine.upstream.problems() == []
+    assert [text for text in offered(first) if tool in text]
+    results = [turn for turn in texts_of(second.body) if KNOWN in turn]
+    assert [text for text in results if "<lore-memory>" in text]
+
+
+@pytest.mark.parametrize("folder", [PLUGIN, PLUGIN.parent], ids=["plugin", "marketplace"])
+def test_claude_code_finds_nothing_wrong_with(folder, person):
+    client = person.client("claude", claude_code, project(person))
+    checked = client.run("plugin", "validate", str(folder))
+    assert checked.status == 0, checked
+    assert "warning" not in checked.stdout.lower()
+
+
+def test_claude_code_has_memory_by_the_marketplace(person):
+    prompt = cue("claude", "as a plugin of a marketplace")
+    client = person.client("claude", claude_code, project(person))
+    for words in (("marketplace", "add", str(PLUGIN.parent)), ("install", "lore@lore")):
+        done = client.run("plugin", *words)
+        assert done.status == 0, done
+    say_to_claude(client, prompt)
+    check(person, prompt, "mcp__plugin_lore_lore__recall")
+
+
+def test_claude_code_has_memory_by_setup_and_its_hooks_run(person):
+    prompt = cue("claude", "by setup")
+    (person.home / ".claude").mkdir()
+    person.lore("setup", "claude-code")
+    client = person.client("claude", claude_code, project(person))
+    say_to_claude(client, prompt)
+    check(person, prompt, "mcp__lore__recall")
+    assert "UserPromptSubmit hook additional context" in "\n".join(
+        texts_of(person.asked(prompt)[0].body)
+    )
+    person.lore("setup", "claude-code", "--undo")
+    listed = client.run("mcp", "list")
+    assert "lore" not in listed.stdout.replace(str(person.home), "")
+
+
+def test_claude_code_has_memory_for_one_run(person):
+    prompt = cue("claude", "for one run")
+    client = with_lore(person.client("claude", claude_code, project(person)))
+    say_to_claude(client, prompt, "run", "claude")
+    check(person, prompt, "mcp__plugin_lore_lore__recall")
+    assert not (person.home / ".claude" / "settings.json").exists()
+
+
+def test_codex_has_memory_by_setup(person):
+    prompt = cue("codex", "by setup")
+    client = person.client("codex", codex, project(person))
+    person.lore("setup", "codex")
+    done = client.run("exec", *WAITING, "--json", "-", given=prompt)
+    assert done.status == 0, done
+    check(person, prompt, INSTRUCTIONS.split(".")[0])
+
+
+def test_codex_has_memory_for_one_run(person):
+    prompt = cue("codex", "for one run")
+    client = with_lore(person.client("codex", codex, project(person)))
+    done = client.run("run", "codex", "exec", *WAITING, "--json", "-", given=prompt)
+    assert done.status == 0, done
+    check(person, prompt, INSTRUCTIONS.split(".")[0])
+    assert "mcp_servers" not in (person.home / ".codex" / "config.toml").read_text()
+
+
+def test_opencode_has_memory_by_setup(person):
+    prompt = cue("opencode", "by setup")
+    client = person.client("opencode", opencode, project(person))
+    person.lore("setup", "opencode")
+    done = client.run("run", "--format", "json", given=prompt)
+    assert done.status == 0, done
+    check(person, prompt, "lore_recall")
+
+
+def test_opencode_has_memory_for_one_run(person):
+    prompt = cue("opencode", "for one run")
+    client = with_lore(person.client("opencode", opencode, project(person)))
+    done = client.run("run", "opencode", "run", "--format", "json", given=prompt)
+    assert done.status == 0, done
+    check(person, prompt, "lore_recall")

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+import shlex
+import tomllib
+
+import pytest
+
+from lore.errors import InvalidInput
+from lore.setup import jsonc
+from lore.setup.agents import AGENTS, HOOK_EVENTS, get_agent
+from tests.house.source import ROOT
+from tests.setup.files import FILES, as_on_windows, write
+
+LORE = ("/code/bin/lore",)
+NAMES = [agent.name for agent in AGENTS]
+EVERY = pytest.mark.parametrize("name", NAMES)
+
+
+def edited(name, home, command=LORE):
+    """Return what becomes of the files of an agent, by path."""
+    return {
+        edit.path: edit.put(edit.path.read_text() if edit.path.exists() else "")
+        for edit in get_agent(name).edits(home, command)
+    }
+
+
+def server(name, text):
+    """Return what an agent knows of Lore by a file of its configuration."""
+    if name == "codex":
+        return tomllib.loads(text)["mcp_servers"]["lore"]
+    return jsonc.read(text, ("mcp" if name == "opencode" else "mcpServers", "lore"))
+
+
+@EVERY
+def test_an_agent_is_told_how_lore_is_started(name, tmp_path):
+    write(tmp_path)
+    first = next(iter(edited(name, tmp_path).values()))
+    told = server(name, first)
+    words = told["command"] if name == "opencode" else [told["command"], *told["args"]]
+    assert words == ["/code/bin/lore", "mcp"]
+
+
+@EVERY
+def test_twice_is_once(name, tmp_path):
+    write(tmp_path)
+    for path, text in edited(name, tmp_path).items():
+        path.write_text(text)
+    assert all(path.read_text() == text for path, text in edited(name, tmp_path).items())
+
+
+@EVERY
+def test_another_installation_takes_the_place_of_the_former(name, tmp_path):
+    write(tmp_path)
+    once = edited(name, tmp_path)
+    for path, text in edited(name, tmp_path, ("/code/old bin/lore", "--home", "/x")).items():
+        path.write_text(text)
+    again = edited(name, tmp_path)
+    assert again == once
+
+
+@EVERY
+def test_what_was_put_in_can_be_taken_out(name, tmp_path):
+    held = write(tmp_path, [name])
+    for edit in get_agent(name).edits(tmp_path, LORE):
+        assert edit.drop(edit.put(held[edit.path].decode())) == held[edit.path].decode()
+
+
+@EVERY
+def test_nothing_of_a_person_is_lost(name, tmp_path):
+    held = write(tmp_path, [name])
+    for path, text in edited(name, tmp_path).items():
+        kept = [line.rstrip(",") for line in held[path].decode().splitlines()]
+        assert all(line in text for line in kept)
+
+
+@EVERY
+def test_files_that_are_not_there_are_made(name, tmp_path):
+    assert server(name, next(iter(edited(name, tmp_path).values())))
+
+
+@EVERY
+@pytest.mark.parametrize("text", ["{", "\0", "[", '"', "= 1"])
+def test_a_broken_file_is_refused(name, tmp_path, text):
+    for edit in get_agent(name).edits(tmp_path, LORE):
+        with pytest.raises(InvalidInput):
+            edit.put(text)
+
+
+@EVERY
+def test_a_file_of_another_system_is_edited_in_its_manner(name, tmp_path):
+    for edit in get_agent(name).edits(tmp_path, LORE):
+        text = FILES[name].get(str(edit.path.relative_to(tmp_path)), "{}\n")
+        windows = as_on_windows(text).decode("utf-8-sig")
+        after = edit.put(windows)
+        assert "\r\n" in after
+        assert "\n" not in after.replace("\r\n", "")
+        assert edit.drop(after) == windows
+
+
+def test_hooks_stand_beside_those_of_the_person(tmp_path):
+    write(tmp_path)
+    hooks = json.loads(edited("claude-code", tmp_path)[tmp_path / ".claude" / "settings.json"])
+    stop = [one["command"] for entry in hooks["hooks"]["Stop"] for one in entry["hooks"]]
+    assert stop == ["afplay /code/ding.aiff", "/code/bin/lore hook Stop"]
+    assert set(hooks["hooks"]) == set(HOOK_EVENTS)
+
+
+@pytest.mark.parametrize("program", ["/code/my tools/lore", "/code/it's/lore", "/code/$x/lore"])
+def test_a_path_with_signs_of_the_shell_is_quoted_and_known_again(tmp_path, program):
+    (settings,) = [
+        text for path, text in edited("claude-code", tmp_path, (program,)).items()
+        if path.name == "settings.json"
+    ]  # fmt: skip
+    (entry,) = json.loads(settings)["hooks"]["Stop"]
+    assert shlex.split(entry["hooks"][0]["command"]) == [program, "hook", "Stop"]
+    edit = get_agent("claude-code").edits(tmp_path, LORE)[1]
+    assert program not in edit.put(settings)
+
+
+def test_the_plugin_and_setup_have_the_same_hooks(tmp_path):
+    plugin = json.loads((ROOT / "plugins/claude-code/hooks/hooks.json").read_text())["hooks"]
+    settings = edited("claude-code", tmp_path, ("lore",))[tmp_path / ".claude" / "settings.json"]
+    assert json.loads(settings)["hooks"] == plugin
+
+
+def test_a_hook_of_the_person_that_only_mentions_lore_stays(tmp_path):
+    theirs = [
+        {"hooks": [{"type": "command", "command": "echo lore hook Stop"}]},
+        {"hooks": [{"type": "command", "command": "lore hook Stop && say done"}]},
+        {"hooks": [{"type": "command", "command": "'"}]},
+        {"hooks": []},
+        "odd",
+    ]
+    edit = get_agent("claude-code").edits(tmp_path, LORE)[1]
+    text = json.dumps({"hooks": {"Stop": theirs}}, indent=2)
+    assert edit.drop(edit.put(text)) == text
+
+
+def test_opencode_is_configured_in_the_file_that_it_reads(tmp_path):
+    folder = tmp_path / ".config" / "opencode"
+    paths = lambda: [edit.path.name for edit in get_agent("opencode").edits(tmp_path, LORE)]  # noqa: E731
+    assert paths() == ["opencode.json"]
+    folder.mkdir(parents=True)
+    (folder / "opencode.jsonc").touch()
+    assert paths() == ["opencode.jsonc"]
+    (folder / "opencode.json").touch()
+    assert paths() == ["opencode.json"]
+
+
+def test_an_agent_that_nobody_knows_is_refused_with_those_that_are_known():
+    with pytest.raises(InvalidInput, match="'emacs'") as caught:
+        get_agent("emacs")
+    assert all(name in (caught.value.hint or "") for name in NAMES)
+
+
+def test_an_agent_is_found_by_its_files(tmp_path):
+    assert not [agent for agent in AGENTS if agent.is_found(tmp_path)]
+    write(tmp_path, ["codex", "gemini"])
+    assert [agent.name for agent in AGENTS if agent.is_found(tmp_path)] == ["codex", "gemini"]

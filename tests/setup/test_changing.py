@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+
+import pytest
+
+from lore.errors import InvalidInput
+from lore.setup import changing
+from lore.setup.agents import AGENTS, get_agent
+from tests.setup.files import FILES, as_on_windows, write
+
+LORE = ("/code/bin/lore",)
+EVERY = pytest.mark.parametrize("name", [agent.name for agent in AGENTS])
+
+
+class Person:
+    """A home with the files of agents, and a home of Lore."""
+
+    def __init__(self, place, *names):
+        self.place = place / "person"
+        self.lore = place / "lore"
+        self.place.mkdir()
+        self.held = write(self.place, names)
+
+    def plan(self, name, *, undo=False, command=LORE):
+        agent = get_agent(name)
+        planned = changing.plan_undo if undo else changing.plan
+        return agent, planned(self.lore, agent, agent.edits(self.place, command))
+
+    def set_up(self, name, **how):
+        agent, changes = self.plan(name, **how)
+        changing.apply(self.lore, agent, changes, undo=False)
+        return changes
+
+    def undo(self, name):
+        agent, changes = self.plan(name, undo=True)
+        changing.apply(self.lore, agent, changes, undo=True)
+        return changes
+
+    def is_as_before(self):
+        return all(path.read_bytes() == content for path, content in self.held.items())
+
+
+@EVERY
+def test_an_undo_gives_back_the_bytes(name, tmp_path):
+    person = Person(tmp_path, name)
+    assert not changing.is_set_up(person.set_up(name))
+    assert not person.is_as_before()
+    person.undo(name)
+    assert person.is_as_before()
+    assert not list((person.lore / changing.FOLDER).iterdir())
+
+
+@EVERY
+def test_an_undo_gives_back_the_bytes_of_odd_files(name, tmp_path):
+    person = Person(tmp_path, name)
+    for path in person.held:
+        person.held[path] = as_on_windows(path.read_text()) + b"\r\n\r\n"
+        path.write_bytes(person.held[path])
+    person.set_up(name)
+    assert all(path.read_bytes().startswith(b"\xef\xbb\xbf") for path in person.held)
+    person.undo(name)
+    assert person.is_as_before()
+
+
+@EVERY
+def test_twice_is_once_and_undone_once(name, tmp_path):
+    person = Person(tmp_path, name)
+    person.set_up(name)
+    assert changing.is_set_up(person.set_up(name))
+    person.undo(name)
+    assert person.is_as_before()
+    assert changing.is_set_up(person.undo(name))
+    assert person.is_as_before()
+
+
+@EVERY
+def test_files_that_were_not_there_go_again(name, tmp_path):
+    person = Person(tmp_path)
+    changes = person.set_up(name)
+    assert all(change.path.exists() for change in changes)
+    person.undo(name)
+    assert not [change.path for change in changes if change.path.exists()]
+
+
+@EVERY
+def test_a_plan_changes_nothing(name, tmp_path):
+    person = Person(tmp_path, name)
+    _, changes = person.plan(name)
+    assert any(change.diff() for change in changes)
+    assert person.is_as_before()
+    assert not person.lore.exists()
+
+
+@EVERY
+def test_what_the_owner_changed_in_between_stays(name, tmp_path):
+    person = Person(tmp_path, name)
+    person.set_up(name)
+    for path, before in person.held.items():
+        mark = "# mine, later\n" if path.suffix == ".toml" else "\n// mine, later\n"
+        text = path.read_text()
+        path.write_text(mark + text if path.suffix == ".toml" else text + mark)
+        person.held[path] = (
+            mark.encode() + before if path.suffix == ".toml" else before + mark.encode()
+        )
+    person.undo(name)
+    assert person.is_as_before()
+
+
+def test_an_undo_without_a_record_takes_out_what_is_lores(tmp_path):
+    person = Person(tmp_path, "codex")
+    person.set_up("codex")
+    (person.lore / changing.FOLDER / "codex.json").unlink()
+    person.undo("codex")
+    assert person.is_as_before()
+
+
+@pytest.mark.parametrize("record", [b"", b"{", b"[]", b'{"files": {"x": 1}}', b"\xff"])
+def test_a_record_that_cannot_be_read_is_as_none(tmp_path, record):
+    person = Person(tmp_path, "codex")
+    person.set_up("codex")
+    (person.lore / changing.FOLDER / "codex.json").write_bytes(record)
+    person.undo("codex")
+    assert person.is_as_before()
+
+
+def test_setting_up_again_after_a_change_of_the_owner_keeps_it_on_undo(tmp_path):
+    person = Person(tmp_path, "codex")
+    person.set_up("codex", command=("/code/old/lore",))
+    (path,) = person.held
+    path.write_text(path.read_text().replace("gpt-5.5", "gpt-6"))
+    person.set_up("codex")
+    person.undo("codex")
+    assert path.read_bytes() == person.held[path].replace(b"gpt-5.5", b"gpt-6")
+
+
+def test_one_broken_file_of_two_leaves_both_as_they_are(tmp_path):
+    person = Person(tmp_path, "claude-code")
+    broken = person.place / ".claude" / "settings.json"
+    broken.write_text('{ "hooks": ')
+    person.held[broken] = broken.read_bytes()
+    with pytest.raises(InvalidInput, match=r"settings\.json"):
+        person.set_up("claude-code")
+    assert person.is_as_before()
+    assert not person.lore.exists()
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe{\0}\0", b"\x80"])
+def test_what_is_no_text_is_refused_by_name(tmp_path, content):
+    person = Person(tmp_path)
+    path = person.place / ".gemini" / "settings.json"
+    path.parent.mkdir()
+    path.write_bytes(content)
+    with pytest.raises(InvalidInput, match=r"settings\.json"):
+        person.set_up("gemini")
+    assert path.read_bytes() == content
+
+
+def test_a_folder_in_the_place_of_a_file_is_refused(tmp_path):
+    person = Person(tmp_path)
+    (person.place / ".cursor" / "mcp.json").mkdir(parents=True)
+    with pytest.raises(InvalidInput, match=r"mcp\.json"):
+        person.set_up("cursor")
+
+
+def test_a_link_stays_a_link(tmp_path):
+    person = Person(tmp_path)
+    kept = tmp_path / "dotfiles" / "gemini.json"
+    kept.parent.mkdir()
+    kept.write_text(FILES["gemini"][".gemini/settings.json"])
+    path = person.place / ".gemini" / "settings.json"
+    path.parent.mkdir()
+    path.symlink_to(kept)
+    person.set_up("gemini")
+    assert path.is_symlink()
+    assert "lore" in kept.read_text()
+    person.undo("gemini")
+    assert path.is_symlink()
+    assert kept.read_text() == FILES["gemini"][".gemini/settings.json"]
+
+
+def test_a_link_that_leads_nowhere_leads_to_the_file_then(tmp_path):
+    person = Person(tmp_path)
+    path = person.place / ".gemini" / "settings.json"
+    path.parent.mkdir()
+    path.symlink_to(tmp_path / "dotfiles.json")
+    person.set_up("gemini")
+    assert path.is_symlink()
+    assert "lore" in (tmp_path / "dotfiles.json").read_text()
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o444])
+def test_permissions_stay(tmp_path, mode):
+    person = Person(tmp_path, "gemini")
+    (path,) = person.held
+    path.chmod(mode)
+    person.set_up("gemini")
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+    person.undo("gemini")
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_what_is_new_and_what_is_kept_for_undo_is_the_owners_alone(tmp_path):
+    person = Person(tmp_path)
+    person.set_up("gemini")
+    for path in (person.place / ".gemini/settings.json", person.lore / "setup/gemini.json"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_run_that_ends_between_two_files_is_finished_by_the_next(tmp_path):
+    person = Person(tmp_path, "claude-code")
+    agent, changes = person.plan("claude-code")
+    changing.apply(person.lore, agent, changes, undo=False)
+    second = changes[1].path
+    second.write_bytes(person.held[second])  # as if it had not been written yet
+    assert not changing.is_set_up(person.plan("claude-code")[1])
+    person.set_up("claude-code")
+    assert changing.is_set_up(person.plan("claude-code")[1])
+    person.undo("claude-code")
+    assert person.is_as_before()
+
+
+def test_an_undo_that_ends_between_two_files_is_finished_by_the_next(tmp_path):
+    person = Person(tmp_path, "claude-code")
+    person.set_up("claude-code")
+    first = next(iter(person.held))
+    first.write_bytes(person.held[first])  # as if only this one had been undone
+    person.undo("claude-code")
+    assert person.is_as_before()
+
+
+def test_a_file_that_cannot_be_written_is_said_and_the_other_can_be_undone(tmp_path):
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    person = Person(tmp_path, "claude-code")
+    (person.place / ".claude").chmod(0o500)
+    try:
+        with pytest.raises(InvalidInput, match=r"settings\.json"):
+            person.set_up("claude-code")
+    finally:
+        (person.place / ".claude").chmod(0o700)
+    person.undo("claude-code")
+    assert person.is_as_before()
+
+
+def test_a_diff_shows_what_is_added(tmp_path):
+    person = Person(tmp_path, "codex")
+    _, (change,) = person.plan("codex")
+    added = [line for line in change.diff() if line.startswith("+")]
+    assert "+[mcp_servers.lore]" in added
+
+
+def test_no_part_of_a_file_is_left_beside_it(tmp_path):
+    person = Person(tmp_path, "claude-code")
+    person.set_up("claude-code")
+    person.undo("claude-code")
+    assert sorted(path.name for path in person.place.iterdir()) == [".claude", ".claude.json"]
+    assert [path.name for path in (person.place / ".claude").iterdir()] == ["settings.json"]
+
+
+def test_what_is_kept_for_undo_is_what_the_file_held(tmp_path):
+    person = Person(tmp_path, "codex")
+    person.set_up("codex")
+    kept = json.loads((person.lore / changing.FOLDER / "codex.json").read_text())
+    assert list(kept["files"]) == [str(path) for path in person.held]
