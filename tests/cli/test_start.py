@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lore import __version__
-from tests.cli.conftest import PROGRAM, UNSET, Lore, Seeded, environment, run_process
+from tests.cli.conftest import PROGRAM, Lore, Seeded, environment, run_process
 from tests.waiting import eventually
 
 HEAVY = {
@@ -149,17 +149,6 @@ def test_stored_escapes_do_not_act_on_a_terminal(lore: Lore):
         assert "danger" in shown
         assert "\x9b" not in shown
         assert "\x1b" not in shown
-
-
-def test_the_demo_answers_with_the_real_model(tmp_path: Path):
-    environ = environment(None, HOME=str(tmp_path), LORE_EMBED_PROVIDER=UNSET)
-    done = subprocess.run(
-        [*PROGRAM, "demo"], env=environ, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.count("\n? ") == 3
-    assert "WORKER_MAX_ATTEMPTS" in done.stdout
-    assert "lore remember" in done.stdout
-    assert not (tmp_path / ".lore").exists()
 
 
 def test_recall_by_meaning_with_the_real_model(tmp_path: Path):
