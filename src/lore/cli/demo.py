@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json as json_module
-import shlex
-import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass, replace
 from datetime import datetime
-from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -44,8 +40,7 @@ _RULES_SHOWN = 4
 """Enough to see what kind of sentence is kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(NamedTuple):
     """What became of the example conversations."""
 
     sessions: int
@@ -69,13 +64,15 @@ def demo(
 
     No key, no network; in a memory of its own that is gone afterwards.
     """
+    from tempfile import TemporaryDirectory
+
     from lore.memory import Memory
 
     if keep and keep.exists() and any(keep.iterdir()):
         msg = f"{keep} is not empty, and the demo has a memory of its own."
         raise InvalidInput(msg, hint="Name a folder that is new or empty.")
     started = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="lore-demo-") as scratch:
+    with TemporaryDirectory(prefix="lore-demo-") as scratch:
         home = keep or Path(scratch)
         with Memory.open(config=_config(context, home)) as memory:
             kept = _digest(memory, quiet=json)
@@ -85,7 +82,11 @@ def demo(
             ]
             took_s = time.perf_counter() - started
             if json:
-                print_json({"kept": kept, "answers": answers, "seconds": round(took_s, 2)})
+                print_json({
+                    "kept": kept._asdict(),
+                    "answers": answers,
+                    "seconds": round(took_s, 2),
+                })
                 return
             _show(memory, kept, answers)
             _show_costs(kept, answers, took_s)
@@ -98,6 +99,8 @@ def _config(context: typer.Context, home: Path) -> Settings:
 
     Their chat is not asked: the demo promises to cost nothing.
     """
+    from dataclasses import replace
+
     from lore.settings import load
 
     own = load(home=context.obj, project_dir=Path.cwd()).settings
@@ -146,6 +149,8 @@ def _digest(memory: Memory, *, quiet: bool) -> Kept:
 
 
 def _sessions() -> list[dict[str, Any]]:
+    from importlib import resources
+
     text = (resources.files("lore") / "data" / "demo-sessions.jsonl").read_text("utf-8")
     return [json_module.loads(line) for line in text.splitlines() if line]
 
@@ -201,7 +206,9 @@ def _plural(count: int, kind: str) -> str:
 
 def _name_what_is_next(keep: Path | None) -> None:
     if keep:
+        from shlex import quote
+
         print("\nGo on in this memory:")
-        print(f'   lore --home {shlex.quote(str(keep))} recall "which date library do we use?"')
+        print(f'   lore --home {quote(str(keep))} recall "which date library do we use?"')
     print("\nNow your own agents:")
     print("   lore setup")
