@@ -20,6 +20,7 @@ from lore.server.calling import Toolbox
 from lore.server.hosts import allowed_names
 from lore.server.limits import Limits
 from lore.server.logins import Logins
+from lore.server.page import Rows
 from lore.server.serving import Serving, bind
 from lore.tools import catalogue
 from tests.fakes import FakeEmbedder
@@ -97,6 +98,7 @@ def serving(
     mounts_for: Callable[[Memory], Sequence[Mount]] = lambda _memory: (),
     toolbox: Toolbox = TOOLBOX,
     around: Callable[[ASGIApp, str], ASGIApp] = lambda app, _key: app,
+    about: Callable[[], Rows] = tuple,
 ) -> Iterator[Served]:
     """Serve a new memory until the block ends."""
     with Memory.open(home, embedder=FakeEmbedder()) as memory:
@@ -111,6 +113,7 @@ def serving(
             names=allowed_names(host, names),
             limits=limits,
             mounts=mounts_for(memory),
+            about=about,
         )
         served = Serving(around(app, access.local), bound, limits)
         listening = threading.Event()

@@ -31,6 +31,8 @@ SECRETS = [
     ("url-password", "s3cr3tpw", "postgres://bob:{}@db.internal/app"),
     ("secret", TOKEN, "MISTRAL_API_KEY={}"),
     ("key", f"acme_{TOKEN}", "using {} now"),
+    ("lore", f"lore_0a1b2c3d4e_{TOKEN}_-x9Ab3", "curl -H 'Authorization: Bearer {}'"),
+    ("lore", f"lore_local_{TOKEN}-_x9Ab3", "cat access.key\n{}\n"),
     ("secret", "Copper-canyon-0838", 'COOKIE_SECRET = "{}"'),
     ("secret", TOKEN, "TOKEN_GITHUB={}"),
     ("secret", TOKEN, 'process.env.JWT_SECRET ?? "{}"'),

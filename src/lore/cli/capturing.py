@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -152,6 +151,8 @@ def _way_back(each: tuple[CapturedFile, ...]) -> str:
 @contextmanager
 def _open(context: typer.Context, *, dry_run: bool) -> Iterator[Memory]:
     """Open the memory; a dry run leaves nothing behind where there is none yet."""
+    from tempfile import TemporaryDirectory
+
     from lore.memory import Memory
     from lore.settings import load
 

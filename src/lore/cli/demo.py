@@ -1,25 +1,33 @@
-"""The command `lore demo`: seven weeks of example conversations, and three answers."""
+"""The command `lore demo`: seven weeks of example conversations, digested, and three answers."""
 
 from __future__ import annotations
 
 import json as json_module
-import shlex
-import tempfile
 import time
-from dataclasses import replace
+from collections import Counter
 from datetime import datetime
-from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from lore.cli.finding import print_answer
-from lore.cli.output import Json, bold, counted, notice, print_json, progress
+from lore.cli.output import (
+    Json,
+    bold,
+    counted,
+    dim,
+    notice,
+    one_line,
+    print_columns,
+    print_json,
+    progress_of_parts,
+)
+from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
     from lore.memory import Memory
-    from lore.records import Answer, NewMessage
+    from lore.records import Answer, CycleReport, Digested, NewMessage
     from lore.settings import Settings
 
 QUESTIONS = (
@@ -27,6 +35,22 @@ QUESTIONS = (
     "Why did guests get the same SMS twice, and how was it fixed?",
     "Which index made the arrivals query fast?",
 )
+
+_RULES_SHOWN = 4
+"""Enough to see what kind of sentence is kept."""
+
+
+class Kept(NamedTuple):
+    """What became of the example conversations."""
+
+    sessions: int
+    messages: int
+    digested: Digested
+    cycle: CycleReport
+    kinds: dict[str, int]
+    rules: list[str]
+    said_tokens: int
+    spent_usd: float
 
 
 def demo(
@@ -36,34 +60,52 @@ def demo(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Store example conversations and answer three questions.
+    """Store and digest example conversations, and answer three questions.
 
     No key, no network; in a memory of its own that is gone afterwards.
     """
+    from tempfile import TemporaryDirectory
+
     from lore.memory import Memory
 
+    if keep and keep.exists() and any(keep.iterdir()):
+        msg = f"{keep} is not empty, and the demo has a memory of its own."
+        raise InvalidInput(msg, hint="Name a folder that is new or empty.")
     started = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="lore-demo-") as scratch:
+    with TemporaryDirectory(prefix="lore-demo-") as scratch:
         home = keep or Path(scratch)
         with Memory.open(config=_config(context, home)) as memory:
-            stored = _store(memory, quiet=json)
+            kept = _digest(memory, quiet=json)
             answers = [
                 memory.recall(question, explain=True, limit=3, budget_tokens=420)
                 for question in QUESTIONS
             ]
             took_s = time.perf_counter() - started
             if json:
-                print_json({"stored": stored, "answers": answers, "seconds": round(took_s, 2)})
+                print_json({
+                    "kept": kept._asdict(),
+                    "answers": answers,
+                    "seconds": round(took_s, 2),
+                })
                 return
-            _show(memory, stored, answers, took_s, keep)
+            _show(memory, kept, answers)
+            _show_costs(kept, answers, took_s)
+            notice(memory.notice)
+            _name_what_is_next(keep)
 
 
 def _config(context: typer.Context, home: Path) -> Settings:
-    """Return the settings of the demo's home, with the models of the person's own."""
+    """Return the settings of the demo's home, with the person's own model of meaning.
+
+    Their chat is not asked: the demo promises to cost nothing.
+    """
+    from dataclasses import replace
+
     from lore.settings import load
 
     own = load(home=context.obj, project_dir=Path.cwd()).settings
     config = load(home=home, project_dir=Path.cwd()).settings
+    config = replace(config, chat_provider="offline")
     if config.embed_model_path or config.embed_provider != "local":
         return config
     installed = own.models / config.embed_model
@@ -71,10 +113,11 @@ def _config(context: typer.Context, home: Path) -> Settings:
     return replace(config, embed_model_path=path)
 
 
-def _store(memory: Memory, *, quiet: bool) -> dict[str, int]:
+def _digest(memory: Memory, *, quiet: bool) -> Kept:
+    """Store the conversations, make logs and knowledge of them, and put those in order."""
     sessions = _sessions()
     messages = 0
-    with progress("storing", quiet=quiet) as report:
+    with progress_of_parts(quiet=quiet) as report:
         for done, session in enumerate(sessions, 1):
             ids = memory.capture(
                 session["session"],
@@ -85,13 +128,29 @@ def _store(memory: Memory, *, quiet: bool) -> dict[str, int]:
                 branch=session["branch"],
             )
             messages += len(ids)
-            report(done, len(sessions))
-    with progress("embedding", quiet=quiet) as report:
-        vectors = memory.embed_waiting(progress=report)
-    return {"sessions": len(sessions), "messages": messages, "vectors": vectors}
+            report("storing", done, len(sessions))
+        said_tokens = memory.stats().tokens
+        memory.embed_waiting(progress=lambda done, total: report("embedding", done, total))
+        digested = memory.digest(progress=lambda done, total: report("distilling", done, total))
+        cycle = memory.consolidate(
+            progress=lambda phase, done, total: report(f"consolidating: {phase}", done, total)
+        )
+    fragments = memory.page_of_fragments(limit=500).items
+    return Kept(
+        sessions=len(sessions),
+        messages=messages,
+        digested=digested,
+        cycle=cycle,
+        kinds=dict(Counter(fragment.kind for fragment in fragments).most_common()),
+        rules=[hit.text for hit in memory.standing() if hit.type == "fragment"],
+        said_tokens=said_tokens,
+        spent_usd=memory.spent_today().spent_usd,
+    )
 
 
 def _sessions() -> list[dict[str, Any]]:
+    from importlib import resources
+
     text = (resources.files("lore") / "data" / "demo-sessions.jsonl").read_text("utf-8")
     return [json_module.loads(line) for line in text.splitlines() if line]
 
@@ -106,33 +165,50 @@ def _message(raw: dict[str, Any]) -> NewMessage:
     )
 
 
-def _show(
-    memory: Memory,
-    stored: dict[str, int],
-    answers: list[Answer],
-    took_s: float,
-    keep: Path | None,
-) -> None:
+def _show(memory: Memory, kept: Kept, answers: list[Answer]) -> None:
     print(
-        f"Stored {counted(stored['sessions'], 'conversation')}"
-        f" ({counted(stored['messages'], 'message')}, {counted(stored['vectors'], 'vector')})"
-        " of a developer with two agents over seven weeks.\n"
+        f"{counted(kept.sessions, 'conversation')} of a developer with two agents over seven"
+        f" weeks, {counted(kept.messages, 'message')}. Three questions:\n"
     )
     for answer in answers:
         print(bold(f"? {answer.question}"))
         print_answer(memory, answer)
         print()
+
+
+def _show_costs(kept: Kept, answers: list[Answer], took_s: float) -> None:
+    """Print what was kept of the conversations, and what that and the answers cost."""
+    print(bold("What was kept"))
+    kinds = ", ".join(_plural(count, kind) for kind, count in kept.kinds.items())
+    print_columns((
+        ("   messages", f"{kept.messages:,}, word for word"),
+        ("   logs", f"{kept.digested.distillations:,}, one for each conversation"),
+        ("   fragments", f"{sum(kept.kinds.values()):,}: {kinds}"),
+        ("   rules", "always at hand, in the person's own words, such as:"),
+    ))
+    for rule in kept.rules[:_RULES_SHOWN]:
+        print(dim(f"      · {one_line(rule, 90)}"))
     given = sum(answer.tokens for answer in answers)
-    print(
-        f"Three answers cost {given:,} tokens; the conversations have"
-        f" {memory.stats().tokens:,}. All of it took {took_s:.1f} s."
-    )
-    notice(memory.notice)
+    print(bold("What it cost"))
+    print_columns((
+        ("   money", f"${kept.spent_usd:.2f}, with no key and no network"),
+        ("   tokens", f"{given:,} for three answers, of {kept.said_tokens:,} that were said"),
+        ("   time", f"{took_s:.1f} s"),
+    ))
+
+
+def _plural(count: int, kind: str) -> str:
+    """Return a number of fragments of a kind as people say it: '4 bug fixes'."""
+    name = kind.replace("_", " ")
+    ending = "" if count == 1 else "es" if name.endswith(("x", "s")) else "s"
+    return f"{count:,} {name}{ending}"
+
+
+def _name_what_is_next(keep: Path | None) -> None:
     if keep:
-        print("Go on in this memory:")
-        print(f'   lore --home {shlex.quote(str(keep))} recall "which date library do we use?"')
-    else:
-        print("Now your own:")
-        print("   lore capture --all      # what your agents have kept on this machine")
-        print('   lore remember "We deploy with ops/deploy.sh, never by hand"')
-        print('   lore recall "how do we deploy?"')
+        from shlex import quote
+
+        print("\nGo on in this memory:")
+        print(f'   lore --home {quote(str(keep))} recall "which date library do we use?"')
+    print("\nNow your own agents:")
+    print("   lore setup")

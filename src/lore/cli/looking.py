@@ -24,7 +24,6 @@ from lore.cli.output import (
     print_json,
     read_text,
 )
-from lore.records import TRUST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -270,6 +269,8 @@ def why(context: typer.Context, id: Id, json: Json = False) -> None:
 
 
 def _print_sources(memory: Memory, provenance: Provenance) -> None:
+    from lore.records import TRUST
+
     print(bold("\nWhere it comes from"))
     if not provenance.sources and provenance.reading.fragment:
         print("   no message: it was stored by hand")

@@ -14,6 +14,7 @@ from lore.curate.drafting import Drafted
 from lore.curate.means import Watch
 from lore.curate.merging import Candidate
 from lore.curate.placing import NO_ROOTS, Neighbour
+from lore.curate.trust import needed_for
 from lore.records import NOTE_EDGES, TRUST, UNASKED_TRUST, EdgeKind, Origin
 from lore.store import curation, edges, fragments, steps, trusting, vectors
 from lore.store.db import Connection
@@ -290,7 +291,7 @@ class Keeper:
         found = correcting.find(one.draft, one.at, older, by_n)
         if found is None:
             return
-        if one.trust >= found.fragment.trust:
+        if one.trust >= needed_for(found.fragment):
             self._supersede(found.n, n)
         else:
             self._draw(n, found.n, "contradicts")

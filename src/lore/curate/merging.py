@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from lore.curate.trust import needed_for
 from lore.records import Fragment, FragmentKind
 from lore.text import values
 
@@ -76,7 +77,7 @@ def find(
 
 def outcome(trust: int, fragment: Fragment) -> Outcome:
     """Say what becomes of a draft of some trust and the fragment that says the same."""
-    if trust < fragment.trust:
+    if trust < needed_for(fragment):
         return "known"
     return "merge" if trust == fragment.trust else "replace"
 

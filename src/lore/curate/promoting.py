@@ -6,7 +6,7 @@ from lore import clock
 from lore.curate import correcting
 from lore.curate.fragments import scoped
 from lore.errors import InvalidInput
-from lore.records import TRUST, UNASKED_TRUST, Offer
+from lore.records import UNASKED_TRUST, Offer
 from lore.store import actions, curation, fragments, items
 from lore.store.db import Connection, Database
 from lore.store.fragments import NewFragment
@@ -28,7 +28,8 @@ def offers(db: Connection) -> list[Offer]:
 def promote(database: Database, id_: str, *, key: str = "") -> str:
     """Let a fragment hold in all projects and return the id of the one that does.
 
-    It is a new fragment in the place of the old one: undo lets the old one stand again.
+    It is a new fragment in the place of the old one: undo lets the old one stand again. A person
+    promotes, so a preference of an assistant stands like the person's own from then on.
     """
     now = database.now()
 
@@ -51,7 +52,7 @@ def promote(database: Database, id_: str, *, key: str = "") -> str:
             importance=old.importance,
             confidence=old.confidence,
             origin=old.origin,
-            trust=min(old.trust, TRUST[old.origin]),
+            trust=old.trust,
             source_messages=old.source_messages,
             mentions=entities.of_fragment(old.content, old.summary),
             metadata={**old.metadata, "promoted_from": old.id},

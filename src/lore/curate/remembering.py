@@ -14,6 +14,7 @@ from lore.curate import correcting, fragments, merging, nearness, placing
 from lore.curate.means import Nearest, Scores
 from lore.curate.merging import Candidate
 from lore.curate.placing import NO_ROOTS, Neighbour, Placement
+from lore.curate.trust import needed_for
 from lore.embed import Embedder
 from lore.errors import EmbedderError
 from lore.projects import Projects
@@ -73,7 +74,7 @@ def remember(
         and TRUST[draft.origin] <= same.trust
     ):
         return Kept(same.id, "known", tuple(id_ for id_ in resembles if id_ != same.id))
-    if same and TRUST[draft.origin] == same.trust:
+    if same and needed_for(same) <= TRUST[draft.origin] == same.trust:
         fragments.update(
             database, same.id, draft.content, summary=draft.summary, reason="said again",
             origin=draft.origin, key=key, redactor=redactor,

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from lore.checking import check_origin
 from lore.errors import InvalidInput
-from lore.records import TRUST, Fragment, Origin
+from lore.records import TRUST, UNASKED_TRUST, Fragment, Origin
 
 _WHO_CAN = "A person can: 'lore {command}'. What you know besides, store on its own."
+
+
+def needed_for(fragment: Fragment) -> int:
+    """Return the trust that a voice needs to take the place of a fragment.
+
+    A preference that a person approved stands as their own words do: only a person changes it.
+    """
+    approved = fragment.origin == "repo" or "promoted_from" in fragment.metadata
+    stands = fragment.kind == "preference" and fragment.trust >= UNASKED_TRUST
+    return TRUST["user"] if approved and stands else fragment.trust
 
 
 def check_may_change(origin: Origin, fragment: Fragment) -> None:
@@ -26,7 +36,7 @@ def check_may_move(origin: Origin, fragment: Fragment) -> None:
 
 def _check(origin: Origin, fragment: Fragment, verb: str, command: str) -> None:
     check_origin(origin)
-    if TRUST[origin] < fragment.trust:
+    if TRUST[origin] < needed_for(fragment):
         msg = f"What comes from '{origin}' does not {verb} what comes from '{fragment.origin}'."
         raise InvalidInput(msg, hint=_WHO_CAN.format(command=command))
 
@@ -36,7 +46,8 @@ def check_may_supersede(origin: Origin, older: Fragment, newer: Fragment) -> Non
     check_origin(origin)
     if origin == "user":
         return
-    if min(TRUST[origin], newer.trust) < older.trust:
-        lower = newer.origin if newer.trust < older.trust else origin
+    needed = needed_for(older)
+    if min(TRUST[origin], newer.trust) < needed:
+        lower = newer.origin if newer.trust < needed else origin
         msg = f"What comes from '{lower}' does not supersede what comes from '{older.origin}'."
         raise InvalidInput(msg, hint=_WHO_CAN.format(command="supersede"))

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lore import __version__
-from lore.daemon import address
+from lore.daemon import address, status
 from lore.daemon.address import Address
 from lore.daemon.attempts import Failure, attempt, log
+from lore.daemon.status import Status
 from lore.memory import Memory
 
 if TYPE_CHECKING:
@@ -116,7 +117,23 @@ def _app(memory: Memory, bound: socket.socket, stopping: Callable[[], bool]) -> 
         limits=Limits.of(settings),
         mounts=_mounts(memory),
         stopping=stopping,
+        about=lambda: _told(status.read(settings.home)),
     )
+
+
+def _told(now: Status) -> list[tuple[str, str]]:
+    """Return what the page of the server shows of the daemon."""
+    rows = [
+        ("state", now.state if now.running else "not running"),
+        ("since", f"{now.since:%Y-%m-%d %H:%M} UTC" if now.since else ""),
+        ("waiting for a vector", f"{now.waiting:,}"),
+        ("jobs", f"{now.jobs_pending:,} to do, {now.jobs_parked:,} parked"),
+        ("spent today", f"${now.spent_usd:.2f} of ${now.budget_usd:.2f}"),
+        ("memory in use", f"{now.memory_mb:,.0f} MB" if now.memory_mb else ""),
+        ("last error", now.last_error),
+        ("remark", " ".join(filter(None, (now.notice, now.server_notice)))),
+    ]
+    return [(name, value) for name, value in rows if value]
 
 
 def _mounts(memory: Memory) -> Sequence[Mount]:

@@ -28,6 +28,7 @@ from lore.server.endpoint import Endpoint, answer, tagged
 from lore.server.gate import Catching, Gate
 from lore.server.limits import Bounds, Limits, Rates
 from lore.server.logins import SESSION_S, TICKET_S, Logins
+from lore.server.page import Rows, serve_page
 
 THREADS = 4
 """Requests that work on the memory at a time: each holds a connection with a cache of 16 MB, and
@@ -63,7 +64,7 @@ def endpoints_of(
     return (*calling.endpoints(toolbox), *done, *reading.ENDPOINTS)
 
 
-def make_app(
+def make_app(  # noqa: PLR0913 - all that one app serves and how
     memory: Memory,
     access: Access,
     toolbox: Toolbox,
@@ -72,12 +73,17 @@ def make_app(
     limits: Limits | None = None,
     mounts: Sequence[Mount] = (),
     stopping: Callable[[], bool] = lambda: False,
+    about: Callable[[], Rows] = tuple,
 ) -> Starlette:
-    """Return the app of a memory; only /health answers without access."""
+    """Return the app of a memory; only /health answers without access.
+
+    `about` tells of the process that serves, for the page at `/`.
+    """
     limits = limits or Limits()
     endpoints = endpoints_of(toolbox, stopping)
     described = orjson.dumps(openapi.describe(endpoints))
     routes: list[BaseRoute] = [
+        Route("/", serve_page(memory, about), methods=["GET"]),
         Route("/health", _health, methods=["GET"]),
         Route("/login", _login(access.logins), methods=["GET"]),
         Route(f"{openapi.PREFIX}/logins", _make_ticket(access.logins), methods=["POST"]),

@@ -78,7 +78,8 @@ class Gate:
 
 _NO_KEY = (
     "An access key is needed: 'Authorization: Bearer KEY'."
-    " The file access.key in the home has one, and 'lore key create' makes others."
+    " The file access.key in the home has one, and 'lore key create' makes others;"
+    " 'lore open' lets a browser in."
 )
 
 

@@ -126,14 +126,20 @@ def add(db: Connection, new: NewFragment, *, now: datetime) -> int:
 
 
 def _keep_standing(db: Connection, n: int) -> None:
-    """Let a preference that may be shown unasked stand beside the person's instructions."""
+    """Let a preference stand beside the person's instructions if it is theirs.
+
+    That is: said by them, approved by them on a shared page, or promoted by them.
+    """
     standing.remove(db, [n])
     row = db.find(
         "SELECT i.project_n, f.content, f.summary, i.created_at FROM fragments f"
         " JOIN items i ON i.n = f.n WHERE f.n = :n AND f.kind = 'preference'"
-        " AND f.trust >= :trust AND f.deleted_at IS NULL AND f.superseded_by IS NULL",
+        " AND f.trust >= :unasked AND ((f.origin = 'user' AND f.trust = :person)"
+        " OR f.origin = 'repo' OR json_extract(f.metadata, '$.promoted_from') IS NOT NULL)"
+        " AND f.deleted_at IS NULL AND f.superseded_by IS NULL",
         n=n,
-        trust=UNASKED_TRUST,
+        unasked=UNASKED_TRUST,
+        person=TRUST["user"],
     )
     if row:
         project_n, content, summary, created_at = row

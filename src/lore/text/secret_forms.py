@@ -96,6 +96,7 @@ FORMS = (
     Form("context7", r"ctx7sk-[a-f0-9\-]{36}"),
     Form("apify", r"apify_api_[A-Za-z0-9]{30,}"),
     Form("mem0", r"m0-[A-Za-z0-9]{40}\b"),
+    Form("lore", rf"lore_(?:local|[0-9a-f]{{10}})_{_URL}{{40,}}"),
     Form("volcengine", r"AKLT[A-Za-z0-9]{30,}"),
     Form("tencent", r"AKID[A-Za-z0-9]{32}\b"),
     Form("scaleway", r"SCW[A-Z0-9]{17}\b", weak=True),
