@@ -25,7 +25,8 @@ from typing import TypeVar
 
 from lore import clock
 from lore.capture.adapters.registry import find_adapter
-from lore.capture.files import FileReading, read_file
+from lore.capture.files import FileReading
+from lore.capture.gathering import Found, capture_files
 from lore.capture.messages import prepare_all
 from lore.capture.transcript_files import open_file
 from lore.capture.transcript_lines import parse, read_lines
@@ -123,9 +124,10 @@ def whole_path(folder: Path, files: list[Path], redactor: Redactor) -> int:
     """Capture every file into a new database; count the messages."""
     database = open_fresh(folder)
     reading = FileReading(database, find_adapter, Projects(), redactor)
-    added = sum(read_file(reading, path).added for path in files)
+    found = [Found(path, path.stat().st_size, named=True) for path in files]
+    captured = capture_files(reading, found)
     database.close()
-    return added
+    return captured.added
 
 
 def told(files: list[Path], *, tells: bool) -> Iterator[list[NewMessage]]:
