@@ -70,7 +70,8 @@ def capture(
         return []
     for message in new:
         check(message)
-    prepared = [_derive(message) for message in _keyed(_all_cleaned(new, redactor))]
+    keyed = _keyed(_all_cleaned(new, redactor))
+    prepared = [_derive(message, clock.new_id(message.created_at)) for message in keyed]
     told = _cleaned_place(conversation, redactor)
     place = Projects().find(told.project)
     return database.write(lambda db: _store(db, told, place, prepared, now=database.now()))
@@ -163,12 +164,15 @@ def _keyed(new: Sequence[NewMessage]) -> list[NewMessage]:
 def prepare(message: NewMessage, *, id: str = "", redactor: Redactor = UNKEPT) -> PreparedMessage:
     """Redact a message and derive all that the store keeps beside it."""
     check(message)
-    return _derive(_redacted(_changed(_with_origin(message), words.clean), redactor), id=id)
+    cleaned = _redacted(_changed(_with_origin(message), words.clean), redactor)
+    return _derive(cleaned, id or clock.new_id(message.created_at))
 
 
 def prepare_all(new: Sequence[NewMessage], *, redactor: Redactor) -> list[PreparedMessage]:
     """Prepare messages that were checked; together that is quicker than one by one."""
-    return [_derive(message) for message in _all_cleaned(new, redactor)]
+    cleaned = _all_cleaned(new, redactor)
+    ids = clock.new_ids([message.created_at for message in cleaned])
+    return [_derive(message, id_) for message, id_ in zip(cleaned, ids, strict=True)]
 
 
 def _all_cleaned(new: Sequence[NewMessage], redactor: Redactor) -> list[NewMessage]:
@@ -201,12 +205,12 @@ def _texts(messages: Iterable[NewMessage]) -> list[str]:
     return [text for text in texts if text]
 
 
-def _derive(message: NewMessage, *, id: str = "") -> PreparedMessage:
+def _derive(message: NewMessage, id_: str) -> PreparedMessage:
     standing = standing_in(message)
     searchable = parts.searchable(message.parts)
     return PreparedMessage(
         new=message,
-        id=id or clock.new_id(message.created_at),
+        id=id_,
         key=message.key,
         tokens=tokens.count(parts.whole(message.parts)),
         embeds=message.role in ("user", "assistant") and parts.says_something(message.parts),

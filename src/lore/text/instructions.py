@@ -49,6 +49,15 @@ _PREFERENCE = re.compile(
       | \bmy\ insistence\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+_HINTS = (
+    "always", "ever", "now on", "forward", "future", "time", "remember", "in mind", "sure",
+    "stop", "avoid", "for all", "for any", "my", "i ask", "rule", "matter", "here on", "point",
+    "henceforth", "unless", "until", "without", "more", "in this", "in our", "prefer", "rather",
+    "favo", "like", "i do", "i really", "i want", "i love", "i hate", "insist", "used to", "chose",
+    "decided", "opted", "usually",
+)  # fmt: skip
+"""Looked for first, which is quicker than all forms: few sentences have one of them."""
+
 _QUOTED = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>[^\n]*|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 _QUESTION = re.compile(
     r"(?:do|does|did|should|shall|am|is|are|was|were|have|has|which|what|why|how|where|who)\b"
@@ -77,7 +86,15 @@ def standing(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _hints(sentence: str) -> bool:
+    """Tell whether a sentence has a word that each form of an instruction has one of."""
+    lower = sentence.lower()
+    return any(hint in lower for hint in _HINTS)
+
+
 def _lasts(sentence: str) -> bool:
+    if sentence.isascii() and not _hints(sentence):
+        return False
     if _QUESTION.match(sentence):
         return False
     return any(form.search(sentence) for form in (_INSTRUCTION, _PREFERENCE, _HABIT))
