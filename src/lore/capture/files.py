@@ -90,8 +90,8 @@ def read_into(delivery: Delivery, reading: FileReading, path: Path) -> Counts:
         delivery.send()
     mark = _find_mark(reading.database, source)
     if mark is not None and is_unchanged(path, mark) and not _is_due(reading, mark):
-        return Counts(problem=mark.problem)
-    counts = Counts()
+        return Counts(source, problem=mark.problem)
+    counts = Counts(source)
     try:
         with open_file(path) as opened:
             adapter = _get_adapter(reading, opened)
@@ -315,11 +315,12 @@ def _read_lines(reader: _Reader, adapter: LineAdapter) -> None:
         if not line.ended and not isinstance(value, dict):
             break
         place.position, place.last = line.end, line.raw
+        is_full = False
         if isinstance(value, Unparsed):
             reader.skip(value.reason)
         elif value is not None:
-            _take(reader, adapter, place, value)
-        if reader.batch.is_full() or place.position - told_to > _QUIET_BYTES:
+            is_full = _take(reader, adapter, place, value)
+        if is_full or place.position - told_to > _QUIET_BYTES:
             reader.tell_progress(place.position - told_to)
             told_to = place.position
             if not _write_lines(reader, place) or reader.reading.stopping():
@@ -364,18 +365,20 @@ def _begin(reader: _Reader, adapter: LineAdapter) -> _Place:
     return _Place(0, _named(context, reader.opened.path))
 
 
-def _take(reader: _Reader, adapter: LineAdapter, place: _Place, value: object) -> None:
+def _take(reader: _Reader, adapter: LineAdapter, place: _Place, value: object) -> bool:
+    """Put what a line says into the batch; tell whether it is time to write that."""
     try:
-        told = adapter.tell(value, place.context)
+        context, said, unknown = adapter.tell(value, place.context)
     except SLIPS:
         reader.skip(UNREADABLE)
-        return
-    place.context = told.context
-    if told.unknown:
-        reader.counts.skipped[told.unknown] += 1
-    if told.messages:
-        context = _named(told.context, reader.opened.path)
-        reader.batch.add(context, told.messages, len(place.last or b""))
+        return False
+    place.context = context
+    if unknown:
+        reader.counts.skipped[unknown] += 1
+    if not said:
+        return False
+    reader.batch.add(_named(context, reader.opened.path), said, len(place.last or b""))
+    return reader.batch.is_full()
 
 
 def _read_whole(reader: _Reader, adapter: WholeAdapter) -> None:

@@ -15,7 +15,7 @@ from lore import clock
 from lore.capture.delivering import Delivery
 from lore.capture.files import UNKNOWN, FileReading, find_mark, read_into
 from lore.capture.staging import Counts
-from lore.capture.transcript_files import is_unchanged, kept_source, source_of
+from lore.capture.transcript_files import is_unchanged, source_of
 from lore.capture.transcripts import Adapter
 from lore.errors import NotFound
 from lore.records import Captured, CapturedFile, CaptureEstimate, FileProblem, Redaction
@@ -121,7 +121,7 @@ def capture_files(
             counts = read_into(delivery, how, file.path)
             done += file.size
             tell(0, done)
-            tally.add(file, kept_source(file.path, reading.redactor), counts)
+            tally.waiting.append((file, counts))
             if delivery.is_empty():
                 tally.settle()
     tally.settle()
@@ -154,19 +154,16 @@ class _Tally:
     problems: list[FileProblem] = field(default_factory=list)
     redacted: list[Redaction] = field(default_factory=list)
     each: list[CapturedFile] = field(default_factory=list)
-    waiting: list[tuple[Found, str, Counts]] = field(default_factory=list)
-
-    def add(self, file: Found, source: str, counts: Counts) -> None:
-        """Take the counts of a file that was read."""
-        self.waiting.append((file, source, counts))
+    waiting: list[tuple[Found, Counts]] = field(default_factory=list)
 
     def settle(self) -> None:
         """Sum up what was written."""
-        for file, source, counts in self.waiting:
-            self._sum_up(file, source, counts)
+        for file, counts in self.waiting:
+            self._sum_up(file, counts)
         self.waiting.clear()
 
-    def _sum_up(self, file: Found, source: str, counts: Counts) -> None:
+    def _sum_up(self, file: Found, counts: Counts) -> None:
+        source = counts.source
         _sum_up(self.summed, counts)
         room = _MOST_SHOWN - len(self.redacted)
         self.redacted += (

@@ -263,13 +263,14 @@ def check(message: NewMessage) -> None:
     if message.role not in ROLES:
         msg = f"'{message.role}' is no role."
         raise InvalidInput(msg, hint=f"Roles: {', '.join(ROLES)}.")
+    if message.origin is not None:
+        check_origin(message.origin)
     for part in message.parts:
         if part.kind not in PART_KINDS:
             msg = f"'{part.kind}' is no kind of part."
             raise InvalidInput(msg, hint=f"Kinds: {', '.join(PART_KINDS)}.")
-    for origin in (message.origin, *(part.origin for part in message.parts)):
-        if origin is not None:
-            check_origin(origin)
+        if part.origin is not None:
+            check_origin(part.origin)
 
 
 def message_of(role: Role, text: str, created_at: datetime) -> NewMessage:

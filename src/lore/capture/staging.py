@@ -49,6 +49,7 @@ _DRIVE = re.compile(r"[A-Za-z]:[/\\]")
 class Counts:
     """What came of reading one file."""
 
+    source: str = ""
     agent: str = ""
     bytes: int = 0
     added: int = 0
