@@ -56,6 +56,7 @@ def talks(tmp_path: Path) -> list[Path]:
     paths = [tmp_path / f"{name}.jsonl" for name in TALKS]
     for path in paths:
         path.write_bytes(line(1, f"heron of {path.stem}") + line(2, f"more of {path.stem}"))
+        os.utime(path, (1e9, 1e9))  # what was written just now would be looked at again
     return paths
 
 
