@@ -11,7 +11,6 @@ import pytest
 
 from lore.capture.adapters import json_lists, payloads, tools
 from lore.curate import correcting
-from lore.distill import saying
 from lore.llm.offline import (
     changing,
     choices,
@@ -37,6 +36,7 @@ from lore.text import (
     marks,
     outcomes,
     results,
+    saying,
     specifics,
     statements,
     stories,

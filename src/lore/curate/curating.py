@@ -22,6 +22,7 @@ from lore.store import curation, items, messages, sessions, vectors
 from lore.store.db import Connection, Database
 from lore.store.steps import Step
 from lore.store.vector_index import Where
+from lore.text import saying
 
 IDLE_S = 300.0
 """A session that was silent for so long is curated; from the specification."""
@@ -103,7 +104,7 @@ def _page(database: Database, session_n: int, means: Means, *, idle_s: float) ->
     if not found:
         return None
     whole = len(found) < PAGE
-    said = exchanges.saids(found)
+    said = [one for one in saying.said_of(found, saying.FOR_KNOWLEDGE) if one.text]
     cut = exchanges.exchanges(found[0].session_id, said, title=session.title)
     silent_since = database.now() - timedelta(seconds=idle_s)
     is_idle = not idle_s or session.last_message_at <= silent_since
