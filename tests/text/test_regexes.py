@@ -37,6 +37,7 @@ from lore.text import (
     outcomes,
     results,
     saying,
+    sentences,
     specifics,
     statements,
     stories,
@@ -68,8 +69,8 @@ def patterns() -> list[tuple[str, re.Pattern[Any]]]:
     for module in (
         calls, entities, goals, instructions, lines, marks, outcomes, results, stories, tasks,
         traits, words, moments, question, json_lists, payloads, tools, saying, clauses, condensing,
-        statements, specifics, told, values, persons, findings, workflows, orders, changing,
-        extracting, choices, fixes, settling, told_settings, correcting,
+        sentences, statements, specifics, told, values, persons, findings, workflows, orders,
+        changing, extracting, choices, fixes, settling, told_settings, correcting,
     ):  # fmt: skip
         for name, value in vars(module).items():
             held = value if isinstance(value, tuple) else (value,)
