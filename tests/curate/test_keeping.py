@@ -6,7 +6,7 @@ import pytest
 
 from lore.curate import promoting, undoing
 from lore.records import Edge, Extract, Fragment
-from lore.store import curation, edges, fragments, items
+from lore.store import confirmations, edges, fragments, items
 from tests.curate.world import World, fact
 
 CACHE = "The cache of the web server lives in folder alpha beta gamma"
@@ -229,7 +229,7 @@ def test_confirmations_are_counted_by_project(world: World):
         world.learn(fact(CACHE), session=session)
     kept = world.standing()[0]
     with world.database.read() as db:
-        counted = curation.confirmations(db, items.resolve(db, kept.id).n)
+        counted = confirmations.by_project(db, items.resolve(db, kept.id).n)
     assert list(counted.values()) == [2]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from lore.consolidate.joining import find_embedding, join
 from lore.consolidate.phase import Near, Work
-from lore.store import consolidation, cycles, steps
+from lore.store import consolidation, cycles, steps, watched_edges
 from lore.store.consolidation import Embedding
 from lore.store.db import Connection
 from lore.store.edges import EdgeRow
@@ -65,10 +65,11 @@ def _edges(work: Work, pairs: Sequence[Near], embedding: Embedding) -> list[Edge
 
 
 def _draw(db: Connection, cycle_n: int, *, found: Sequence[EdgeRow], work: Work) -> None:
+    watch = steps.into(cycle_n)
     there = consolidation.associated(db, sorted({edge.source_n for edge in found}))
     for edge in found:
         ends = (min(edge[:2]), max(edge[:2]))
         if ends not in there:
             there.add(ends)
-            steps.add_edge(db, cycle_n, edge, now=work.now)
+            watched_edges.draw(db, edge, now=work.now, watch=watch)
             work.count("linked")

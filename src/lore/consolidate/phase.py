@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import NamedTuple, TypeVar
 
 from lore.curate import curating
-from lore.curate.means import Watch
 from lore.llm import Digester
 from lore.records import Fragment, PhaseReport
 from lore.redaction import UNKEPT
 from lore.store import cycles
 from lore.store.consolidation import Root
 from lore.store.db import Connection, Database
+from lore.store.steps import Watch
 from lore.text import lines, words
 from lore.text.secrets import Redactor
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 
 from lore.consolidate.phase import Work, named
-from lore.store import consolidation, cycles, edges, forgetting, fragments, steps
+from lore.store import consolidation, cycles, edges, forgetting, fragments, lifetimes, steps, trees
 from lore.store.db import Connection
 from lore.store.forgetting import Doomed
 
@@ -54,6 +54,7 @@ def _remove(work: Work) -> None:
 
 def _hide(db: Connection, cycle_n: int, *, ns: Sequence[int], work: Work) -> None:
     """Hide fragments, and hang what is below them where they hung."""
+    watch = steps.into(cycle_n)
     found = fragments.by_number(db, ns)
     gone = fragments.deleted_among(db, ns)
     for n in ns:
@@ -62,8 +63,8 @@ def _hide(db: Connection, cycle_n: int, *, ns: Sequence[int], work: Work) -> Non
             continue
         children = edges.all_children(db, n)
         for child in children:
-            steps.reparent(db, cycle_n, child, parent, now=work.now)
-        steps.hide(db, cycle_n, n, now=work.now)
+            trees.reparent(db, child, parent, now=work.now, watch=watch)
+        lifetimes.hide(db, n, now=work.now, watch=watch)
         work.count("pruned")
         work.count("children moved", len(children))
         work.tell(named(found[n]))

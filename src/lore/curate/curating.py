@@ -15,12 +15,12 @@ from functools import partial
 from lore.curate import drafting, events, exchanges
 from lore.curate.drafting import Drafted, Voices
 from lore.curate.keeping import Keeper, Place, Tally
-from lore.curate.means import Means, Watch
+from lore.curate.means import Means
 from lore.curate.placing import Neighbour
 from lore.records import Curated, Message, Segment
 from lore.store import curation, items, messages, sessions, vectors
 from lore.store.db import Connection, Database
-from lore.store.steps import Step
+from lore.store.steps import Watch, unwatched
 from lore.store.vector_index import Where
 from lore.text import saying
 
@@ -62,7 +62,7 @@ def curate(
     means: Means,
     *,
     idle_s: float = 0.0,
-    watch: Watch | None = None,
+    watch: Watch = unwatched,
     progress: Progress | None = None,
 ) -> Curated:
     """Make knowledge of what is new in a session and return what it brought.
@@ -169,7 +169,7 @@ def _curate_one(
     told: Read,
     voices: Voices,
     means: Means,
-    watch: Watch | None,
+    watch: Watch,
 ) -> Tally | None:
     """Curate one exchange; None if another process has done it meanwhile."""
     mark, exchange, read = told
@@ -190,7 +190,7 @@ def _curate_one(
             return None
         adopted = vectors.find_adopted(db) in (None, means.embedder.identity)
         here = place if adopted else replace(place, embedder_n=None)
-        keeper = Keeper(db, here, watch or _unwatched)
+        keeper = Keeper(db, here, watch)
         keeper.keep(drafts, near, times)
         curation.advance(db, session_n, read[-1].ordinal, now=place.now)
         keeper.tally.dropped += dropped
@@ -205,10 +205,6 @@ def _plus(result: Curated, tally: Tally) -> Curated:
     more = {name: getattr(result, name) + getattr(tally, name) for name in _COUNTS}
     stored = (*result.stored, *tally.stored)
     return replace(result, exchanges=result.exchanges + 1, stored=stored, **more)
-
-
-def _unwatched(_db: Connection, _step: Step) -> None:
-    """Take no notice."""
 
 
 def _ensure_embedder(database: Database, means: Means) -> int | None:

@@ -11,14 +11,25 @@ import numpy as np
 from lore import clock
 from lore.curate import correcting, merging, placing
 from lore.curate.drafting import Drafted
-from lore.curate.means import Watch
 from lore.curate.merging import Candidate
 from lore.curate.placing import NO_ROOTS, Neighbour
 from lore.records import NOTE_EDGES, TRUST, UNASKED_TRUST, EdgeKind, Origin
-from lore.store import curation, edges, fragments, steps, trusting, vectors
+from lore.store import (
+    confirmations,
+    curation,
+    edges,
+    fragments,
+    lifetimes,
+    strengths,
+    superseding,
+    trusting,
+    vectors,
+    watched_edges,
+)
 from lore.store.db import Connection
+from lore.store.edges import EdgeRow
 from lore.store.fragments import NewFragment
-from lore.store.steps import Step
+from lore.store.steps import Watch
 from lore.text import entities, words
 
 CONFIDENCE = 0.7
@@ -239,7 +250,7 @@ class Keeper:
         n = fragments.add(self._db, new, now=place.now)
         self._put_vector(n, draft)
         self._fresh.append(n)
-        self._watch(self._db, steps.learned(self._db, n))
+        self._watch(self._db, lifetimes.learned(self._db, n))
         self.tally.stored.append(new.id)
         self._count(n)
         if parent is not None:
@@ -251,23 +262,22 @@ class Keeper:
     def _confirm(self, n: int, sources: Sequence[str]) -> None:
         """Let a fragment be surer, and count that it holds in this project."""
         now = self._place.now
-        self._watch(self._db, steps.before_strengthening(self._db, n, now=now))
-        self._watch(self._db, steps.before_confirming(self._db, n))
-        curation.confirm(self._db, n, sources=sources, surer_by=merging.SURER_BY, now=now)
+        self._watch(self._db, strengths.before_strengthening(self._db, n, now=now))
+        self._watch(self._db, confirmations.before_confirming(self._db, n))
+        confirmations.confirm(self._db, n, sources=sources, surer_by=merging.SURER_BY, now=now)
         self._count(n)
 
     def _count(self, n: int) -> None:
         """Count that a fragment was confirmed in this project."""
         project_n = self._place.project_n
         if project_n is not None:
-            self._watch(self._db, steps.before_counting(self._db, n, project_n))
-            curation.count_confirmation(self._db, n, project_n, now=self._place.now)
+            self._watch(self._db, confirmations.before_counting(self._db, n, project_n))
+            confirmations.count(self._db, n, project_n, now=self._place.now)
 
     def _draw(self, source: int, target: int, kind: EdgeKind, weight: float = 1.0) -> None:
-        """Draw an edge, unless it is there: somebody may have given it a weight and a note."""
-        if edges.find(self._db, source, target, kind) is None:
-            self._watch(self._db, Step("edge_added", source, target, kind))
-            edges.put(self._db, source, target, kind, now=self._place.now, weight=weight)
+        """Draw an edge, unless it is there."""
+        edge = EdgeRow(source, target, kind, weight)
+        watched_edges.draw(self._db, edge, now=self._place.now, watch=self._watch)
 
     def _hang(self, n: int, parent: int, one: _One, *, reinforces: bool) -> None:
         """Put a fragment below its parent and after its elder sibling.
@@ -282,7 +292,7 @@ class Keeper:
             self.tally.attached += 1
             if one.trust >= UNASKED_TRUST:
                 now = self._place.now
-                self._watch(self._db, steps.before_strengthening(self._db, parent, now=now))
+                self._watch(self._db, strengths.before_strengthening(self._db, parent, now=now))
                 fragments.reinforce(self._db, parent, now=now)
 
     def _put_vector(self, n: int, draft: Drafted) -> None:
@@ -291,9 +301,8 @@ class Keeper:
             vectors.put(self._db, self._place.embedder_n, [n], draft.vector[None, :])
 
     def _supersede(self, older: int, newer: int) -> None:
-        self._watch(self._db, steps.before_superseding(self._db, older, newer))
-        self._draw(newer, older, "supersedes")
-        correcting.supersede(self._db, older, newer, now=self._place.now)
+        now = self._place.now
+        superseding.supersede(self._db, older, newer, now=now, watch=self._watch)
         self.tally.superseded += 1
 
     def _correct(self, one: _One, n: int, own: Sequence[Candidate]) -> None:

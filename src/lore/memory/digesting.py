@@ -25,8 +25,9 @@ from lore.records import (
 from lore.store import cycles, sessions
 
 if TYPE_CHECKING:
-    from lore.curate.means import Means, Watch
+    from lore.curate.means import Means
     from lore.llm import Digester
+    from lore.store.steps import Watch
 
 Progress = Callable[[int, int], None]
 _ALL = 1_000_000

@@ -20,8 +20,8 @@ from lore.store import (
     keywords,
     mentions,
     names,
+    overviews,
     sessions,
-    steps,
 )
 from lore.store.names import Named
 from lore.store.packing import unpack_json, unpack_key, unpack_parts
@@ -228,7 +228,7 @@ def forget(db: Connection, doomed: Doomed, *, text: str = "", now: datetime) -> 
     elsewhere = claims.sources_elsewhere(db, doomed.item_ns)
     elsewhere |= copies.sources(db, doomed.item_ns)
     _clean_logs(db, gone)
-    steps.withdraw_overviews(db, doomed.item_ns, now=now)
+    overviews.withdraw(db, doomed.item_ns, now=now)
     _clean_titles(db, doomed, now)
     if text:
         _clean_text(db, levelled(text), now)
