@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lore.errors import NotFound
 from lore.records import Conflict, Decision
-from lore.store import actions, conflicts, edges, fragments, items, judgements
+from lore.store import actions, conflicts, edges, fragments, items, judgements, superseding
 from lore.store.db import Connection, Database
 from lore.store.judgements import Judgement
 
@@ -36,10 +36,8 @@ def _resolve(db: Connection, database: Database, one: str, other: str, decision:
         msg = f"There is no conflict between '{one}' and '{other}'."
         raise NotFound(msg, hint="'lore conflicts' lists those that there are.")
     if decision == "keep":
-        kept, gone = fragments.get(db, a), fragments.get(db, b)
-        edges.put(db, a, b, "supersedes", now=now)
-        fragments.set_superseded(db, b, kept.id, now=now)
-        before = {"newer": a, "former": gone.superseded_by}
+        before = {"newer": a, "former": fragments.get(db, b).superseded_by}
+        superseding.supersede(db, b, a, now=now)
         actions.record(db, "supersede", b, before, now=now)
         return
     source, target = edge

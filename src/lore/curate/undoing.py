@@ -13,7 +13,17 @@ from typing import Any
 from lore import clock
 from lore.curate.fragments import move, scoped
 from lore.errors import InvalidInput, NotFound
-from lore.store import actions, edges, fragments, items, loading, messages, standing, upkeep
+from lore.store import (
+    actions,
+    edges,
+    fragments,
+    items,
+    loading,
+    messages,
+    standing,
+    superseding,
+    upkeep,
+)
 from lore.store.actions import Action
 from lore.store.db import Connection, Database
 from lore.text import entities
@@ -142,8 +152,7 @@ def _repeat(db: Connection, action: Action, now: datetime) -> None:
     elif action.verb == "link":
         _link_again(db, n, before, now)
     elif fragments.by_number(db, [before["newer"]]):
-        edges.put(db, before["newer"], n, "supersedes", now=now)
-        fragments.set_superseded(db, n, fragments.get(db, before["newer"]).id, now=now)
+        superseding.supersede(db, n, before["newer"], now=now)
 
 
 def _say_again(db: Connection, item_ns: Sequence[int]) -> None:
@@ -173,7 +182,7 @@ def _link_again(db: Connection, source: int, before: dict[str, Any], now: dateti
     if not fragments.by_number(db, [target]) or not before["after"]:
         return
     if kind == "hierarchical":
-        move(db, target, source)
+        move(db, target, source, now=now)
     weight, note = before["after"]
     edges.put(db, source, target, kind, now=now, weight=weight, note=note)
 
@@ -187,9 +196,7 @@ def _unlink(db: Connection, source: int, before: dict[str, Any], now: datetime) 
     if kind == "hierarchical":
         parent = before.get("parent")
         parent = parent if parent is not None and fragments.by_number(db, [parent]) else None
-        move(db, target, parent)
-        if parent is not None:
-            edges.put(db, parent, target, "hierarchical", now=now)
+        move(db, target, parent, now=now)
     if before.get("edge"):
         weight, note = before["edge"]
         edges.put(db, source, target, kind, now=now, weight=weight, note=note)

@@ -22,6 +22,7 @@ from lore.store import (
     names,
     overviews,
     sessions,
+    trees,
 )
 from lore.store.names import Named
 from lore.store.packing import unpack_json, unpack_key, unpack_parts
@@ -284,14 +285,7 @@ def _lift_orphans(db: Connection, ns: Sequence[int]) -> None:
     )
     for (orphan,) in orphans:
         if orphan not in gone:
-            db.run(
-                "WITH RECURSIVE below (n, depth) AS (SELECT :n, 0 UNION"
-                " SELECT e.target_n, b.depth + 1 FROM below b JOIN edges e ON e.source_n = b.n"
-                " WHERE e.kind = 'hierarchical' AND b.depth < 64)"
-                " UPDATE fragments SET depth = below.depth FROM below"
-                " WHERE fragments.n = below.n",
-                n=orphan,
-            )
+            trees.set_depths(db, orphan, 0)
 
 
 def _delete_places(db: Connection, doomed: Doomed) -> list[str]:
