@@ -14,7 +14,7 @@ from functools import partial
 
 from lore.curate import drafting, events, exchanges
 from lore.curate.drafting import Drafted, Voices
-from lore.curate.keeping import Keeper, Place, Tally
+from lore.curate.keeping import Keeper, Place
 from lore.curate.means import Means
 from lore.curate.placing import Neighbour
 from lore.records import Curated, Message, Segment
@@ -45,12 +45,6 @@ OWN_NEIGHBOURS, OTHER_NEIGHBOURS = 48, 8
 Progress = Callable[[int, int], None]
 
 
-_COUNTS = (
-    "merged", "known", "attached", "superseded", "contradicted", "refused", "dropped",
-    "downgraded",
-)  # fmt: skip
-
-
 def due(db: Connection, *, now: datetime, idle_s: float = IDLE_S, turns: int = TURNS) -> list[str]:
     """Return the ids of the sessions to curate now, those that fell silent first in front."""
     return curation.due(db, idle_since=now - timedelta(seconds=idle_s), turns=turns)
@@ -79,10 +73,10 @@ def curate(
     while (page := _page(database, session_n, means, idle_s=idle_s)) is not None:
         for done, told in enumerate(page):
             voices.hear(told[-1])
-            tally = _curate_one(database, session_n, told, voices, means, watch)
-            if tally is None:
+            brought = _curate_one(database, session_n, told, voices, means, watch)
+            if brought is None:
                 break
-            result = _plus(result, tally)
+            result += brought
             if progress:
                 progress(done + 1, len(page))
         else:
@@ -170,7 +164,7 @@ def _curate_one(
     voices: Voices,
     means: Means,
     watch: Watch,
-) -> Tally | None:
+) -> Curated | None:
     """Curate one exchange; None if another process has done it meanwhile."""
     mark, exchange, read = told
     extracts = means.digester.extract(exchange) if exchange.said else []
@@ -185,7 +179,7 @@ def _curate_one(
                   database.now())  # fmt: skip
     times = {message.id: message.created_at for message in read}
 
-    def work(db: Connection) -> Tally | None:
+    def work(db: Connection) -> Curated | None:
         if curation.find_mark(db, session_n) != mark:
             return None
         adopted = vectors.find_adopted(db) in (None, means.embedder.identity)
@@ -193,18 +187,10 @@ def _curate_one(
         keeper = Keeper(db, here, watch)
         keeper.keep(drafts, near, times)
         curation.advance(db, session_n, read[-1].ordinal, now=place.now)
-        keeper.tally.dropped += dropped
-        keeper.tally.downgraded += sum(one.downgraded for one in drafts)
-        return keeper.tally
+        downgraded = sum(one.downgraded for one in drafts)
+        return keeper.brought + Curated(exchanges=1, dropped=dropped, downgraded=downgraded)
 
     return database.write(work)
-
-
-def _plus(result: Curated, tally: Tally) -> Curated:
-    """Return the sum with what one more exchange brought."""
-    more = {name: getattr(result, name) + getattr(tally, name) for name in _COUNTS}
-    stored = (*result.stored, *tally.stored)
-    return replace(result, exchanges=result.exchanges + 1, stored=stored, **more)
 
 
 def _ensure_embedder(database: Database, means: Means) -> int | None:

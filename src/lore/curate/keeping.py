@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
@@ -13,7 +13,7 @@ from lore.curate import correcting, merging, placing
 from lore.curate.drafting import Drafted
 from lore.curate.merging import Candidate
 from lore.curate.placing import NO_ROOTS, Neighbour
-from lore.records import NOTE_EDGES, TRUST, UNASKED_TRUST, EdgeKind, Origin
+from lore.records import NOTE_EDGES, TRUST, UNASKED_TRUST, Curated, EdgeKind, Origin
 from lore.store import (
     confirmations,
     curation,
@@ -52,21 +52,6 @@ class Place:
     now: datetime
 
 
-@dataclass(slots=True)
-class Tally:
-    """What became of drafts: `known` from a higher voice already, `refused` as deleted before."""
-
-    stored: list[str] = field(default_factory=list)
-    merged: int = 0
-    known: int = 0
-    attached: int = 0
-    superseded: int = 0
-    contradicted: int = 0
-    refused: int = 0
-    dropped: int = 0
-    downgraded: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class _One:
     """A draft with what the store knows of its messages."""
@@ -86,7 +71,7 @@ class Keeper:
     """Stores the drafts of one exchange inside one transaction."""
 
     def __init__(self, db: Connection, place: Place, watch: Watch) -> None:
-        self.tally = Tally()
+        self.brought = Curated()
         self._db = db
         self._place = place
         self._watch = watch
@@ -126,20 +111,20 @@ class Keeper:
         """Store or merge a draft and return the number of the fragment that holds it."""
         there = curation.messages_there(self._db, draft.sources)
         if not there:
-            self.tally.dropped += 1
+            self.brought += Curated(dropped=1)
             return None
         origin = trusting.lowest(self._db, "user", list(there.values()))
         said = [times[id_] for id_ in there if id_ in times]
         at = min(self._place.now, max(said, default=self._place.now))
         one = _One(draft, tuple(there), origin, at, parent)
         if self._was_deleted(one):
-            self.tally.refused += 1
+            self.brought += Curated(refused=1)
             return None
         known = self._candidates([*neighbours, *self._near(draft)])
         own = [candidate for candidate in known if self._is_own(candidate)]
         same = self._same(one, own)
         if same is not None and merging.outcome(one.trust, same.fragment) == "known":
-            self.tally.known += 1
+            self.brought += Curated(known=1)
             return same.n
         if same is not None and merging.outcome(one.trust, same.fragment) == "merge":
             self._merge(one, same)
@@ -207,7 +192,7 @@ class Keeper:
         """Let a fragment stand on the draft's messages too, in the newer words if they say all."""
         old, draft, now = same.fragment, one.draft, self._place.now
         if set(one.sources) <= set(old.source_messages):
-            self.tally.known += 1
+            self.brought += Curated(known=1)
             return
         sources = tuple(dict.fromkeys([*old.source_messages, *one.sources]))
         self._confirm(same.n, sources)
@@ -219,7 +204,7 @@ class Keeper:
                 now=now, reason="said again",
             )  # fmt: skip
             self._put_vector(same.n, draft)
-        self.tally.merged += 1
+        self.brought += Curated(merged=1)
 
     def _add(self, one: _One, own: Sequence[Candidate]) -> int:
         draft, place = one.draft, self._place
@@ -251,7 +236,7 @@ class Keeper:
         self._put_vector(n, draft)
         self._fresh.append(n)
         self._watch(self._db, lifetimes.learned(self._db, n))
-        self.tally.stored.append(new.id)
+        self.brought += Curated(stored=(new.id,))
         self._count(n)
         if parent is not None:
             self._hang(n, parent, one, reinforces=one.parent is None)
@@ -289,7 +274,7 @@ class Keeper:
         if elder:
             self._draw(elder[-1], n, "temporal")
         if reinforces:
-            self.tally.attached += 1
+            self.brought += Curated(attached=1)
             if one.trust >= UNASKED_TRUST:
                 now = self._place.now
                 self._watch(self._db, strengths.before_strengthening(self._db, parent, now=now))
@@ -303,7 +288,7 @@ class Keeper:
     def _supersede(self, older: int, newer: int) -> None:
         now = self._place.now
         superseding.supersede(self._db, older, newer, now=now, watch=self._watch)
-        self.tally.superseded += 1
+        self.brought += Curated(superseded=1)
 
     def _correct(self, one: _One, n: int, own: Sequence[Candidate]) -> None:
         """Let a correction stand in the place of what it corrects, as far as trust allows."""
@@ -320,7 +305,7 @@ class Keeper:
             self._supersede(found.n, n)
         else:
             self._draw(n, found.n, "contradicts")
-            self.tally.contradicted += 1
+            self.brought += Curated(contradicted=1)
 
     def _step_back(self, one: _One, n: int, own: Sequence[Candidate]) -> None:
         """Let what came in late step back where something newer, as trusted, has corrected it."""
