@@ -19,7 +19,7 @@ def test_an_edge_that_is_there_keeps_its_weight_and_note(db: Connection, cycle: 
     a, b = add_fragment(db, 1), add_fragment(db, 2)
     edges.put(db, a, b, "associative", now=NOON, weight=0.3, note="so it is")
     watched_edges.draw(db, EdgeRow(a, b, "associative", 0.9), now=NOON, watch=cycle.watch)
-    assert edges.find(db, a, b, "associative") == [0.3, "so it is"]
+    assert edges.find(db, a, b, "associative") == (0.3, "so it is")
 
 
 def test_an_erased_edge_comes_back_as_it_was(db: Connection, cycle: Cycle) -> None:

@@ -55,7 +55,7 @@ def test_other_kinds_of_edges_never_fade(
 ) -> None:
     edges.put(db, *pair, "hierarchical", now=NOON, weight=0.1)
     assert weights.fade(db, cycle.n, now=NOON + 30 * DAY) == (0, 0)
-    assert edges.find(db, *pair, "hierarchical") == [0.1, ""]
+    assert edges.find(db, *pair, "hierarchical") == (0.1, "")
 
 
 def test_no_weight_grows_beyond_1_on_its_way_back(

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import Any
 
 import orjson
 
@@ -28,6 +27,7 @@ from lore.records import (
 )
 from lore.redaction import UNKEPT, redact_tree
 from lore.store import actions, edges, fragments, items, sessions, superseding, trees, trusting
+from lore.store.befores import NOTHING, Before, Link, Successor, Words
 from lore.store.db import Connection, Database
 from lore.text import entities, lines, words
 from lore.text.secrets import Redactor
@@ -117,7 +117,7 @@ def storing(
         n = fragments.add(db, new, now=now)
         if parent:
             edges.put(db, parent, n, "hierarchical", now=now)
-        actions.record(db, "store", n, {}, now=now)
+        actions.record(db, "store", n, now=now)
         return new.id
 
     return work
@@ -185,7 +185,8 @@ def update(  # noqa: PLR0913 - what a change has, and how it is written
         n = _living(db, id_)
         old = fragments.get(db, n)
         trust.check_may_change(origin, old)
-        actions.record(db, "update", n, {"content": old.content, "summary": old.summary}, now=now)
+        said = Words(old.content, old.summary)
+        actions.record(db, "update", n, Before(words=said), now=now)
         return fragments.update(
             db,
             n,
@@ -205,13 +206,13 @@ def delete(database: Database, id_: str, *, key: str = "") -> str:
 
     def work(db: Connection) -> str:
         n = _living(db, id_)
-        hide(db, n, {}, now=now)
+        hide(db, n, now=now)
         return fragments.get(db, n).id
 
     return database.write(work, key=scoped("delete", key))
 
 
-def hide(db: Connection, n: int, before: dict[str, Any], *, now: datetime) -> None:
+def hide(db: Connection, n: int, before: Before = NOTHING, *, now: datetime) -> None:
     """Hide a fragment in a way that can be undone; `before` is what has to come back with it."""
     fragments.set_deleted(db, n, now, now=now)
     actions.record(db, "delete", n, before, now=now)
@@ -246,12 +247,12 @@ def link(  # noqa: PLR0913 - what an edge has, and how it is written
         if kind == "supersedes":
             msg = "Use supersede for that: it also hides the older one."
             raise InvalidInput(msg)
-        before = {"target": b, "kind": kind, "edge": edges.find(db, a, b, kind)}
+        parent = edges.find_parent(db, b) if kind == "hierarchical" else None
+        drawn = Link(b, kind, edges.find(db, a, b, kind), parent)
         if kind == "hierarchical":
-            before["parent"] = edges.find_parent(db, b)
             move(db, b, a, now=now)
         edges.put(db, a, b, kind, now=now, weight=weight, note=remark)
-        actions.record(db, "link", a, before, now=now)
+        actions.record(db, "link", a, Before(link=drawn), now=now)
 
     database.write(work, key=scoped("link", key))
 
@@ -286,7 +287,7 @@ def supersede(
             raise InvalidInput(msg)
         trust.check_may_supersede(origin, a, b)
         superseding.supersede(db, older, newer, now=now)
-        before = {"newer": newer, "former": a.superseded_by}
+        before = Before(successor=Successor(newer, a.superseded_by))
         actions.record(db, "supersede", older, before, now=now)
 
     database.write(work, key=scoped("supersede", key))

@@ -57,7 +57,7 @@ def promote(database: Database, id_: str, *, key: str = "") -> str:
         )
         newer = fragments.add(db, new, now=now)
         superseding.supersede(db, n, newer, now=now)
-        actions.record(db, "store", newer, {}, now=now)
+        actions.record(db, "store", newer, now=now)
         return new.id
 
     return database.write(work, key=scoped("promote", key))
