@@ -21,6 +21,7 @@ from lore.llm.offline import (
     fixes,
     orders,
     persons,
+    reasons,
     settling,
     told_settings,
     workflows,
@@ -70,7 +71,8 @@ def patterns() -> list[tuple[str, re.Pattern[Any]]]:
         calls, entities, goals, instructions, lines, marks, outcomes, results, stories, tasks,
         traits, words, moments, question, json_lists, payloads, tools, saying, clauses, condensing,
         sentences, statements, specifics, told, values, persons, findings, workflows, orders,
-        changing, extracting, choices, fixes, settling, told_settings, correcting,
+        changing, extracting, choices, fixes, settling, told_settings, reasons,
+        correcting,
     ):  # fmt: skip
         for name, value in vars(module).items():
             held = value if isinstance(value, tuple) else (value,)

@@ -80,10 +80,8 @@ def contradict(work: Work) -> None:
     if work.dry_run and work.asks:
         work.count("to ask", len(asked))
         return
-    step = BATCH if work.asks else BATCH * _SAVED_BATCHES
-    for start in range(0, len(asked), step):
-        work.advance(start, len(asked))
-        _judge(work, asked[start : start + step])
+    for piece in work.pieces(asked, BATCH if work.asks else BATCH * _SAVED_BATCHES):
+        _judge(work, piece)
     if not waiting and not work.counts.get("unjudged"):
         seq = fresh[-1][0] if fresh else 0
         work.write(partial(_set_marks, seq=seq, roots_seq=joined.seq))

@@ -33,9 +33,8 @@ def link(work: Work) -> None:
     joined = join(work, embedding, MARK)
     work.count("compared", joined.compared)
     work.count("near roots", len(joined.pairs))
-    for start in range(0, len(joined.pairs), _BATCH):
-        work.advance(start, len(joined.pairs))
-        found = _edges(work, joined.pairs[start : start + _BATCH], embedding)
+    for piece in work.pieces(joined.pairs, _BATCH):
+        found = _edges(work, piece, embedding)
         work.write(partial(_draw, found=found, work=work))
     work.write(lambda db, _: cycles.set_mark(db, MARK, joined.seq))
 

@@ -40,9 +40,8 @@ def merge(work: Work) -> None:
     joined = join(work, embedding, MARK)
     work.count("compared", joined.compared)
     planned = _plan(work, [pair for pair in joined.pairs if pair.cosine > ABOVE])
-    for start in range(0, len(planned), _BATCH):
-        work.advance(start, len(planned))
-        work.write(partial(_merge_all, planned=planned[start : start + _BATCH], work=work))
+    for piece in work.pieces(planned, _BATCH):
+        work.write(partial(_merge_all, planned=piece, work=work))
     work.write(lambda db, _: cycles.set_mark(db, MARK, joined.seq))
 
 

@@ -103,10 +103,13 @@ class Work:
 
     def batches(self, asked: Sequence[T]) -> Iterator[Sequence[T]]:
         """Yield what is asked in the pieces in which answers are kept, and show the progress."""
-        size = 1 if self.asks else BATCH
-        for start in range(0, len(asked), size):
-            self.advance(start, len(asked))
-            yield asked[start : start + size]
+        return self.pieces(asked, 1 if self.asks else BATCH)
+
+    def pieces(self, found: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+        """Yield what is to be done in pieces of a size, and show the progress."""
+        for start in range(0, len(found), size):
+            self.advance(start, len(found))
+            yield found[start : start + size]
 
     def cleaned(self, answer: str) -> str:
         """Return what a digester wrote as it may be stored: clean, and without secrets."""

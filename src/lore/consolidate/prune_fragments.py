@@ -23,9 +23,8 @@ def prune_fragments(work: Work) -> None:
     _remove(work)
     with work.database.read() as db:
         faded = consolidation.prunable(db, unread=UNREAD, any_=ANY, now=work.now)
-    for start in range(0, len(faded), _BATCH):
-        work.advance(start, len(faded))
-        work.write(partial(_hide, ns=faded[start : start + _BATCH], work=work))
+    for piece in work.pieces(faded, _BATCH):
+        work.write(partial(_hide, ns=piece, work=work))
 
 
 def _remove(work: Work) -> None:

@@ -25,16 +25,7 @@ def reword(
     """Give a fragment new words in Lore's own name; the former ones stay as a version."""
     version, at = db.rows("SELECT version, updated_at FROM fragments WHERE n = :n", n=n)[0]
     watch(db, Step("reworded", n, value=version, at=at))
-    fragments.update(
-        db,
-        n,
-        content=content,
-        summary=summary,
-        mentioned=entities.of_fragment(content, summary),
-        now=now,
-        reason="overview",
-        reinforces=False,
-    )
+    _say(db, n, content, summary, "overview", now=now)
 
 
 def find_own_words(db: Connection, n: int) -> FragmentVersion | None:
@@ -102,16 +93,7 @@ def reset(
     db: Connection, n: int, content: str, summary: str, version: int, *, now: datetime
 ) -> None:
     """Give a fragment the words of a version back, and forget that it ever had later ones."""
-    fragments.update(
-        db,
-        n,
-        content=content,
-        summary=summary,
-        mentioned=entities.of_fragment(content, summary),
-        now=now,
-        reason="undo",
-        reinforces=False,
-    )
+    _say(db, n, content, summary, "undo", now=now)
     db.run(
         "DELETE FROM fragment_versions WHERE fragment_n = :n AND version >= :version",
         n=n,
@@ -121,4 +103,18 @@ def reset(
         "UPDATE fragments SET version = :version, overview_at = NULL WHERE n = :n",
         version=version,
         n=n,
+    )
+
+
+def _say(db: Connection, n: int, content: str, summary: str, reason: str, *, now: datetime) -> None:
+    """Give a fragment words that nobody said: they do not strengthen it."""
+    fragments.update(
+        db,
+        n,
+        content=content,
+        summary=summary,
+        mentioned=entities.of_fragment(content, summary),
+        now=now,
+        reason=reason,
+        reinforces=False,
     )

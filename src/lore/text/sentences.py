@@ -36,7 +36,9 @@ def spans(text: str, *, typed: bool = False) -> Iterator[tuple[int, int]]:
     What stands in backticks is never cut. In what a person `typed` a sentence may begin in lower
     case, and ends with its line.
     """
-    masked = _TICKED.sub(lambda found: "\x01" * len(found.group()), text)
+    masked = text
+    if "`" in text:
+        masked = _TICKED.sub(lambda found: "\x01" * len(found.group()), text)
     start = 0
     for end in (_TYPED_END if typed else _END).finditer(masked):
         if not _goes_on(masked, start, end, typed=typed):
