@@ -9,7 +9,7 @@ from pathlib import Path
 from lore import settings
 from lore.capture.messages import Conversation, capture
 from lore.curate import curating
-from lore.curate.means import Means
+from lore.curate.means import CurationMeans
 from lore.llm.offline.digester import OfflineDigester
 from lore.recall.sources import Sources
 from lore.records import (
@@ -64,10 +64,10 @@ class World:
         config = settings.load(home=folder).settings
         self.sources = Sources(database, self.embedder, config, owns_embedder=False)
 
-    def means(self, read: Reader | None = None) -> Means:
+    def means(self, read: Reader | None = None) -> CurationMeans:
         """Return means with a scripted reader, or with the rules."""
         reader = OfflineDigester(self.embedder.embed) if read is None else ScriptedDigester(read)
-        return Means(reader, self.embedder, self.sources.nearest)
+        return CurationMeans(reader, self.embedder, self.sources.nearest)
 
     def say(
         self, text: str, *, role: Role = "user", session: str = "s", project: str = "/code/app",

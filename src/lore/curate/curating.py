@@ -15,7 +15,7 @@ from functools import partial
 from lore.curate import drafting, events, exchanges
 from lore.curate.drafting import Drafted, Voices
 from lore.curate.keeping import Keeper, Place
-from lore.curate.means import Means
+from lore.curate.means import CurationMeans
 from lore.curate.placing import Neighbour
 from lore.records import Curated, Message, Segment
 from lore.store import curation, items, messages, sessions, vectors
@@ -53,7 +53,7 @@ def due(db: Connection, *, now: datetime, idle_s: float = IDLE_S, turns: int = T
 def curate(
     database: Database,
     session: str,
-    means: Means,
+    means: CurationMeans,
     *,
     idle_s: float = 0.0,
     watch: Watch = unwatched,
@@ -89,7 +89,9 @@ Read = tuple[int, Segment, list[Message]]
 """An exchange, the mark that must stand before it, and its messages."""
 
 
-def _page(database: Database, session_n: int, means: Means, *, idle_s: float) -> list[Read] | None:
+def _page(
+    database: Database, session_n: int, means: CurationMeans, *, idle_s: float
+) -> list[Read] | None:
     """Return the next exchanges of a session in order; None if there is nothing new."""
     with database.read() as db:
         mark = curation.find_mark(db, session_n)
@@ -112,7 +114,7 @@ def _page(database: Database, session_n: int, means: Means, *, idle_s: float) ->
     return pages or None
 
 
-def _grouped(cut: Sequence[Segment], means: Means) -> list[Segment]:
+def _grouped(cut: Sequence[Segment], means: CurationMeans) -> list[Segment]:
     """Put short exchanges of one event together; no group reaches over a boundary."""
     turns = [_begun(exchange) for exchange in cut]
     embed = means.embedder.embed if means.embedder.dimension else None
@@ -162,7 +164,7 @@ def _curate_one(
     session_n: int,
     told: Read,
     voices: Voices,
-    means: Means,
+    means: CurationMeans,
     watch: Watch,
 ) -> Curated | None:
     """Curate one exchange; None if another process has done it meanwhile."""
@@ -193,7 +195,7 @@ def _curate_one(
     return database.write(work)
 
 
-def _ensure_embedder(database: Database, means: Means) -> int | None:
+def _ensure_embedder(database: Database, means: CurationMeans) -> int | None:
     embedder = means.embedder
     if not embedder.dimension:
         return None
@@ -205,7 +207,7 @@ def _ensure_embedder(database: Database, means: Means) -> int | None:
     return known if known is not None else database.write(ensure)
 
 
-def _neighbours(means: Means, draft: Drafted, project_n: int | None) -> list[Neighbour]:
+def _neighbours(means: CurationMeans, draft: Drafted, project_n: int | None) -> list[Neighbour]:
     """Return the fragments nearest to a draft, of its own project and of any."""
     if draft.vector is None:
         return []

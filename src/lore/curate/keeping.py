@@ -85,7 +85,7 @@ class Keeper:
         near: Sequence[Sequence[Neighbour]],
         times: Mapping[str, datetime],
     ) -> None:
-        """Store drafts that are new, merge those that are known, and draw their relations."""
+        """Store drafts that are new, merge those that are known, and draw their edges."""
         told = sorted({id_ for draft in drafts for id_ in draft.sources})
         self._deleted = curation.deleted_of(self._db, told)
         kept: list[int | None] = []
@@ -345,7 +345,7 @@ class Keeper:
         """Draw the edges that drafts of one exchange name to each other by their summaries."""
         by_summary = {d.summary: n for d, n in zip(drafts, kept, strict=True) if n is not None}
         for draft, n in zip(drafts, kept, strict=True):
-            for kind, summary in draft.relations:
+            for kind, summary in draft.edges:
                 other = by_summary.get(summary)
                 if n is not None and other is not None and other != n and kind in _DRAWN:
                     self._draw(n, other, kind)

@@ -29,7 +29,7 @@ class Nearest(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class CurationMeans:
     """The digester, the embedder, the search for near items and the redactor of one memory."""
 
     digester: Digester

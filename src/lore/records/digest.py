@@ -70,7 +70,7 @@ class Log:
 class Extract:
     """A draft that extraction found, with what is more specific below it.
 
-    `sources` are ids of messages. `corrects` says in words what it replaces, `relations` name
+    `sources` are ids of messages. `corrects` says in words what it replaces, `edges` name
     other extracts of the same reply by their summaries.
     """
 
@@ -81,7 +81,7 @@ class Extract:
     sources: tuple[str, ...]
     payload: dict[str, Any] = field(default_factory=dict)
     corrects: str = ""
-    relations: tuple[tuple[EdgeKind, str], ...] = ()
+    edges: tuple[tuple[EdgeKind, str], ...] = ()
     children: tuple[Extract, ...] = ()
 
 
