@@ -21,7 +21,7 @@ from pathlib import Path
 from episodes import messages_of
 from lore.capture.messages import Conversation, capture
 from lore.curate import curating
-from lore.curate.means import Means
+from lore.curate.means import CurationMeans
 from lore.evals.trials import beam_talks, locomo_talks, rows
 from lore.llm.offline.digester import OfflineDigester
 from lore.memory import Memory
@@ -62,7 +62,7 @@ def talks(chosen: argparse.Namespace) -> Iterator[tuple[Conversation, list[NewMe
 
 def fill(memory: Memory, chosen: argparse.Namespace) -> int:
     """Capture and curate everything; return how many tokens were said."""
-    means = Means(
+    means = CurationMeans(
         OfflineDigester(memory.sources.embedder.embed),
         memory.sources.embedder,
         memory.sources.nearest,

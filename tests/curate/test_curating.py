@@ -12,7 +12,7 @@ from lore.curate import fragments as by_hand
 from lore.errors import LoreError
 from lore.llm.offline.digester import OfflineDigester
 from lore.records import Curated, Extract, Segment
-from lore.store import curation, cycles, forgetting, items, sessions, steps, vectors
+from lore.store import curation, cycles, forgetting, items, lifetimes, sessions, steps, vectors
 from lore.store.db import Connection
 from lore.store.forgetting import Doomed
 from tests.curate.world import ScriptedDigester, World, fact
@@ -181,7 +181,8 @@ def test_what_a_cycle_pruned_may_be_learned_again(world: World):
 
     def prune(db: Connection) -> None:
         n = items.resolve(db, made.stored[0]).n
-        steps.hide(db, cycles.begin(db, [], now=world.clock()), n, now=world.clock())
+        watch = steps.into(cycles.begin(db, [], now=world.clock()))
+        lifetimes.hide(db, n, now=world.clock(), watch=watch)
         db.run("DELETE FROM curations")
 
     world.database.write(prune)

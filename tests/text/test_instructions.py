@@ -163,6 +163,8 @@ def test_what_is_said_in_passing_is_not_kept(sentence):
             ("Always use tabs.", "Never push to main."),
         ),
         ("Two rules:\n- Always test.\n* Never guess.", ("Always test.", "Never guess.")),
+        ("1. Always test.\n2) Never guess.", ("Always test.", "Never guess.")),
+        ("I prefer plain SQL vs. an ORM.", ("I prefer plain SQL vs. an ORM.",)),
         ("```\nAlways use tabs.\n```", ()),
         ("```py\n# Always close it\n```\nNever push to main.", ("Never push to main.",)),
         ("Look at this:\n```\nalways do that", ()),

@@ -9,7 +9,7 @@ from functools import partial
 from lore.consolidate.phase import Work, named
 from lore.records import Fragment
 from lore.relevance import VISIBLE
-from lore.store import consolidation, fragments, steps
+from lore.store import consolidation, fragments, overviews, steps
 from lore.store.db import Connection
 from lore.text import lines
 
@@ -58,6 +58,7 @@ def _keep(
     db: Connection, cycle_n: int, *, fresh: Sequence[tuple[int, Fragment, str]], work: Work
 ) -> None:
     """Write overviews, unless a root was changed meanwhile."""
+    watch = steps.into(cycle_n)
     ns = [n for n, _, _ in fresh]
     now = fragments.by_number(db, ns)
     gone = fragments.deleted_among(db, ns)
@@ -66,7 +67,7 @@ def _keep(
             continue
         if text != root.content:
             summary = root.summary or lines.summary(text)
-            steps.reword(db, cycle_n, n, text, summary, now=work.now)
+            overviews.reword(db, n, text, summary, now=work.now, watch=watch)
             work.count("reworded")
             work.tell(named(root))
         consolidation.set_overview_at(db, n, work.now)

@@ -12,8 +12,6 @@ import numpy as np
 from lore.curate.drafting import Drafted
 from lore.curate.merging import Candidate
 from lore.curate.placing import NO_ROOTS
-from lore.store import edges, fragments
-from lore.store.db import Connection
 from lore.text import values, words
 
 SAID_BEFORE = 0.75
@@ -99,9 +97,3 @@ def is_same_setting(
 
 def _surroundings(text: str) -> set[str]:
     return {found.lower() for found in _SURROUNDINGS.findall(text)}
-
-
-def supersede(db: Connection, older: int, newer: int, *, now: datetime) -> None:
-    """Let a newer fragment stand in the place of an older one; both are kept."""
-    edges.put(db, newer, older, "supersedes", now=now)
-    fragments.set_superseded(db, older, fragments.get(db, newer).id, now=now)

@@ -14,14 +14,15 @@ from functools import partial
 
 from lore.curate import drafting, events, exchanges
 from lore.curate.drafting import Drafted, Voices
-from lore.curate.keeping import Keeper, Place, Tally
-from lore.curate.means import Means, Watch
+from lore.curate.keeping import Keeper, Place
+from lore.curate.means import CurationMeans
 from lore.curate.placing import Neighbour
 from lore.records import Curated, Message, Segment
 from lore.store import curation, items, messages, sessions, vectors
 from lore.store.db import Connection, Database
-from lore.store.steps import Step
+from lore.store.steps import Watch, unwatched
 from lore.store.vector_index import Where
+from lore.text import saying
 
 IDLE_S = 300.0
 """A session that was silent for so long is curated; from the specification."""
@@ -44,12 +45,6 @@ OWN_NEIGHBOURS, OTHER_NEIGHBOURS = 48, 8
 Progress = Callable[[int, int], None]
 
 
-_COUNTS = (
-    "merged", "known", "attached", "superseded", "contradicted", "refused", "dropped",
-    "downgraded",
-)  # fmt: skip
-
-
 def due(db: Connection, *, now: datetime, idle_s: float = IDLE_S, turns: int = TURNS) -> list[str]:
     """Return the ids of the sessions to curate now, those that fell silent first in front."""
     return curation.due(db, idle_since=now - timedelta(seconds=idle_s), turns=turns)
@@ -58,10 +53,10 @@ def due(db: Connection, *, now: datetime, idle_s: float = IDLE_S, turns: int = T
 def curate(
     database: Database,
     session: str,
-    means: Means,
+    means: CurationMeans,
     *,
     idle_s: float = 0.0,
-    watch: Watch | None = None,
+    watch: Watch = unwatched,
     progress: Progress | None = None,
 ) -> Curated:
     """Make knowledge of what is new in a session and return what it brought.
@@ -78,10 +73,10 @@ def curate(
     while (page := _page(database, session_n, means, idle_s=idle_s)) is not None:
         for done, told in enumerate(page):
             voices.hear(told[-1])
-            tally = _curate_one(database, session_n, told, voices, means, watch)
-            if tally is None:
+            brought = _curate_one(database, session_n, told, voices, means, watch)
+            if brought is None:
                 break
-            result = _plus(result, tally)
+            result += brought
             if progress:
                 progress(done + 1, len(page))
         else:
@@ -94,7 +89,9 @@ Read = tuple[int, Segment, list[Message]]
 """An exchange, the mark that must stand before it, and its messages."""
 
 
-def _page(database: Database, session_n: int, means: Means, *, idle_s: float) -> list[Read] | None:
+def _page(
+    database: Database, session_n: int, means: CurationMeans, *, idle_s: float
+) -> list[Read] | None:
     """Return the next exchanges of a session in order; None if there is nothing new."""
     with database.read() as db:
         mark = curation.find_mark(db, session_n)
@@ -103,7 +100,7 @@ def _page(database: Database, session_n: int, means: Means, *, idle_s: float) ->
     if not found:
         return None
     whole = len(found) < PAGE
-    said = exchanges.saids(found)
+    said = [one for one in saying.said_of(found, saying.FOR_KNOWLEDGE) if one.text]
     cut = exchanges.exchanges(found[0].session_id, said, title=session.title)
     silent_since = database.now() - timedelta(seconds=idle_s)
     is_idle = not idle_s or session.last_message_at <= silent_since
@@ -117,7 +114,7 @@ def _page(database: Database, session_n: int, means: Means, *, idle_s: float) ->
     return pages or None
 
 
-def _grouped(cut: Sequence[Segment], means: Means) -> list[Segment]:
+def _grouped(cut: Sequence[Segment], means: CurationMeans) -> list[Segment]:
     """Put short exchanges of one event together; no group reaches over a boundary."""
     turns = [_begun(exchange) for exchange in cut]
     embed = means.embedder.embed if means.embedder.dimension else None
@@ -167,9 +164,9 @@ def _curate_one(
     session_n: int,
     told: Read,
     voices: Voices,
-    means: Means,
-    watch: Watch | None,
-) -> Tally | None:
+    means: CurationMeans,
+    watch: Watch,
+) -> Curated | None:
     """Curate one exchange; None if another process has done it meanwhile."""
     mark, exchange, read = told
     extracts = means.digester.extract(exchange) if exchange.said else []
@@ -184,33 +181,21 @@ def _curate_one(
                   database.now())  # fmt: skip
     times = {message.id: message.created_at for message in read}
 
-    def work(db: Connection) -> Tally | None:
+    def work(db: Connection) -> Curated | None:
         if curation.find_mark(db, session_n) != mark:
             return None
         adopted = vectors.find_adopted(db) in (None, means.embedder.identity)
         here = place if adopted else replace(place, embedder_n=None)
-        keeper = Keeper(db, here, watch or _unwatched)
+        keeper = Keeper(db, here, watch)
         keeper.keep(drafts, near, times)
         curation.advance(db, session_n, read[-1].ordinal, now=place.now)
-        keeper.tally.dropped += dropped
-        keeper.tally.downgraded += sum(one.downgraded for one in drafts)
-        return keeper.tally
+        downgraded = sum(one.downgraded for one in drafts)
+        return keeper.brought + Curated(exchanges=1, dropped=dropped, downgraded=downgraded)
 
     return database.write(work)
 
 
-def _plus(result: Curated, tally: Tally) -> Curated:
-    """Return the sum with what one more exchange brought."""
-    more = {name: getattr(result, name) + getattr(tally, name) for name in _COUNTS}
-    stored = (*result.stored, *tally.stored)
-    return replace(result, exchanges=result.exchanges + 1, stored=stored, **more)
-
-
-def _unwatched(_db: Connection, _step: Step) -> None:
-    """Take no notice."""
-
-
-def _ensure_embedder(database: Database, means: Means) -> int | None:
+def _ensure_embedder(database: Database, means: CurationMeans) -> int | None:
     embedder = means.embedder
     if not embedder.dimension:
         return None
@@ -222,7 +207,7 @@ def _ensure_embedder(database: Database, means: Means) -> int | None:
     return known if known is not None else database.write(ensure)
 
 
-def _neighbours(means: Means, draft: Drafted, project_n: int | None) -> list[Neighbour]:
+def _neighbours(means: CurationMeans, draft: Drafted, project_n: int | None) -> list[Neighbour]:
     """Return the fragments nearest to a draft, of its own project and of any."""
     if draft.vector is None:
         return []

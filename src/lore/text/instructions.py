@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from lore.text.sentences import spans
+
 _INSTRUCTION = re.compile(
     r"""^(?:(?:please|pls|also|and|but|so|ok(?:ay)?|hey|note)[,:]?\s+)*
         (?:always|never(?!\ mind)|from\ now\ on|going\ forward|in\ (?:the\ )?future|whenever
@@ -66,7 +68,7 @@ _QUESTION = re.compile(
 )
 """What asks for a habit does not state one; 'could you always …?' is a request."""
 
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+_LISTED = re.compile(r"[-*•\s]*(?:\d{1,3}[.)]\s+)?")
 
 _READ_CHARS = 4_000
 _SHORTEST, _LONGEST = 8, 600
@@ -77,12 +79,12 @@ def standing(text: str) -> tuple[str, ...]:
     head = text[:_READ_CHARS]
     masked = _QUOTED.sub(lambda found: "\x01" * len(found.group()), head.replace("’", "'"))
     found = []
-    start = 0
-    for end in [*(match.start() for match in _SENTENCE.finditer(masked)), len(masked)]:
-        said = masked[start:end].strip(" -*•\t\n")
+    for start, end in spans(masked, typed=True):
+        listed = _LISTED.match(masked, start, end)
+        begin = listed.end() if listed else start
+        said = masked[begin:end].strip(" -*•\t\n")
         if _SHORTEST <= len(said.replace("\x01", "")) <= _LONGEST and _lasts(said):
-            found.append(head[start:end].strip(" -*•\t\n"))
-        start = end
+            found.append(head[begin:end].strip(" -*•\t\n"))
     return tuple(found)
 
 

@@ -181,6 +181,18 @@ def split(text: str) -> list[str]:
     return [fold(word) for word in _WORD.findall(text)]
 
 
+_ENDINGS = ("ing", "ed", "es", "s")
+_SHORTEST_STEM = 3
+
+
+def stem(word: str) -> str:
+    """Return a word without its commonest endings, so that 'caches' and 'caching' are one."""
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+            return word[: -len(ending)].rstrip("e")
+    return word.rstrip("e") if len(word) > _SHORTEST_STEM else word
+
+
 def raw(text: str) -> list[str]:
     """Return the words of a text as they are written."""
     return _WORD.findall(text)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lore.llm.offline import changing, fixes, orders, told_settings
+from lore.llm.offline import fixes, orders, reasons, told_settings
 from lore.llm.offline.finding import HIGH, LONGEST_CHARS, MEDIUM, Found, fits
 from lore.llm.offline.tool_lines import without_calls
 from lore.records import FragmentKind, Said
@@ -282,7 +282,7 @@ def _judged(one: Said, statement: Statement) -> Found | None:
     kind: FragmentKind = "fact"
     payload = {}
     if reasoned and _BUILDING.search(text):
-        kind, payload = "architecture", _decision(text)
+        kind, payload = "architecture", reasons.decision(text)
     score = 1.0 + 0.8 * reasoned + 0.2 * min(len(names), 4)
     importance = MEDIUM
     return Found(_ended(text), kind, importance, score, (one.id,), payload)
@@ -359,18 +359,6 @@ _PASSING = (
     _POINTING,
 )  # fmt: skip
 """Signs of what is said in passing: true for a day, or only beside what stood before."""
-
-
-def _decision(text: str) -> dict[str, object]:
-    reason = re.search(
-        r"\b(?:because|so that|to avoid|to prevent|in order to|since)\b\s*(.{6,200})", text
-    )
-    former = changing.replaced(text)
-    return {
-        "decision": text,
-        **({"rationale": reason[1].rstrip(".")} if reason else {}),
-        **({"alternatives": [former]} if former else {}),
-    }
 
 
 def _config(setting: re.Match[str], text: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from lore.llm.offline import changing, orders
+from lore.llm.offline import changing, orders, reasons
 from lore.llm.offline.finding import HIGH, LOW, MEDIUM, Found, fits
 from lore.records import FragmentKind, Said
 from lore.text import instructions, specifics, statements
@@ -312,19 +312,5 @@ def payload_of(kind: FragmentKind, part: str) -> dict[str, Any]:
         category = next((name for name, form in _CATEGORIES if form.search(part)), "general")
         return {"category": category}
     if kind == "decision":
-        return {"decision": part, **_reasons(part)}
+        return reasons.decision(part)
     return {}
-
-
-_REASON = re.compile(
-    r"\b(?:because|since|so that|in order to|to avoid)\s+(.{6,200})", re.IGNORECASE
-)
-
-
-def _reasons(part: str) -> dict[str, Any]:
-    reason = _REASON.search(part)
-    former = changing.replaced(part)
-    return {
-        **({"rationale": reason[1].rstrip(".")} if reason else {}),
-        **({"alternatives": [former]} if former else {}),
-    }
