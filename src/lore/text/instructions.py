@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _INSTRUCTION = re.compile(
     r"""^(?:(?:please|pls|also|and|but|so|ok(?:ay)?|hey|note)[,:]?\s+)*
@@ -65,19 +66,23 @@ _SHORTEST, _LONGEST = 8, 600
 
 def standing(text: str) -> tuple[str, ...]:
     """Return the sentences of a person's message that are meant to last, word for word."""
+    return tuple(said for said, masked in sentences(text) if lasts(masked))
+
+
+def sentences(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the sentences of a person's message, word for word and with what is quoted masked."""
     head = text[:_READ_CHARS]
     masked = _QUOTED.sub(lambda found: "\x01" * len(found.group()), head.replace("’", "'"))
-    found = []
     start = 0
     for end in [*(match.start() for match in _SENTENCE.finditer(masked)), len(masked)]:
         said = masked[start:end].strip(" -*•\t\n")
-        if _SHORTEST <= len(said.replace("\x01", "")) <= _LONGEST and _lasts(said):
-            found.append(head[start:end].strip(" -*•\t\n"))
+        if _SHORTEST <= len(said.replace("\x01", "")) <= _LONGEST:
+            yield head[start:end].strip(" -*•\t\n"), said
         start = end
-    return tuple(found)
 
 
-def _lasts(sentence: str) -> bool:
+def lasts(sentence: str) -> bool:
+    """Tell whether a sentence says how things shall be from now on."""
     if _QUESTION.match(sentence):
         return False
     return any(form.search(sentence) for form in (_INSTRUCTION, _PREFERENCE, _HABIT))
