@@ -164,6 +164,9 @@ class ProviderError(LoreError):
 
     exit_code = 13
 
+    usage: object = None
+    """What the call took all the same, as the chat counts it; none if nothing is known of it."""
+
 
 class ProviderUnavailable(ProviderError):
     """The provider cannot be reached or refuses; `billed` if it may charge for it all the same."""
