@@ -15,6 +15,7 @@ RULES = (
     "Always answer in English.",
     "Always use tabs in Makefiles.",
     "Make sure you run mypy before committing.",
+    "always run `make check` before every commit.",
 )
 
 
@@ -43,6 +44,8 @@ def taken_back(sentence: str) -> list[str]:
         ("From now on answer in German instead of English.", 7),
         ("No need to run mypy anymore.", 9),
         ("Don’t bother running mypy any more.", 9),
+        ("dont bother with mypy anymore", 9),
+        ("so forget `make check`, from now on it's `just check`, it also runs the web tests.", 10),
     ],
 )
 def test_a_rule_that_is_taken_back_is_the_one_that_is_meant(sentence, rule):
@@ -63,6 +66,7 @@ def test_a_rule_that_is_taken_back_is_the_one_that_is_meant(sentence, rule):
         "You no longer need to run the linter before commits and releases.",
         "Forget the rule about commits.",
         "Forget it.",
+        "forget `make check`, it works.",
         "Forget the linter error.",
         "From now on use spaces instead of tabs in Python files.",
         "From now on name branches in German instead of English.",

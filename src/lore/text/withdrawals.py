@@ -8,11 +8,11 @@ from typing import Literal, NamedTuple
 
 from lore.text import instructions, words
 
-Form = Literal["duty", "ban", "rule", "instead"]
+Form = Literal["duty", "ban", "rule", "swap", "instead"]
 
 _OPENING = (
     r"^(?:(?:please|pls|also|and|but|so|ok(?:ay)?|hey|note|actually|btw|by\ the\ way|oh|yes|well"
-    r"|thanks|from\ now\ on|going\ forward)[,:.!]?\ )*"
+    r"|thanks|you\ know\ what|from\ now\ on|going\ forward)[,:.!]?\ )*"
 )
 _DUTY = re.compile(
     _OPENING
@@ -20,9 +20,9 @@ _DUTY = re.compile(
         (?:you|we|i)\ no\ longer\ (?:(?:need|have|want\ you|need\ you|expect\ you)\ to\ |use\ )
       | (?:there\ is\ |there's\ )?no\ (?:longer\ (?:any\ |a\ )?)?need\ to\ (?=.*\bany\s?more\b)
       | there(?:\ is|'s)\ no\ longer\ (?:any\ |a\ )?need\ to\ |no\ longer\ (?:any\ )?need\ to\s
-      | (?:you|we)\ (?:don't|do\ not|needn't|need\ not)\ (?:(?:need|have)\ to\ )?
+      | (?:you|we)\ (?:don'?t|do\ not|needn't|need\ not)\ (?:(?:need|have)\ to\ )?
             (?=.*\bany(?:\s?more|\ longer)\b)
-      | (?:don't|do\ not)\ bother\ (?:to\ |with\ |about\ )?(?=.*\bany(?:\s?more|\ longer)\b)
+      | (?:don'?t|do\ not)\ bother\ (?:to\ |with\ |about\ )?(?=.*\bany(?:\s?more|\ longer)\b)
     )(?P<gone>.+)$""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -30,7 +30,7 @@ _DUTY = re.compile(
 
 _BAN = re.compile(
     _OPENING
-    + r"(?:(?:don't|do\ not)\ (?=.*\bany(?:\s?more|\ longer)\b)|stop\ (?=\w+ing\b))(?P<gone>.+)$",
+    + r"(?:(?:don'?t|do\ not)\ (?=.*\bany(?:\s?more|\ longer)\b)|stop\ (?=\w+ing\b))(?P<gone>.+)$",
     re.IGNORECASE | re.VERBOSE,
 )
 """Says that something is not to be done any more, which may be a rule of its own."""
@@ -59,12 +59,19 @@ _INSTEAD = re.compile(
     r"\b(?:instead\ of|rather\ than|in\ place\ of|no\ longer)\ (?P<gone>[^,;.:()]{2,60})",
     re.IGNORECASE | re.VERBOSE,
 )
+_SWAP = re.compile(r"\bforget (?P<gone>`[^`]{2,60}`|[\w./-]{2,40}), ", re.IGNORECASE)
+"""Takes back whatever names a thing, and says in the same breath what is to be used."""
+
 _FORMS: Mapping[Form, re.Pattern[str]] = {
     "duty": _DUTY,
     "ban": _BAN,
     "rule": _RULE_OFF,
+    "swap": _SWAP,
     "instead": _INSTEAD,
 }
+_TOGETHER: tuple[Form, ...] = ("swap", "instead")
+"""What takes one thing back and asks for another."""
+
 _LASTING = re.compile(
     r"\b(?:from\ now\ on|from\ here\ on|from\ this\ point|going\ forward|henceforth|in\ (?:the\ )?"
     r"future|always|i\ (?:now\ )?prefer)\b",
@@ -98,12 +105,13 @@ _SCOPE = frozenset(
 )
 _RULE_WORDS = frozenset(
     """after all also always any anymore avoid be before bother do doing don't each ensure every
-    forward from future going instead just keep let like longer make mind more must my need never
+    forward from future going instead just keep let like longer mind more must my need never
     no not note now ok okay our please prefer preference prefers rather really remember rule rules
-    shall should still stop sure than time us use used using want without you your""".split()
+    shall should still stop than time us use used using want without you your""".split()
 )
 """Words that make a sentence a rule and do not say what it is about."""
 
+_MAKE_SURE = re.compile(r"\bmake sure\b", re.IGNORECASE)
 _BROAD = re.compile(r"\b(?:use|using|prefer|go\ with|take)\b", re.IGNORECASE | re.VERBOSE)
 _MOST_LEFT = 2
 """Where one thing is to be used instead of another, whatever for, a rule that asks for the other
@@ -128,7 +136,7 @@ def find(sentence: str) -> Withdrawal | None:
         return None
     for form, pattern in _FORMS.items():
         found = pattern.search(said)
-        if found and (form != "instead" or _LASTING.search(said)):
+        if found and (form not in _TOGETHER or _LASTING.search(said)):
             gone = next(part for part in found.groups() if part)
             return _named(form, _BEHIND.sub("", gone), said)
     return None
@@ -137,7 +145,7 @@ def find(sentence: str) -> Withdrawal | None:
 def is_only(sentence: str) -> bool:
     """Tell whether a sentence takes something back and asks for nothing else."""
     found = find(sentence)
-    if found is None or found.form == "instead":
+    if found is None or found.form in _TOGETHER:
         return False
     return found.form != "ban" or not instructions.standing(sentence)
 
@@ -164,7 +172,7 @@ def _fits(withdrawal: Withdrawal, rule: str) -> bool:
         return False
     if withdrawal.form == "instead":
         return _is_replaced(withdrawal, gone, rule)
-    return withdrawal.form == "rule" or _asks_for(rule, withdrawal.gone)
+    return withdrawal.form in ("rule", "swap") or _asks_for(rule, withdrawal.gone)
 
 
 def _asks_for(rule: str, gone: str) -> bool:
@@ -197,7 +205,7 @@ def _scoped(rule: str) -> frozenset[str]:
 def _content(text: str) -> frozenset[str]:
     return frozenset(
         _stem(word)
-        for word in words.split(text)
+        for word in words.split(_MAKE_SURE.sub(" ", text))
         if word not in _RULE_WORDS and word not in words.STOP_WORDS and len(word) > 1
     )
 
