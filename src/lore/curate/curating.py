@@ -152,7 +152,7 @@ def _turn_vectors(
     rows[lengths > 0] /= lengths[lengths > 0, None]
     missing = np.flatnonzero(lengths == 0)
     if len(missing):
-        rows[missing] = means.embedder.embed([turns[place] for place in missing])
+        rows[missing] = means.embedder.embed([turns[place] for place in missing.tolist()])
     return rows
 
 
