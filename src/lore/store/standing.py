@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lore.records import TRUST, Origin
+from lore.store import items
+from lore.store.packing import unpack_json
 from lore.store.sqlite import Connection, among, numbers
 from lore.text import withdrawals, words
 
@@ -65,8 +67,8 @@ def newest(
 ) -> list[Standing]:
     """Return the instructions that hold in a project, or in all of them, newest first.
 
-    One that the person took back later is left out, and so is the sentence that does nothing
-    else; whoever is trusted less takes nothing back.
+    One that the person took back later is left out, or gave other words in the fragment made of
+    it, and so is the sentence that only takes back; whoever is trusted less takes nothing back.
     """
     rows = db.rows(
         "SELECT s.item_n, s.text, s.created_at, (SELECT f.origin FROM fragments f"
@@ -81,7 +83,28 @@ def newest(
         everywhere=int(everywhere),
         limit=_MOST_READ,
     )
-    return _holding([Standing(*row) for row in rows], everywhere=everywhere)[:limit]
+    found = [Standing(*row) for row in rows]
+    former = _former_words(db, found)
+    found = [
+        one
+        for one in found
+        if not any(withdrawals.is_same(one.text, text) for text in former.get(one.item_n, ()))
+    ]
+    return _holding(found, everywhere=everywhere)[:limit]
+
+
+def _former_words(db: Connection, found: Sequence[Standing]) -> dict[int, list[str]]:
+    """Return for messages the words that fragments made of them had, and have no longer."""
+    rows = db.rows(
+        "SELECT f.source_messages, v.content FROM fragment_versions v"
+        f" JOIN fragments f ON f.n = v.fragment_n WHERE {among('f.n', 'ns')}",
+        ns=numbers([one.item_n for one in found if one.fragment_origin]),
+    )
+    former: dict[int, list[str]] = {}
+    for packed, content in rows:
+        for n in items.numbers_of(db, unpack_json(packed)).values():
+            former.setdefault(n, []).append(content)
+    return former
 
 
 def _holding(found: Sequence[Standing], *, everywhere: bool) -> list[Standing]:

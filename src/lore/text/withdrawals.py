@@ -162,6 +162,11 @@ def meant(withdrawal: Withdrawal, rules: Sequence[str]) -> list[int]:
     return chosen if all(_alike(said[chosen[0]], said[place]) for place in chosen) else []
 
 
+def is_same(one: str, other: str) -> bool:
+    """Tell whether two sentences are one rule, said twice."""
+    return _alike(_content(one), _content(other))
+
+
 def _named(form: Form, gone: str, said: str) -> Withdrawal | None:
     return Withdrawal(form, gone.strip(), said) if _content(gone) else None
 
