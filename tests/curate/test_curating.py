@@ -9,6 +9,7 @@ import pytest
 
 from lore.curate import curating, undoing
 from lore.curate import fragments as by_hand
+from lore.curate.means import CurationMeans
 from lore.errors import LoreError
 from lore.llm.offline.digester import OfflineDigester
 from lore.records import Curated, Extract, Segment
@@ -16,6 +17,7 @@ from lore.store import curation, cycles, forgetting, items, lifetimes, sessions,
 from lore.store.db import Connection
 from lore.store.forgetting import Doomed
 from tests.curate.world import ScriptedDigester, World, fact
+from tests.fakes import FakeEmbedder
 
 
 def forget(id_: str, now: datetime, db: Connection) -> list[str]:
@@ -231,3 +233,34 @@ def test_what_a_chat_returns_is_redacted(world: World):
     key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     world.learn(fact(f"The deploy token is {key}."))
     assert key not in world.contents()[0]
+
+
+class CountingEmbedder(FakeEmbedder):
+    """Counts the texts that it embeds."""
+
+    def __init__(self) -> None:
+        super().__init__(dimension=256)
+        self.texts: list[str] = []
+
+    def embed(self, texts, *, query=False):
+        self.texts += texts
+        return super().embed(texts, query=query)
+
+
+def test_a_long_session_is_cut_by_the_vectors_that_its_messages_have(world: World):
+    embedder = CountingEmbedder()
+    means = CurationMeans(OfflineDigester(), embedder, world.sources.nearest)
+    for i in range(14):
+        world.say(f"What about number {i}?")
+        world.say(f"It is {i}.", role="assistant")
+    with world.database.read() as db:
+        ns = [one.n for one in vectors.waiting(db, limit=100)]
+
+    def put(db: Connection) -> None:
+        vectors.adopt(db, embedder.identity, 256)
+        n = vectors.ensure_embedder(db, embedder.identity, 256)
+        vectors.put(db, n, ns[:-2], FakeEmbedder(dimension=256).embed([str(n) for n in ns[:-2]]))
+
+    world.database.write(put)
+    curating.curate(world.database, "s", means)
+    assert embedder.texts == ["What about number 0?\nIt is 0."]

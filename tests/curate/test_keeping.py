@@ -251,3 +251,27 @@ def test_what_comes_in_late_steps_back_where_it_was_corrected(world: World):
         lambda _: [fact("We install the packages of this project with npm")], session="old"
     )
     assert world.contents() == ["We now install the packages of this project with pnpm"]
+
+
+LINT = "Always run the linter before commits."
+NO_LINT = "You no longer need to run the linter before commits, CI does it."
+
+
+def test_a_rule_that_the_person_takes_back_is_superseded(world: World):
+    world.say(LINT)
+    world.say("Never push to the main branch without asking.")
+    world.curate()
+    world.say(NO_LINT, session="t")
+    assert world.curate(session="t").superseded == 1
+    assert LINT not in world.contents()
+    assert "Never push to the main branch without asking." in world.contents()
+
+
+def test_a_rule_of_the_person_is_not_taken_back_by_a_lower_voice(world: World):
+    world.say(LINT)
+    world.curate()
+    taken = fact("You no longer need to run the linter before commits.", kind="preference",
+                 corrects="run the linter before commits")  # fmt: skip
+    made = world.learn(taken, session="t", role="tool")
+    assert made.superseded == 0
+    assert LINT in world.contents()

@@ -29,6 +29,7 @@ from lore.text import digests, parts, tokens, words
 from lore.text.secrets import Redactor
 from lore.text.traits import traits_of
 from lore.text.typed import standing_in
+from lore.text.withdrawals import is_only
 
 _ORIGINS: dict[Role, Origin] = {
     "user": "user",
@@ -214,7 +215,7 @@ def _derive(message: NewMessage, id_: str) -> PreparedMessage:
         key=message.key,
         tokens=tokens.count(parts.whole(message.parts)),
         embeds=message.role in ("user", "assistant") and parts.says_something(message.parts),
-        traits=traits_of(searchable, message.role, standing=bool(standing)),
+        traits=traits_of(searchable, message.role, standing=not all(map(is_only, standing))),
         standing=standing,
         digest=digests.digest_of(message.role, message.parts),
         searchable=searchable,

@@ -70,6 +70,8 @@ def contradict(work: Work) -> None:
     with work.database.read() as db:
         fresh = consolidation.children_since(db, cycles.find_mark(db, MARK), limit=limit)
         pairs = list(_sibling_pairs(db, fresh, embedding))
+        left = consolidation.count_children_since(db, fresh[-1][0]) if fresh else 0
+    work.count("children waiting", left)
     joined = join(work, embedding, ROOTS_MARK)
     pairs += [Pair(near.a.n, near.b.n, near.cosine) for near in joined.pairs]
     asked = list(_unjudged(work, pairs))

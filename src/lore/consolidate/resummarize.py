@@ -24,11 +24,13 @@ def resummarize(work: Work) -> None:
     """Give roots that Lore made a fresh text; the old one stays as a version."""
     most = _MOST_ASKED if work.asks else _MOST
     with work.database.read() as db:
-        stale = consolidation.stale_overviews(db, least_children=LEAST_CHILDREN, limit=most)
+        all_stale = consolidation.stale_overviews(db, least_children=LEAST_CHILDREN)
+        stale = all_stale[:most]
         children = consolidation.children_of(db, stale)
         below = sorted({n for ns in children.values() for n in ns})
         found = fragments.by_number(db, [*stale, *below])
         own = consolidation.own_words(db, stale)
+    work.count("waiting", len(all_stale) - len(stale))
     if work.dry_run and work.asks:
         work.count("to ask", len(stale))
         return

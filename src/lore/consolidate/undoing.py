@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lore.consolidate import lock
 from lore.errors import InvalidInput, NotFound
 from lore.records import UndoneCycle
 from lore.store import cycles, fragments, judgements, reversing, steps, trees
@@ -17,7 +18,8 @@ def undo_cycle(database: Database, id_: str = "") -> UndoneCycle:
     What it learned, merged, pruned, judged and reflected on is not done again by later cycles.
     The logs that it made stay: they are what was said.
     """
-    return database.write(lambda db: _undo(db, database, id_))
+    with lock.hold(database.path):
+        return database.write(lambda db: _undo(db, database, id_))
 
 
 def _undo(db: Connection, database: Database, id_: str) -> UndoneCycle:

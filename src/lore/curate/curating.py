@@ -12,10 +12,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
+import numpy as np
+
 from lore.curate import drafting, events, exchanges
 from lore.curate.drafting import Drafted, Voices
 from lore.curate.keeping import Keeper, Place
-from lore.curate.means import CurationMeans
+from lore.curate.means import CurationMeans, Scores
 from lore.curate.placing import Neighbour
 from lore.records import Curated, Message, Segment
 from lore.store import curation, items, messages, sessions, vectors
@@ -110,14 +112,14 @@ def _page(
         last = None
     else:
         last = found[-1].ordinal
-    pages = list(_with_messages(_grouped(cut, means), found, mark, last))
+    pages = list(_with_messages(_grouped(database, cut, means), found, mark, last))
     return pages or None
 
 
-def _grouped(cut: Sequence[Segment], means: CurationMeans) -> list[Segment]:
+def _grouped(database: Database, cut: Sequence[Segment], means: CurationMeans) -> list[Segment]:
     """Put short exchanges of one event together; no group reaches over a boundary."""
     turns = [_begun(exchange) for exchange in cut]
-    embed = means.embedder.embed if means.embedder.dimension else None
+    embed = partial(_turn_vectors, database, cut, means) if means.embedder.dimension else None
     grouped: list[Segment] = []
     for event in events.split(turns, embed):
         run: list[Segment] = []
@@ -129,6 +131,26 @@ def _grouped(cut: Sequence[Segment], means: CurationMeans) -> list[Segment]:
         if run:
             grouped.append(_joined(run))
     return grouped
+
+
+def _turn_vectors(
+    database: Database, cut: Sequence[Segment], means: CurationMeans, turns: Sequence[str]
+) -> Scores:
+    """Return a vector of how each exchange begins; only where none is stored is it embedded."""
+    begun = [[one.id for one in exchange.said[:2]] for exchange in cut]
+    rows = np.zeros((len(cut), means.embedder.dimension), np.float32)
+    with database.read() as db:
+        if vectors.find_adopted(db) == means.embedder.identity:
+            known = items.numbers_of(db, [id_ for ids in begun for id_ in ids])
+            for place, ids in enumerate(begun):
+                ns = np.array([known[id_] for id_ in ids if id_ in known], np.int64)
+                rows[place] = vectors.load(db, ns, means.embedder.dimension).sum(axis=0)
+    lengths = np.linalg.norm(rows, axis=1)
+    rows[lengths > 0] /= lengths[lengths > 0, None]
+    missing = np.flatnonzero(lengths == 0)
+    if len(missing):
+        rows[missing] = means.embedder.embed([turns[place] for place in missing.tolist()])
+    return rows
 
 
 def _begun(exchange: Segment) -> str:

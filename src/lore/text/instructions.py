@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from lore.text.sentences import spans
 
@@ -76,16 +77,19 @@ _SHORTEST, _LONGEST = 8, 600
 
 def standing(text: str) -> tuple[str, ...]:
     """Return the sentences of a person's message that are meant to last, word for word."""
+    return tuple(said for said, masked in sentences(text) if lasts(masked))
+
+
+def sentences(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the sentences of a person's message, word for word and with what is quoted masked."""
     head = text[:_READ_CHARS]
     masked = _QUOTED.sub(lambda found: "\x01" * len(found.group()), head.replace("’", "'"))
-    found = []
     for start, end in spans(masked, typed=True):
         listed = _LISTED.match(masked, start, end)
         begin = listed.end() if listed else start
         said = masked[begin:end].strip(" -*•\t\n")
-        if _SHORTEST <= len(said.replace("\x01", "")) <= _LONGEST and _lasts(said):
-            found.append(head[begin:end].strip(" -*•\t\n"))
-    return tuple(found)
+        if _SHORTEST <= len(said.replace("\x01", "")) <= _LONGEST:
+            yield head[begin:end].strip(" -*•\t\n"), said
 
 
 def _hints(sentence: str) -> bool:
@@ -94,7 +98,8 @@ def _hints(sentence: str) -> bool:
     return any(hint in lower for hint in _HINTS)
 
 
-def _lasts(sentence: str) -> bool:
+def lasts(sentence: str) -> bool:
+    """Tell whether a sentence says how things shall be from now on."""
     if sentence.isascii() and not _hints(sentence):
         return False
     if _QUESTION.match(sentence):

@@ -10,7 +10,7 @@ from typing import Any
 from lore.llm.offline import changing, orders, reasons
 from lore.llm.offline.finding import HIGH, LOW, MEDIUM, Found, fits
 from lore.records import FragmentKind, Said
-from lore.text import instructions, specifics, statements
+from lore.text import instructions, specifics, statements, withdrawals
 from lore.text.told import is_whole, stands_alone, told
 
 PASTED_CHARS = 700
@@ -132,6 +132,9 @@ def find(one: Said, *, named: bool, in_code: bool) -> Iterator[Found]:
 
 def former_of(text: str) -> str:
     """Return what a statement says is no longer so; empty if it says nothing of the kind."""
+    withdrawal = withdrawals.find(text)
+    if withdrawal:
+        return withdrawal.gone
     return changing.replaced(text) if changing.says_so(text) else ""
 
 
@@ -163,7 +166,11 @@ _PASTED = re.compile(
 
 def rule_of(whole: str, part: str) -> tuple[str, FragmentKind, float, float] | None:
     """Return a standing instruction or preference as it is kept, if the sentence has one."""
-    rule = part if instructions.standing(part) else _standing_clause(whole)
+    if withdrawals.find(part):
+        # Behind a comma stands why: "…, CI does it".
+        rule = part if stands_alone(part) else part.partition(",")[0]
+    else:
+        rule = part if instructions.standing(part) else _standing_clause(whole)
     if not rule or not fits(rule) or not stands_alone(rule):
         return None
     if _DECIDED.search(rule) and not _PREFERS.search(rule):
