@@ -35,6 +35,9 @@ READ_TOGETHER_TOKENS = 1_024
 TURN_CHARS = 240
 """Of a request and of the answer, so much is compared to find where a session turns."""
 
+LOOK_AHEAD = 60
+"""Messages after an exchange that are shown with it: what is said is soon repaired or denied."""
+
 PAGE = 4_000
 """Messages that are looked at together: events of a longer session are cut page by page."""
 
@@ -113,7 +116,7 @@ def _page(database: Database, session_n: int, means: Means, *, idle_s: float) ->
         last = None
     else:
         last = found[-1].ordinal
-    pages = list(_with_messages(_grouped(cut, means), found, mark, last))
+    pages = list(_with_messages(_looking_ahead(_grouped(cut, means)), found, mark, last))
     return pages or None
 
 
@@ -132,6 +135,17 @@ def _grouped(cut: Sequence[Segment], means: Means) -> list[Segment]:
         if run:
             grouped.append(_joined(run))
     return grouped
+
+
+def _looking_ahead(grouped: Sequence[Segment]) -> list[Segment]:
+    """Give each exchange the messages that follow it in the session."""
+    said = [one for exchange in grouped for one in exchange.said]
+    found: list[Segment] = []
+    end = 0
+    for exchange in grouped:
+        end += len(exchange.said)
+        found.append(replace(exchange, later=tuple(said[end : end + LOOK_AHEAD])))
+    return found
 
 
 def _begun(exchange: Segment) -> str:

@@ -11,7 +11,7 @@ from lore.llm.offline import changing, orders
 from lore.llm.offline.finding import HIGH, LOW, MEDIUM, Found, fits
 from lore.records import FragmentKind, Said
 from lore.text import instructions, specifics, statements
-from lore.text.told import is_whole, stands_alone, told
+from lore.text.told import is_whole, stands_alone, strip_opening, told
 
 PASTED_CHARS = 700
 """At work, a longer message is a plan or a review that someone pasted, not the person's words."""
@@ -73,12 +73,12 @@ _RULE = re.compile(
 )
 _ASIDE = re.compile(
     r"(?:session \d|for a first|the function|we should|we are back|ah|we didn't|we updated"
-    r"|we have found|I don't need)\b|(?:I'm|I would|I do|I did|you|mmm|now|continuing"
-    r"|looking|user|need|critical|linear)\b",
+    r"|we have found|I don't need|until recently|previously|formerly)\b|(?:I'm|I would|I do|I did"
+    r"|you|mmm|now|continuing|looking|user|need|critical|linear)\b",
     re.IGNORECASE,
 )
 _ASIDE_IN = re.compile(
-    r"\b(?:(?:these|those) \w+|also duplicated|would be (?:great|nice))\b",
+    r"\b(?:(?:these|those) \w+|also duplicated|would be (?:great|nice)|as well)\b",
     re.IGNORECASE,
 )
 _OF_US = re.compile(r"\b(?:we|our|in my head)\b|==", re.IGNORECASE)
@@ -120,14 +120,46 @@ def find(one: Said, *, named: bool, in_code: bool) -> Iterator[Found]:
     most sentences are orders of the moment.
     """
     own = own_words(one.text)
-    if in_code and len(own) > PASTED_CHARS:
+    if (in_code and len(own) > PASTED_CHARS) or restates(own):
         return
     for statement in statements.cut(own, by_line=True):
         part = told(statement.text)
+        if is_asked_of_code(statement.text, part):
+            continue
         found = rule_of(statement.text, part) or statement_of(part, in_code=in_code)
         if found is None or (named and not _tells_of_self(found[0])):
             continue
         yield _kept(one, *found, named=named)
+
+
+def restates(text: str) -> bool:
+    """Tell whether a message says something again to see whether it was understood."""
+    return bool(_RESTATED.search(text))
+
+
+_RESTATED = re.compile(
+    r"\b(?:so (?:that )?i (?:understand|get this)|if i(?:'m)? understand\w*|in other words"
+    r"|you mean\b|just to (?:be clear|confirm|clarify)|to make sure i understand"
+    r"|let me (?:rephrase|repeat))\b",
+    re.IGNORECASE,
+)
+
+
+def is_asked_of_code(sentence: str, part: str) -> bool:
+    """Tell whether a statement is a clause of a question about code: it asks whether it is so.
+
+    A person who asks something of their own life states what stands behind 'since' or 'because'.
+    """
+    asks = sentence.rstrip().endswith("?") and bool(specifics.identifiers(part))
+    return asks and (
+        not strip_opening(sentence).startswith(part) or bool(_SUPPOSED.match(sentence))
+    )
+
+
+_SUPPOSED = re.compile(
+    r"^(?:(?:ok(?:ay)?|ah|right|hmm*|and)\b[, ]*)*(?:so|then) (?:we|it|this|that|you|i)\b",
+    re.IGNORECASE,
+)
 
 
 def former_of(text: str) -> str:
