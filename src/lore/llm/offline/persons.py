@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from lore.llm.offline import changing, orders
+from lore.llm.offline import changing, exercises, moods, orders, vague
 from lore.llm.offline.finding import HIGH, LOW, MEDIUM, Found, fits
 from lore.records import FragmentKind, Said
 from lore.text import instructions, specifics, statements
-from lore.text.told import is_whole, stands_alone, strip_opening, told
+from lore.text.told import behind, day_asked, is_whole, stands_alone, strip_opening, told
 
 PASTED_CHARS = 700
 """At work, a longer message is a plan or a review that someone pasted, not the person's words."""
@@ -122,25 +122,51 @@ def find(one: Said, *, named: bool, in_code: bool) -> Iterator[Found]:
     own = own_words(one.text)
     if (in_code and len(own) > PASTED_CHARS) or restates(own):
         return
-    for statement in statements.cut(own, by_line=True):
+    cut = statements.cut(own, by_line=True)
+    for place, statement in enumerate(cut):
         part = told(statement.text)
         if is_asked_of_code(statement.text, part):
             continue
-        found = rule_of(statement.text, part) or statement_of(part, in_code=in_code)
-        if found is None or (named and not _tells_of_self(found[0])):
-            continue
-        yield _kept(one, *found, named=named)
+        following = cut[place + 1].text if place + 1 < len(cut) else ""
+        several = (
+            rule_of(statement.text, part)
+            or _settled(part, statement.text, following, in_code=in_code),
+            None if in_code else _settled(behind(statement.text), "", "", in_code=in_code),
+        )
+        for found in several:
+            if found is not None and (not named or _tells_of_self(found[0])):
+                yield _kept(one, *found, named=named)
+
+
+def _settled(
+    part: str, sentence: str, following: str, *, in_code: bool
+) -> tuple[str, FragmentKind, float, float] | None:
+    """Return a decision or a fact, whole: with the day and the outcome that stand elsewhere."""
+    found = statement_of(part, in_code=in_code)
+    if found is None or in_code or found[1] != "fact":
+        return found
+    text = moods.stated(part)
+    if not text or exercises.is_one(text) or vague.is_unclear(text):
+        return None
+    if vague.announces(text):
+        text = vague.with_outcome(text, following)
+    elif part.startswith(text) and statement_of(text, in_code=False) is None:
+        text = part
+    if not fits(text) or not is_whole(text) or not stands_alone(text):
+        return None
+    day = day_asked(sentence)
+    return (f"{text} ({day})" if day else text, *found[1:])
 
 
 def restates(text: str) -> bool:
     """Tell whether a message says something again to see whether it was understood."""
-    return bool(_RESTATED.search(text))
+    return bool(_RESTATED.match(text.lstrip()))
 
 
 _RESTATED = re.compile(
-    r"\b(?:so (?:that )?i (?:understand|get this)|if i(?:'m)? understand\w*|in other words"
-    r"|you mean\b|just to (?:be clear|confirm|clarify)|to make sure i understand"
-    r"|let me (?:rephrase|repeat))\b",
+    r"(?:(?:ok(?:ay)?|and|but|right|hmm*|just)\b[, ]*)*(?:so (?:that )?i (?:understand|get this)"
+    r"|if i(?:'m)? understand\w*|(?:so )?in other words|(?:so )?you mean\b"
+    r"|to (?:be clear|clarify|confirm)|let me (?:rephrase|repeat))\b",
     re.IGNORECASE,
 )
 
@@ -261,7 +287,7 @@ def _fact_of_life(part: str, said: specifics.Specifics) -> tuple[FragmentKind, f
     """Return how a fact of a person's own is kept: it says when, how much, who or what."""
     hard = said.numbers + said.dates + said.quoted + said.code
     if _FUTURE.match(part):
-        planned = _PLANNED.match(part) and said.numbers + said.dates > 0
+        planned = _PLANNED.match(part) and (_MONEY.search(part) or (said.dates and said.names))
         return ("fact", LOW, 1.0) if planned else None
     if _NEVER.search(part):
         return "fact", MEDIUM, 1.5
@@ -277,6 +303,7 @@ def _when(part: str) -> bool:
     return specifics.is_relative(part)
 
 
+_MONEY = re.compile(r"[$€£]\d")
 _PLANNED = re.compile(r"(?:I'll|I will|I'm going to|We'll|I'm gonna)\b", re.IGNORECASE)
 _NEVER = re.compile(r"\bI(?:'ve| have)? never \w+", re.IGNORECASE)
 _DONE = re.compile(
@@ -329,7 +356,7 @@ def dated(at: datetime, text: str) -> str:
 
 _BY_DAY = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|(?:last|next|this) (?:week|weekend|month|year|\w+day)"
-    r"|(?:days?|weeks?|months?|years?) ago)\b",
+    r"|(?:days?|weeks?|months?|years?) ago|on the \d{1,2}(?:st|nd|rd|th)(?! of))\b",
     re.IGNORECASE,
 )
 
