@@ -14,7 +14,7 @@ _HOW = (
 _I_AM = r"(?:I'm|I’m|I am|I've been|I’ve been|I have been|I was|I feel|I felt|I get)\s"
 _MOOD_WORD = (
     r"(?:worried|stressed|stuck|concerned|nervous|anxious|overwhelmed|torn|struggling|confused"
-    r"|frustrated|excited|unsure|scared|afraid|tired|hesitant|conflicted|wondering|hoping|curious"
+    r"|frustrated|excited|thrilled|stoked|pumped|unsure|scared|afraid|tired|hesitant|conflicted|wondering|hoping|curious"
     r"|having (?:some )?(?:trouble|issues|difficulty|doubts|problems|a hard time)|second-guessing)"
 )
 _MOOD = re.compile(rf"^{_I_AM}{_HOW}{_MOOD_WORD}\b(?: out)?", re.IGNORECASE)
@@ -57,10 +57,20 @@ _WISH_BEHIND = re.compile(
 )
 _ACT = re.compile(
     r"\b(?:I|we|I've|we've|I’ve|I have|we have|I had)\s(?:(?:just|also|already|recently|only"
-    r"|finally|even|then|both)\s)*(?:\w{2,}ed|met|took|bought|built|(?:re)?wrote|won|spent|found|sent"
+    r"|finally|even|then|both)\s)*(?:\w{2,}ed|met|took|bought|built|(?:re)?wrote|won(?!')|spent|found|sent"
     r"|began|chose|ran|paid|lost|left|kept|became|made|got|gave|read|sold|set|hit|cut|had|went)\b",
     re.IGNORECASE,
 )
+_FEARED = re.compile(rf"\s(?:that\s)?(?={_ACT.pattern})", re.IGNORECASE)
+"""Who worries that they did something did it."""
+
+_TORN = re.compile(
+    rf"^{_I_AM}{_HOW}{_MOOD_WORD} that \w+ing\b(?!.*\b(?:is|are|was|were|will|won't|might|may|could"
+    r"|would|can|can't|has|have|had|isn't|doesn't|makes?|made)\b)",
+    re.IGNORECASE,
+)
+"""What was feared of it stood behind a cut."""
+
 _IDLE_ACT = re.compile(
     r"\b(?:I|we)(?:'ve|’ve| have)?\s(?:just |also |already )*(?:learned|heard|noticed|realized"
     r"|wanted|needed|tried|hoped|wondered|discussed|talked)\s(?:about\s)?(?:it|that|this|them|to"
@@ -92,6 +102,11 @@ def stated(sentence: str) -> str:
     """Return what a sentence states besides a mood or an intention; empty if nothing."""
     text = _without_tail(sentence)
     mood = _MOOD.match(text)
+    feared = _FEARED.match(text, mood.end()) if mood else None
+    if feared:
+        return _capital(text[feared.end() :])
+    if _TORN.match(text):
+        return ""
     if mood:
         enclosed = _enclosed(text, mood.end())
         if enclosed:

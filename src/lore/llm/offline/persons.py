@@ -123,8 +123,11 @@ def find(one: Said, *, named: bool, in_code: bool) -> Iterator[Found]:
     if (in_code and len(own) > PASTED_CHARS) or restates(own):
         return
     cut = statements.cut(own, by_line=True)
+    joined = ""
     for place, statement in enumerate(cut):
         part = told(statement.text)
+        if joined and part and joined.endswith(part):
+            continue
         if is_asked_of_code(statement.text, part):
             continue
         following = cut[place + 1].text if place + 1 < len(cut) else ""
@@ -135,6 +138,7 @@ def find(one: Said, *, named: bool, in_code: bool) -> Iterator[Found]:
         )
         for found in several:
             if found is not None and (not named or _tells_of_self(found[0])):
+                joined = found[0]
                 yield _kept(one, *found, named=named)
 
 
@@ -200,7 +204,13 @@ def ended(text: str) -> str:
 
 def _tells_of_self(part: str) -> bool:
     """Tell whether someone speaks of themselves: talk between people is full of kindness."""
+    if _NO_RULE.match(part) or vague.points(part):
+        return False
     return bool(_OWN.search(part)) and not _YOU.search(part)
+
+
+_NO_RULE = re.compile(r"^(?:always|never) (?:\w+ing|\w+ed|been)\b", re.IGNORECASE)
+"""Among people 'always been …' tells of someone, and orders nothing."""
 
 
 _YOU = re.compile(r"\b(?:you|your|you're|you've|no matter what)\b", re.IGNORECASE)
@@ -287,7 +297,8 @@ def _fact_of_life(part: str, said: specifics.Specifics) -> tuple[FragmentKind, f
     """Return how a fact of a person's own is kept: it says when, how much, who or what."""
     hard = said.numbers + said.dates + said.quoted + said.code
     if _FUTURE.match(part):
-        planned = _PLANNED.match(part) and (_MONEY.search(part) or (said.dates and said.names))
+        told_when = said.dates and said.names and not _MEANT.match(part)
+        planned = _PLANNED.match(part) and (_MONEY.search(part) or told_when)
         return ("fact", LOW, 1.0) if planned else None
     if _NEVER.search(part):
         return "fact", MEDIUM, 1.5
@@ -304,6 +315,9 @@ def _when(part: str) -> bool:
 
 
 _MONEY = re.compile(r"[$€£]\d")
+_MEANT = re.compile(r"(?:I'll|I will|We'll)\b", re.IGNORECASE)
+"""What someone says they will do next is over the same day; what they are going to do is set."""
+
 _PLANNED = re.compile(r"(?:I'll|I will|I'm going to|We'll|I'm gonna)\b", re.IGNORECASE)
 _NEVER = re.compile(r"\bI(?:'ve| have)? never \w+", re.IGNORECASE)
 _DONE = re.compile(

@@ -23,13 +23,37 @@ _NO_OBJECT = re.compile(
     re.IGNORECASE,
 )
 _ALSO = re.compile(
-    r"^(?:I|we)(?:'ve|'m|’ve| have| am)? also\b|\b(?:too|as well)[.!]?$|^(?:except|no)\b",
+    r"^(?:I|we)(?:'ve|'m|’ve| have| am)? also\b|\b(?:too|as well)[.!]?$",
     re.IGNORECASE,
 )
 _THIS = re.compile(
     r"\b(?:this|these|those) (?!week|weekend|month|year|morning|afternoon|evening|summer|winter"
     r"|spring|fall|autumn|season|time|way|\w+day\b)[a-z]+"
     r"(?=[.,;!]|$| (?:with|for|and|but|in|on|at|from|since|when)\b)",
+    re.IGNORECASE,
+)
+_SHOWN = re.compile(
+    r"\b(?:this|that) (?:pic|picture|photo|shot|jam|song|thing|stuff|trip|one)\b"
+    r"|(?:^|[-–—] )check out\b|\b(?:painted|drew|made|took|wrote|baked|built) (?:this|that|it)\b",
+    re.IGNORECASE,
+)
+"""What was shown or named before, and is not here."""
+
+_IT = re.compile(
+    r"^(?:I|we|I've|we've|I'm|a \w+|the \w+|my \w+)\s(?:\w+\s){0,3}?(?<!that )(?:it|one|them)\b"
+    r"(?! (?:was|is|takes|feels|of|hard|difficult|easy|helpful|clear))",
+    re.IGNORECASE,
+)
+_UNNAMED = re.compile(
+    r"\b(?:a|an) (?:project|festival|meeting|event|deadline|workshop|interview|presentation|session"
+    r"|trip|party)(?: coming up\b| that was\b| (?:coming up )?on [A-Z][a-z]+ \d{1,2}$)"
+)
+_BARE_SHARE = re.compile(r"\b(?:I'm|we're|it's)(?: currently| now)? at \d+%(?! \w+\b(?<!and))")
+_PROGRESS = re.compile(
+    r"\bma(?:de|king) (?:\w+ ){0,2}progress\b(?! (?:on|in|with|toward))", re.IGNORECASE
+)
+_WANTED = re.compile(
+    r"^(?:[\w ]{3,20} ago,? |yesterday,? |last \w+,? )?I (?:wanted|needed|hoped) to\b",
     re.IGNORECASE,
 )
 _DENIED = re.compile(r"\bnever\b", re.IGNORECASE)
@@ -56,16 +80,23 @@ def with_outcome(sentence: str, following: str) -> str:
 _TELLS = re.compile(r"\b(?:I|we|my|our)\b", re.IGNORECASE)
 
 
+def points(sentence: str) -> bool:
+    """Tell whether a sentence speaks of what was shown or named before it."""
+    return bool(_SHOWN.search(sentence))
+
+
 def is_unclear(sentence: str) -> bool:
     """Tell whether a sentence leans on words that were said before it, or has no object."""
-    said = specifics.of(sentence)
     if _DENIED.search(sentence):
         return False
-    named = said.dates + said.names + said.quoted + said.code
-    if _NO_OBJECT.search(sentence) and not said.quoted:
-        return True
-    if _ALSO.search(sentence) and not (said.numbers or said.dates or said.quoted or said.names > 1):
-        return True
-    if _THIS.search(sentence) and not named:
-        return True
-    return bool(_NEW.search(sentence)) and not said.names
+    said = specifics.of(sentence)
+    is_named = bool(said.names or said.quoted or said.dates > 1)
+    also = _ALSO.search(sentence) and not (said.numbers or said.dates or said.quoted)
+    return bool(
+        any(form.search(sentence) for form in (_BARE_SHARE, _PROGRESS, _WANTED, _SHOWN))
+        or (_NO_OBJECT.search(sentence) and not said.quoted)
+        or (also and said.names < 2)
+        or (_IT.match(sentence) and not (said.quoted or said.code))
+        or (_NEW.search(sentence) and not said.names)
+        or ((_THIS.search(sentence) or _UNNAMED.search(sentence)) and not is_named)
+    )
