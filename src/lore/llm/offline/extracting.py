@@ -63,13 +63,17 @@ def _found(said: list[Said], later: Sequence[Said]) -> Iterator[Found]:
         elif one.voice == "assistant":
             if at_work:
                 after = [*said[place + 1 : place + 1 + MOST_AFTER], *later][:MOST_AFTER]
-                yield from findings.find(one, heard, after)
+                yield from findings.find(one, heard, _trusted(after))
         elif one.voice == "user" or one.voice not in ROLES:
             heard = findings.Heard(one.text, one.id)
             yield from _of_person(one, at_work=at_work)
     if at_work:
-        trusted = [o for o in said if o.voice == "tool" or TRUST[o.origin] >= UNASKED_TRUST]
-        yield from workflows.find(trusted, later)
+        yield from workflows.find(_trusted(said), _trusted(later))
+
+
+def _trusted(said: Sequence[Said]) -> list[Said]:
+    """Return what was said without the voices that nobody asked."""
+    return [one for one in said if one.voice == "tool" or TRUST[one.origin] >= UNASKED_TRUST]
 
 
 def _of_person(one: Said, *, at_work: bool) -> Iterator[Found]:

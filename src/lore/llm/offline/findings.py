@@ -199,9 +199,36 @@ def _holding(
 ) -> Found | None:
     """Return what a statement says that still holds when the work is done."""
     found = _judged(one, told[place])
-    if found is None or moments.is_passing(told, place, after):
+    if found is None:
         return None
-    return None if reversals.is_taken_back(found.text, after) else found
+    if moments.is_defect(told, place) and moments.is_edited(after):
+        return _repaired(one, found.text, after)
+    if moments.is_passing(told, place, after) or reversals.is_taken_back(found.text, after):
+        return None
+    return found
+
+
+def _repaired(one: Said, defect: str, after: Sequence[Said]) -> Found | None:
+    """Return a defect with what the agent says later that it did about it; none without that."""
+    names = moments.own_names(defect)
+    for later in after:
+        if later.voice != "assistant":
+            continue
+        for statement in statements.cut(without_calls(later.text)):
+            done = strip_opening(statement.text)
+            if any(name in done for name in names) and _is_deed(done):
+                text = f"{_ended(defect)} {_ended(done)}"
+                payload = {"symptom": lines.one_line(defect, SYMPTOM_CHARS), "solution": done}
+                return Found(text, "bug_fix", HIGH, 3.0, (one.id, later.id), payload)
+    return None
+
+
+def _is_deed(text: str) -> bool:
+    """Tell whether a sentence says what was done, without the moment around it."""
+    if not _DEED.search(text) and not _FIX.search(text):
+        return False
+    passing = (_UNSURE, _FLEETING, _ABOUT_TESTS, _PROGRESS, _PRAISED)
+    return fits(text) and is_whole(text) and not any(form.search(text) for form in passing)
 
 
 def _announced(one: Said, told: Sequence[Statement], heard: Heard) -> tuple[Found, set[int]] | None:

@@ -86,9 +86,7 @@ def is_passing(told: Sequence[Statement], place: int, after: Sequence[Said]) -> 
         return True
     if not _LIMIT.search(text) and any(map(_is_next_step, rest)):
         return True
-    if not rest and not _LIMIT.search(text) and is_edited(after[:1]):
-        return True
-    return is_defect(told, place) and is_edited(after)
+    return not rest and not _LIMIT.search(text) and is_edited(after[:1])
 
 
 def is_of_an_edit(text: str) -> bool:
@@ -99,11 +97,18 @@ def is_of_an_edit(text: str) -> bool:
 def is_defect(told: Sequence[Statement], place: int) -> bool:
     """Tell whether a statement says of the project's own code what is wrong with it."""
     text = told[place].text
-    names = specifics.identifiers(text)
-    if _LIMIT.search(text) or not any(_OWN_CODE.search(name) for name in names):
+    if _LIMIT.search(text) or _MENDED.match(text) or not own_names(text):
         return False
     following = told[place + 1].text if place + 1 < len(told) else ""
     return bool(_DEFECT.search(text) or _NAMED_SO.match(following))
+
+
+_MENDED = re.compile(r"^(?:the |this |my )?(?:fix|change|solution)\b", re.IGNORECASE)
+
+
+def own_names(text: str) -> tuple[str, ...]:
+    """Return the names in a text that a project gave to its own code."""
+    return tuple(name for name in specifics.identifiers(text) if _OWN_CODE.search(name))
 
 
 def is_edited(after: Sequence[Said]) -> bool:

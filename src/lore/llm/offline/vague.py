@@ -23,7 +23,7 @@ _NO_OBJECT = re.compile(
     re.IGNORECASE,
 )
 _ALSO = re.compile(
-    r"^(?:I|we)(?:'ve|'m|’ve| have| am)? also\b|\b(?:too|as well)[.!]?$",
+    r"^(?:I|we)(?:'ve|'m|’ve| have| am)? also\b|\btoo[.!]?$|\bas well(?=[.,;!]|$)",
     re.IGNORECASE,
 )
 _THIS = re.compile(
@@ -48,7 +48,9 @@ _UNNAMED = re.compile(
     r"\b(?:a|an) (?:project|festival|meeting|event|deadline|workshop|interview|presentation|session"
     r"|trip|party)(?: coming up\b| that was\b| (?:coming up )?on [A-Z][a-z]+ \d{1,2}$)"
 )
-_BARE_SHARE = re.compile(r"\b(?:I'm|we're|it's)(?: currently| now)? at \d+%(?! \w+\b(?<!and))")
+_BARE_SHARE = re.compile(
+    r"\b(?:I'm|we're|it's)(?: currently| now)? at \d+%(?=[.,;!]|$| and\b| but\b)", re.IGNORECASE
+)
 _PROGRESS = re.compile(
     r"\bma(?:de|king) (?:\w+ ){0,2}progress\b(?! (?:on|in|with|toward))", re.IGNORECASE
 )
