@@ -85,7 +85,12 @@ _KIN = re.compile(
     r"|therapist|editor)s?\b",
     re.IGNORECASE,
 )
-_SHARE = re.compile(r"\b\d+(?:\.\d+)?\s?%|\b\d{1,2}(?::\d\d)?\s?(?:AM|PM)\b", re.IGNORECASE)
+_SHARE = re.compile(
+    r"\b\d+(?:\.\d+)?\s?%|\b\d{1,2}(?::\d\d)?\s?(?:AM|PM)\b|\b\d{1,2}:\d\d\b", re.IGNORECASE
+)
+_YEAR = re.compile(r",? (?:19|20)\d\d\b|(?<=\d)-\d{1,2}\b")
+"""The year and the last day behind a date are no amount."""
+
 _EXACT = re.compile(r"`[^`]+`|\bv\d+(?:\.\d+)*\b|\bnever\b|\b(?:aim\w*|goal|target)\b.*\d")
 """A file, a version, a denial and a goal with its figure say something by themselves."""
 
@@ -149,10 +154,13 @@ def _enclosed(text: str, start: int) -> str:
 
 def _has_substance(text: str) -> bool:
     """Tell whether an amount, a title, a person, a day that is set or a finished act is told."""
-    said = specifics.of(_SHARE.sub(" ", text))
+    said = specifics.of(_YEAR.sub("", _SHARE.sub(" ", text)))
     if said.numbers or said.quoted or _KIN.search(text) or _EXACT.search(text):
         return True
-    if said.dates and (said.names or _SHARE.search(text) or _SET_DAY.search(text)):
+    named = said.names + said.code
+    if said.dates and (named or _SHARE.search(text) or _SET_DAY.search(text)):
+        return True
+    if named > 1 and _YEAR.search(text):
         return True
     return bool(_ACT.search(_IDLE_ACT.sub(" ", text))) and specifics.of(text).total > 0
 

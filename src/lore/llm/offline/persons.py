@@ -159,7 +159,7 @@ def _settled(
     if not fits(text) or not is_whole(text) or not stands_alone(text):
         return None
     day = day_asked(sentence)
-    return (f"{text} ({day})" if day else text, *found[1:])
+    return (f"{text} ({day})" if day and day not in text else text, *found[1:])
 
 
 def restates(text: str) -> bool:
@@ -315,7 +315,7 @@ def _when(part: str) -> bool:
 
 
 _MONEY = re.compile(r"[$€£]\d")
-_MEANT = re.compile(r"(?:I'll|I will|We'll)\b", re.IGNORECASE)
+_MEANT = re.compile(r"(?:I'll|I will|We'll|I'm gonna)\b", re.IGNORECASE)
 """What someone says they will do next is over the same day; what they are going to do is set."""
 
 _PLANNED = re.compile(r"(?:I'll|I will|I'm going to|We'll|I'm gonna)\b", re.IGNORECASE)

@@ -59,6 +59,11 @@ _WANTED = re.compile(
     re.IGNORECASE,
 )
 _DENIED = re.compile(r"\bnever\b", re.IGNORECASE)
+_DENIES_IT = re.compile(r"\bnever (?:\w+ )?\w+ (?:one|it|that|them)\b(?! \w+ly)", re.IGNORECASE)
+_SEEN = re.compile(
+    r"\bI'm (?:getting|seeing) (?:an?|this|the) (?:[\w-]+ ){0,2}(?:errors?|message|warning)\b",
+    re.IGNORECASE,
+)
 _NEW = re.compile(
     r"\bthe (?:new|same|other|next|final|revised|original|updated) (?:[A-Z][a-z]+ \d{1,2} )?"
     r"(?:deadline|version|plan|one|schedule|date|goal|target)s?(?=[.,;!]|$| and\b| but\b)"
@@ -89,13 +94,13 @@ def points(sentence: str) -> bool:
 
 def is_unclear(sentence: str) -> bool:
     """Tell whether a sentence leans on words that were said before it, or has no object."""
-    if _DENIED.search(sentence):
-        return False
     said = specifics.of(sentence)
+    if _DENIED.search(sentence):
+        return bool(_DENIES_IT.search(sentence)) and not said.names
     is_named = bool(said.names or said.quoted or said.dates > 1)
     also = _ALSO.search(sentence) and not (said.numbers or said.dates or said.quoted)
     return bool(
-        any(form.search(sentence) for form in (_BARE_SHARE, _PROGRESS, _WANTED, _SHOWN))
+        any(form.search(sentence) for form in (_BARE_SHARE, _PROGRESS, _WANTED, _SHOWN, _SEEN))
         or (_NO_OBJECT.search(sentence) and not said.quoted)
         or (also and said.names < 2)
         or (_IT.match(sentence) and not (said.quoted or said.code))
