@@ -14,7 +14,7 @@ _HOW = (
 _I_AM = r"(?:I'm|I’m|I am|I've been|I’ve been|I have been|I was|I feel|I felt|I get)\s"
 _MOOD_WORD = (
     r"(?:worried|stressed|stuck|concerned|nervous|anxious|overwhelmed|torn|struggling|confused"
-    r"|frustrated|excited|thrilled|stoked|pumped|unsure|scared|afraid|tired|hesitant|conflicted|wondering|hoping|curious"
+    r"|frustrated|excited|thrilled|stoked|pumped|confident|motivated|grateful|unsure|scared|afraid|tired|hesitant|conflicted|wondering|hoping|curious"
     r"|having (?:some )?(?:trouble|issues|difficulty|doubts|problems|a hard time)|second-guessing)"
 )
 _MOOD = re.compile(rf"^{_I_AM}{_HOW}{_MOOD_WORD}\b(?: out)?", re.IGNORECASE)
@@ -94,6 +94,9 @@ _YEAR = re.compile(r",? (?:19|20)\d\d\b|(?<=\d)-\d{1,2}\b")
 _EXACT = re.compile(r"`[^`]+`|\bv\d+(?:\.\d+)*\b|\bnever\b|\b(?:aim\w*|goal|target)\b.*\d")
 """A file, a version, a denial and a goal with its figure say something by themselves."""
 
+_SEEKING = re.compile(rf"^{_I_AM}{_HOW}looking for\b", re.IGNORECASE)
+"""A title beside what someone looks for is an example, not theirs."""
+
 _SET_DAY = re.compile(
     r"\bdeadlines? (?:for|of|on)\b|\bdue (?:on |by )?[A-Z]|\bdate\b|\bscheduled\b"
     r"|\b(?:declin|reject|accept|cancel|miss|turn|mov|push|postpon)(?:ed|ing)\b",
@@ -155,7 +158,8 @@ def _enclosed(text: str, start: int) -> str:
 def _has_substance(text: str) -> bool:
     """Tell whether an amount, a title, a person, a day that is set or a finished act is told."""
     said = specifics.of(_YEAR.sub("", _SHARE.sub(" ", text)))
-    if said.numbers or said.quoted or _KIN.search(text) or _EXACT.search(text):
+    quoted = said.quoted and not _SEEKING.match(text)
+    if said.numbers or quoted or _KIN.search(text) or _EXACT.search(text):
         return True
     named = said.names + said.code
     if said.dates and (named or _SHARE.search(text) or _SET_DAY.search(text)):

@@ -16,7 +16,9 @@ _ANNOUNCED = re.compile(
     re.IGNORECASE,
 )
 _NO_OBJECT = re.compile(
-    r"\blearned (?:a lot|so much|a ton|many things)\b|\bmade me think\b"
+    r"\bmade the (?:update|change|switch|decision|call)(?= on\b|[.,]|$)"
+    r"|\bboth (?:errors|cases|ones)\b"
+    r"|\blearned (?:a lot|so much|a ton|many things)\b|\bmade me think\b"
     r"|\bhad (?:a blast|so much fun)\b"
     r"|^I(?:'ve| have) been (?:playing|doing|using|reading|watching|practi[cs]ing|working|training)"
     r" (?:for|since|lately|recently)\b",
@@ -40,13 +42,13 @@ _SHOWN = re.compile(
 """What was shown or named before, and is not here."""
 
 _IT = re.compile(
-    r"^(?:I|we|I've|we've|I'm|a \w+|the \w+|my \w+)\s(?:\w+\s){0,3}?(?<!that )(?:it|one|them)\b"
-    r"(?! (?:was|is|takes|feels|of|hard|difficult|easy|helpful|clear))",
+    r"^(?:I|we|I've|we've|I'm|I'll|we'll|a \w+|the \w+|my \w+)\s(?:\w+\s){0,3}?(?<!that )"
+    r"(?:it|one|them)\b(?! (?:was|is|takes|feels|of|hard|difficult|easy|helpful|clear))",
     re.IGNORECASE,
 )
 _UNNAMED = re.compile(
-    r"\b(?:a|an) (?:project|festival|meeting|event|deadline|workshop|interview|presentation|session"
-    r"|trip|party)(?: coming up\b| that was\b| (?:coming up )?on [A-Z][a-z]+ \d{1,2}$)"
+    r"\b(?:a|an) (?:[a-z]+ )?(?:project|festival|meeting|event|deadline|workshop|interview|presentation"
+    r"|session|trip|party)(?: coming up\b| that was\b| (?:coming up )?on [A-Z][a-z]+ \d{1,2}$)"
 )
 _BARE_SHARE = re.compile(
     r"\b(?:I'm|we're|it's)(?: currently| now)? at \d+%(?=[.,;!]|$| and\b| but\b)", re.IGNORECASE
