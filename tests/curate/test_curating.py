@@ -230,3 +230,17 @@ def test_what_a_chat_returns_is_redacted(world: World):
     key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     world.learn(fact(f"The deploy token is {key}."))
     assert key not in world.contents()[0]
+
+
+def test_an_exchange_is_read_with_what_follows_it_even_what_waits(world: World):
+    asked: list[Segment] = []
+
+    def read(exchange: Segment) -> list[Extract]:
+        asked.append(exchange)
+        return []
+
+    world.say("Which file wins?")
+    world.say("`app.local.json` wins.", role="assistant")
+    world.say("Are you sure?")
+    world.curate(read, idle_s=300)
+    assert [[one.text for one in each.later] for each in asked] == [["Are you sure?"]]

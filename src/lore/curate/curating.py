@@ -17,7 +17,7 @@ from lore.curate.drafting import Drafted, Voices
 from lore.curate.keeping import Keeper, Place, Tally
 from lore.curate.means import Means, Watch
 from lore.curate.placing import Neighbour
-from lore.records import Curated, Message, Segment
+from lore.records import Curated, Message, Said, Segment
 from lore.store import curation, items, messages, sessions, vectors
 from lore.store.db import Connection, Database
 from lore.store.steps import Step
@@ -116,7 +116,8 @@ def _page(database: Database, session_n: int, means: Means, *, idle_s: float) ->
         last = None
     else:
         last = found[-1].ordinal
-    pages = list(_with_messages(_looking_ahead(_grouped(cut, means)), found, mark, last))
+    grouped = _looking_ahead(_grouped(cut, means), said)
+    pages = list(_with_messages(grouped, found, mark, last))
     return pages or None
 
 
@@ -137,9 +138,8 @@ def _grouped(cut: Sequence[Segment], means: Means) -> list[Segment]:
     return grouped
 
 
-def _looking_ahead(grouped: Sequence[Segment]) -> list[Segment]:
-    """Give each exchange the messages that follow it in the session."""
-    said = [one for exchange in grouped for one in exchange.said]
+def _looking_ahead(grouped: Sequence[Segment], said: Sequence[Said]) -> list[Segment]:
+    """Give each exchange the messages that follow it, those that wait to be curated included."""
     found: list[Segment] = []
     end = 0
     for exchange in grouped:

@@ -47,8 +47,9 @@ _IT = re.compile(
     re.IGNORECASE,
 )
 _UNNAMED = re.compile(
-    r"\b(?:a|an) (?:[a-z]+ )?(?:project|festival|meeting|event|deadline|workshop|interview|presentation"
-    r"|session|trip|party)(?: coming up\b| that was\b| (?:coming up )?on [A-Z][a-z]+ \d{1,2}$)"
+    r"\b(?:a|an) (?:[a-z]+ )?(?:project|festival|meeting|event|deadline|workshop|interview"
+    r"|presentation|session|trip|party)"
+    r"(?: coming up\b| that was\b| (?:coming up )?on [A-Z][a-z]+ \d{1,2}$)"
 )
 _BARE_SHARE = re.compile(
     r"\b(?:I'm|we're|it's)(?: currently| now)? at \d+%(?=[.,;!]|$| and\b| but\b)", re.IGNORECASE
