@@ -38,7 +38,7 @@ _JOINT = re.compile(
 )
 """Where the mood ends and what it is about begins: a comma or a ground, with a subject behind."""
 
-_TOPIC = re.compile(
+_MATTER = re.compile(
     r"(?:about|with|on|over)\s+(?:\w+ing\s)?(?P<what>(?:my|our|the)\s(?:(?!(?:that|which|who|to|if|and|for"
     r"|being|not)\b)[\w'’$%,./&-]+\s?){1,8})$",
     re.IGNORECASE,
@@ -145,13 +145,13 @@ def _enclosed(text: str, start: int) -> str:
     if joint is None or _is_specific(text[start : joint.start()]):
         return ""
     rest = text[joint.end() :].strip()
-    topic = _TOPIC.search(text[start : joint.start()])
+    matter = _MATTER.search(text[start : joint.start()])
     if _INTENTION.match(rest) or _MOOD.match(rest) or not _has_substance(rest):
         return ""
-    if topic is None and "like" in joint.group():
+    if matter is None and "like" in joint.group():
         return ""
-    if topic:
-        return _capital(f"{topic['what'].strip()}: {rest}")
+    if matter:
+        return _capital(f"{matter['what'].strip()}: {rest}")
     return "" if _UNCLEAR.search(rest) else _capital(rest)
 
 
