@@ -264,3 +264,17 @@ def test_a_long_session_is_cut_by_the_vectors_that_its_messages_have(world: Worl
     world.database.write(put)
     curating.curate(world.database, "s", means)
     assert embedder.texts == ["What about number 0?\nIt is 0."]
+
+
+def test_an_exchange_is_read_with_what_follows_it_even_what_waits(world: World):
+    asked: list[Segment] = []
+
+    def read(exchange: Segment) -> list[Extract]:
+        asked.append(exchange)
+        return []
+
+    world.say("Which file wins?")
+    world.say("`app.local.json` wins.", role="assistant")
+    world.say("Are you sure?")
+    world.curate(read, idle_s=300)
+    assert [[one.text for one in each.later] for each in asked] == [["Are you sure?"]]

@@ -19,7 +19,7 @@ from lore.curate.drafting import Drafted, Voices
 from lore.curate.keeping import Keeper, Place
 from lore.curate.means import CurationMeans, Scores
 from lore.curate.placing import Neighbour
-from lore.records import Curated, Message, Segment
+from lore.records import Curated, Message, Said, Segment
 from lore.store import curation, items, messages, sessions, vectors
 from lore.store.db import Connection, Database
 from lore.store.steps import Watch, unwatched
@@ -37,6 +37,9 @@ READ_TOGETHER_TOKENS = 1_024
 
 TURN_CHARS = 240
 """Of a request and of the answer, so much is compared to find where a session turns."""
+
+LOOK_AHEAD = 60
+"""Messages after an exchange that are shown with it: what is said is soon repaired or denied."""
 
 PAGE = 4_000
 """Messages that are looked at together: events of a longer session are cut page by page."""
@@ -112,7 +115,8 @@ def _page(
         last = None
     else:
         last = found[-1].ordinal
-    pages = list(_with_messages(_grouped(database, cut, means), found, mark, last))
+    grouped = _looking_ahead(_grouped(database, cut, means), said)
+    pages = list(_with_messages(grouped, found, mark, last))
     return pages or None
 
 
@@ -151,6 +155,16 @@ def _turn_vectors(
     if len(missing):
         rows[missing] = means.embedder.embed([turns[place] for place in missing.tolist()])
     return rows
+
+
+def _looking_ahead(grouped: Sequence[Segment], said: Sequence[Said]) -> list[Segment]:
+    """Give each exchange the messages that follow it, those that wait to be curated included."""
+    found: list[Segment] = []
+    end = 0
+    for exchange in grouped:
+        end += len(exchange.said)
+        found.append(replace(exchange, later=tuple(said[end : end + LOOK_AHEAD])))
+    return found
 
 
 def _begun(exchange: Segment) -> str:

@@ -34,11 +34,15 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A run of messages of one session that are digested together."""
+    """A run of messages of one session that are digested together.
+
+    `later` is what was said after it, as far as that is known: it may take something back.
+    """
 
     session_id: str
     said: tuple[Said, ...]
     title: str = ""
+    later: tuple[Said, ...] = ()
 
     @property
     def tokens(self) -> int:
