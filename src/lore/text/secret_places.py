@@ -272,6 +272,8 @@ def _judged(joint: str, data: bytes, found: Any, at: int, kind: NameKind) -> Ite
         value = value._replace(text=value.text.removesuffix("{enter}"))
     if in_talk and speaks_elsewhere(data, start, value):
         return
+    if joint == "assign" and value.text.startswith("?") and data[at - 1 : at] == b":":
+        return  # What a shell says where a variable is not set.
     loose = (
         joint == "near"
         or (in_talk and is_named_place(value.text))

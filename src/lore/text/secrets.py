@@ -20,6 +20,7 @@ import re2
 from lore.errors import InvalidInput
 from lore.text import secret_values
 from lore.text.linear import compile_linear
+from lore.text.secret_company import find_company
 from lore.text.secret_forms import FORMS, Form
 from lore.text.secret_lines import find_lines, has_lines
 from lore.text.secret_pem import find_pem
@@ -125,6 +126,7 @@ class Redactor:
         # One pattern of both would need an automaton many times as large as the two.
         found += find_places(data)
         found += find_lines(data, lined_from)
+        found += find_company(data)
         found += _find_split(data)
         found += self._own(data)
         if name and is_secret(name, data.decode("utf-8", "replace")):
