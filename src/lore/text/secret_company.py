@@ -1,13 +1,15 @@
 """Secret company: values that look like a secret, near a word that speaks of getting in.
 
 Other rules know a place and judge what stands there. Here the value is seen first, as a person
-sees it: it is no word and no name, and something on its line says what it is for.
+sees it: it is no word and no name, and something on its line, or the question before it, says
+what it is for.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 
 from lore.text import secret_values
@@ -18,76 +20,107 @@ from lore.text.secret_habits import is_plain_phrase, is_short_phrase, is_word_an
 __all__ = ["find_company"]
 
 _DOORS = (
-    r"passw|passphrase|passcode|\bpass\b|pwd|\bpw\b|\bp/w\b|credential|\bcreds\b"
+    r"passw|passphrase|passcode|\bpass\b|pwd|\bpw\b|\bp/w\b|\bu/p\b|credential|\bcreds\b"
     r"|\blog(?:ged|ging)?[ _\-]?(?:in|on)|\blogins\b|sign(?:ed|ing)?[ _\-]?in|\bsudo\b|\bssh\b"
-    r"|unlock|unprotect|decrypt|encrypt|bcrypt|argon2|scrypt|pbkdf2|pbekey|kdf\b|\bcrypt\("
-    r"|basic_?auth|httpbasic|\.basic\(|authenticat|\bauth\b|plainauth|userpass|usernamepass|userpwd"
-    r"|\b[sv]?ftps?\b|\bsmtps?\b|\bimaps?\b|\bldap|_bind|\bbind\(|connect\(|connection\("
+    r"|ssh-keygen|unlock|unprotect|decrypt|encrypt|bcrypt|argon2|scrypt|pbkdf2|pbekey|kdf\b|\bcrypt\("
+    r"|basic_?auth|http-?basic|\.basic\(|authenticat|\bauth\b|plainauth|userpass|usernamepass"
+    r"|userpwd|\b[sv]?ftps?\b|\bsmtps?\b|\bimaps?\b|\bldap|_bind|\bbind\(|connect\(|connection\("
     r"|wi-?fi|wlan|\bssid\b|\bwpa2?\b|hotspot|htaccess|htpasswd|user_?name|superuser|create_?user"
     r"|add_?user|\busers?\b|\badmin\b|\broot\b|zugang|anmeld|einlogg|\bmdp\b|identifiant|connecte"
     r"|accedi|usuario|utente|benutzer|gebruiker|sendline|send_?keys|typewrite|keystore|chararray"
-    r"|neo4j|mysql|postgres|oracle|redis|mongo|rabbit|mqtt|sasl|kerberos|kinit|\bvnc\b|\brdp\b"
+    r"|neo4j|mysql|postgres|oracle|redis|mongo|rabbit|mqtt|sasl|kerberos|kinit|\bvnc|\brdp\b|expdp"
+    r"|impdp|openssl|\bgpg\b|veracrypt|rclone|\bborg\b|restic|hydra|keepass|xdotool|networksetup"
+    r"|caddy|drush|btoa|b64encode|base64_encode|bundle_\w+__|testcase\(|inlinedata\(|oracle:thin"
 )
 """What somebody gets into with a password, and what is done with one."""
 
 _LOCKS = (
     r"api[ _\-]?key|secret|token|bearer|hmac|cipher|\baes\b|\bjwts?\b|fernet|wallet|signedstring"
-    r"|signwith|signing"
+    r"|signwith|signing|(?:master|encryption|private|shared|session|access|license|activation)"
+    r"[ _\-]?key|(?:my|your|our|this|new|old)[ ]key|\bkey[ ](?:ends|expires|for|file)|unseal"
+    r"|\bkey\b[^\n]{0,24}(?:fromhex|decodestring|buffer\.from|b64decode|getbytes)|--key\b|cookie"
+    r"|algorithm\.h|__auth"
 )
 """What is opened or signed with a key."""
 
 _WORDS = compile_linear(rf"(?i){_DOORS}|{_LOCKS}", groups=False)
 _DOOR = compile_linear(rf"(?i){_DOORS}", groups=False)
 _LOCK = compile_linear(rf"(?i){_LOCKS}", groups=False)
+_OPENED = compile_linear(
+    r"(?i)passw|passphrase|\bpw\b|\bcreds\b|unlock|decrypt|credential|ssh-keygen|\bpwd\b|secret",
+    groups=False,
+)
+"""Doors that plain words open too."""
 
 _BEFORE, _BEHIND = 120, 200
 """Bytes around a word in which it is said to be near."""
 
 _BREAK = re.compile(rb"\r?\n|\\+[nr]|\0")
 _TOKEN = re.compile(rb"[!#-&*+\-./0-9:=?@A-Z^_a-z~]{8,}")
-_TELLING = re.compile(rb"[0-9]|-[a-z]+-[a-z]+-")
-_LONGEST = 72
+_TELLING = re.compile(rb"[0-9]|[a-z]([\-_.])[a-z]+\1[a-z]+\1[a-z]")
+_TOLD = re.compile(rb"[0-9]|[a-z]([\-_.])[a-z]+\1[a-z]+\1[a-z]|[\"'`\x80-\xbf] ?[a-z]+ [a-z]+ [a-z]+")
+_SPOKEN = re.compile(
+    rb"(?:[\"'`]|\xe2\x80[\x9c\x9e\x98]|\xc2\xab[ ]?)([a-z]{3,12}(?:[ ][a-z]{3,12}){2,8})"
+    rb"(?:[\"'`]|\xe2\x80[\x99\x9c\x9d]|[ ]?\xc2\xbb)"
+)
+"""Words in quotes, as a passphrase is told."""
+
+_SHORTEST, _LONGEST = 8, 90
 """Characters: what is longer is no password, and keys have forms and names."""
 
 _ENDS = b".,:;"
-_ACCOUNT = re.compile(r"^[A-Za-z][a-z0-9_.@+\\\-]{0,40}[:/](?=[^/])")
+_ACCOUNT = re.compile(r"^(?:thin:)?[A-Za-z][a-z0-9_.@+\\\-]{0,40}[:/](?=[^/])")
 """The account that stands before its password."""
 
-_AT_HOST = re.compile(r"@[\w\-]+(?:\.[\w\-]+)*(?::\d+)?(?:/.*)?$")
+_AT_HOST = re.compile(r"@[\w\-]+(?:\.[\w\-]+)*(?::\d+)?(?:[:/].*)?$")
 _NAME = re.compile(r"^\W?[\w.\-\[\]]{1,48}=(?=[^=])")
 _ASSIGNED = re.compile(rb"([\w.\-]+)[\"'`]?[\])]?[ \t]*[:=]>?[ \t]*[bfruN@$]?[\"'`]?$")
 """A name of its own before a value: what the name says decides, and is judged elsewhere."""
 
-_PERSON = re.compile(rb"(?i)^(?:root|admin\w*|sa|postgres|[pu]|pi|ubuntu|guest|wi-?fi|wlan)$")
-"""Accounts whose password follows them at once."""
+_PERSON = re.compile(
+    rb"(?i)^(?:root|admin\w*|sa|postgres|[pu]|pi|ubuntu|guest|wi-?fi|wlan|it|this|here|below|now)$"
+)
+"""Accounts whose password follows them at once, and words that are no names."""
 
-_ARGUMENT = re.compile(rb"[(,\[{]\s*(?:[\w.:\[\]]{1,24}[({]\s*)?[bfruN@]?[\"'`]$")
-_SECOND = re.compile(rb",\s*(?:[\w.:\[\]]{1,24}[({]\s*)?[bfruN@]?[\"'`]$")
+_SAID = re.compile(rb"(?:[A-Za-z\x80-\xff']+,?[ ]){2,}[\w\x80-\xff']+[ ]?:[ \t]+[\"'`]?$")
+"""A sentence before a colon."""
+
+_WRAP = rb"(?:[\w.:\[\]]{1,32}[({]\s*){0,2}[bfruN@]?[\"'`]$"
+_ARGUMENT = re.compile(
+    rb"(?i)(?:[(,\[{]|\|\||\?\?|\bor\b|\belse\b|\b(?:key|token|secret|password)\b)\s*" + _WRAP
+)
+_SECOND = re.compile(rb",\s*" + _WRAP)
 _TAKING = re.compile(
     rb"(?i)(?:passw\w*|pwd|pass|hash\w*|crypt\w*|login|auth\w*|compare|verify|check\w*|matches"
-    rb"|derive\w*|encode|kdf\w*|argon2\w*|pbkdf2\w*|scrypt\w*|line|keys|write|text)"
-    rb"[!]?\([ \t]*[bfruN@]?[\"'`]$"
+    rb"|derive\w*|encode|kdf\w*|argon2\w*|pbkdf2\w*|pbekeyspec|scrypt\w*|line|keys|write|text|parse"
+    rb"|make|begin|equals|unprotect|hmac\w*|from\w*password)[!]?[( ][ \t]*(?:[\w.:\[\]]{1,16}\()?"
+    rb"[bfruN@]?[\"'`]$"
 )
 """Calls whose first argument is a password."""
 
-_OPENED = re.compile(rb"(?i)passw|passphrase|\bpw\b|\bcreds\b|unlock|decrypt|credential")
+_JOINED = re.compile(
+    rb"(?i)(?:[:=>]|\b(?:is|it|to|with|use|using|are|was|now|this|here|key|token|secret|auth|login"
+    rb"|unseal|lookup|<<<|est|es|ist|lautet|la|il|de))[ \t]*[\"'`(]?$"
+)
+"""What joins a key to the words about it."""
+
 _OTHER_THING = compile_linear(
     r"(?i)hash\b|digest|fingerprint|thumbprint|checksum|\bsha-?\d|md5|commit|\bids?\b|uuid|publickey"
     r"|public[ _]key|\bssh-(?:rsa|ed25519|dss)|ecdsa|\.pub\b|pubkey|ciphertext|encrypted|sealed"
     r"|\bENC[\[(]|\bvault:v\d|csrf|nonce|next_?(?:page_?)?token|page_?token|continuation|cursor"
     r"|integrity|signature|etag|cache|trace|\brequest[ _\-]?id|secure:|\$argon2|pbkdf2:|address"
-    r"|expected|snapshot|fixture|\bmint|contract|holders",
+    r"|expected|snapshot|fixture|\bmint|contract|holders|blob|\btree\b|evict|dedupe|revision|layer",
     groups=False,
 )
 """Words that say that what looks drawn by lot is no secret but something of it."""
 
 _NO_SECRET = re.compile(
     r"://|^[\w.+\-]+@[\w\-]+\.\w|^\.{0,2}/|^~/|\.(?:[a-z]{2,5}|[a-z]{1,4}\d)$|^#[0-9a-fA-F]{3,8}$"
-    r"|^\d[\d.,:/\-]*\w{0,3}$|^v?\d+\.\d+|::|->|=>|\(\)|^--?[a-z]|^@[a-z]|/[a-z][\w.\-]*/|^\$\{?\w"
-    r"|^[A-Z]{2,}-\d+$|^0x[0-9a-fA-F]+$|^[A-Za-z]+\.[A-Za-z]+\.[A-Za-z]|\.\.|[0-9a-f]{16,}"
-    r"|^\^?[0-9a-f]+$|^(?i:ctrl|alt|shift|cmd|meta|super|option)\+|\$[A-Za-z0-9+/.]{16,}"
+    r"|^\d[\d.,:/\-]*\w{0,3}$|^v?\d+\.\d+|::|->|=>|\(\)|^--?[a-z]|^@\w|/[a-z][\w.\-]*/|^\$\{?\w"
+    r"|^[A-Z]{2,}-\d+$|^0x[0-9a-fA-F]+$|^[A-Za-z]+\.[A-Za-z]+\.[A-Za-z]|\.\.|[0-9a-f]{16,}|\*\*"
+    r"|^\^?[0-9a-f]+$|^(?i:ctrl|alt|shift|cmd|meta|super|option)\+|\$[A-Za-z0-9+/.]{16,}|/\w+#\d+$"
     r"|(?i:sha-?\d|md5|utf-?\d|oauth|base64|base32|ipv\d|http\d|aes-?\d|rsa-?\d|passw|token|x86"
-    r"|amd64|arm64|win32|linux|es20\d\d|^aaaa)"
+    r"|amd64|arm64|win32|linux|es20\d\d|^aaaa|pkcs|pbkdf|sigv\d|release)"
 )
 """Addresses, paths, files, colours, moments, flags, versions, issues, names of algorithms."""
 
@@ -99,8 +132,31 @@ _NUMBERED = re.compile(r"^[A-Za-z]+[\-_.:]\d+$")
 """Bare, it is the name of a machine or of a step."""
 
 _QUOTES = (b'"', b"'", b"`")
-_SHORTEST = 8
 _MANY_JUMPS = 4
+_MANY_KEY_JUMPS = 6
+_ONE_CASE_CHARS = 28
+
+_ASKED = compile_linear(
+    r"(?i)(?:passw(?:or)?d|passphrase|\bpw\b|\bpwd\b|\bcreds\b|credentials|auth-user-pass|\blogin\b"
+    r"|api[ _\-]?key|\btoken\b|\bsecret\b)",
+    groups=False,
+)
+_ANSWER_LINES = 3
+_ANSWER_BYTES = 120
+_ANSWER_WORDS = 5
+"""An answer is short: who says it, and the secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """A part of a line around a word, and what the line speaks of."""
+
+    data: bytes
+    low: int
+    high: int
+    door: bool
+    lock: bool
+    other: bool
 
 
 def find_company(data: bytes, at: int = 0) -> Iterator[Span]:
@@ -114,36 +170,78 @@ def find_company(data: bytes, at: int = 0) -> Iterator[Span]:
         if line := _BREAK.search(data, end, high):
             high = line.start()
         at = high
-        if _TELLING.search(data, low, high):
-            yield from _judged(data, low, high)
+        if _TOLD.search(data, low, high):
+            yield from _judged(_read(data, low, high))
+        if line and _ASKED.search(data, low, high):
+            yield from _answers(data, line.end())
 
 
-def _judged(data: bytes, low: int, high: int) -> Iterator[Span]:
+def _read(data: bytes, low: int, high: int) -> _Stretch:
+    words = (pattern.search(data, low, high) is not None for pattern in (_DOOR, _LOCK, _OTHER_THING))
+    return _Stretch(data, low, high, *words)
+
+
+def _judged(line: _Stretch) -> Iterator[Span]:
     """Judge the words of one stretch of a line."""
-    door = _DOOR.search(data, low, high) is not None
-    lock = _LOCK.search(data, low, high) is not None
-    other = _OTHER_THING.search(data, low, high) is not None
-    for token in _TOKEN.finditer(data, low, high):
-        if not _TELLING.search(token.group()):
-            continue
-        start, text = _bare(token.start(), token.group().rstrip(_ENDS).decode("latin-1"))
-        if not _SHORTEST <= len(text) <= _LONGEST:
-            continue
-        end = start + len(text)
-        before = data[max(low, start - 60) : start]
-        quoted = before[-1:] in _QUOTES and data[end : end + 1] in _QUOTES
-        if start == token.start() and (named := _ASSIGNED.search(before)):
-            if not _PERSON.match(named.group(1)):
-                continue
-        if _KEY.match(text):
-            if not other and _is_key(text, before, quoted=quoted, lock=lock):
-                yield start, end, "secret"
-        elif door and (
-            _is_password(text, quoted=quoted)
-            or (quoted and _is_given(text, before))
-            or (is_plain_phrase(text) and _OPENED.search(data, low, high))
-        ):
-            yield start, end, "password"
+    data, opened = line.data, None
+    for token in _TOKEN.finditer(data, line.low, line.high):
+        if _TELLING.search(token.group()) and (span := _judge(line, token)):
+            yield span
+    for words in _SPOKEN.finditer(data, line.low, line.high):
+        opened = opened or _OPENED.search(data, line.low, line.high)
+        if opened and is_plain_phrase(words.group(1).decode()):
+            yield *words.span(1), "password"
+
+
+def _judge(line: _Stretch, token: re.Match[bytes]) -> Span | None:
+    start, text = _bare(token.start(), token.group().rstrip(_ENDS).decode("latin-1"))
+    if not _SHORTEST <= len(text) <= _LONGEST:
+        return None
+    end = start + len(text)
+    before = line.data[max(line.low, start - 60) : start]
+    quoted = before[-1:] in _QUOTES and line.data[end : end + 1] in _QUOTES
+    paired = start > token.start()
+    if not paired and (named := _ASSIGNED.search(before)):
+        if not _PERSON.match(named.group(1)) and not _SAID.search(before):
+            return None
+    given = quoted and (_SECOND.search(before) or _TAKING.search(before))
+    if _KEY.match(text):
+        given = given or (paired and not line.other)
+        found = _is_key(text, before, line, quoted=quoted, given=bool(given))
+        return (start, end, "secret") if found else None
+    if line.door and (
+        _is_password(text, quoted=quoted)
+        or (given and _is_given(text))
+        or (is_plain_phrase(text) and _OPENED.search(line.data, line.low, line.high))
+    ):
+        return start, end, "password"
+    return None
+
+
+def _answers(data: bytes, at: int) -> Iterator[Span]:
+    """Judge the short lines that follow a line which asks for a secret."""
+    for _ in range(_ANSWER_LINES):
+        line = _BREAK.search(data, at, at + _ANSWER_BYTES)
+        high = line.start() if line else min(len(data), at + _ANSWER_BYTES)
+        words = data[at:high].split()
+        if len(words) > _ANSWER_WORDS or (line is None and high < len(data)):
+            return
+        for token in _TOKEN.finditer(data, at, high):
+            start, text = _bare(token.start(), token.group().rstrip(_ENDS).decode("latin-1"))
+            if _SHORTEST <= len(text) <= _LONGEST and _is_answer(text):
+                yield start, start + len(text), "password"
+                return
+        if line is None:
+            return
+        at = line.end()
+
+
+def _is_answer(text: str) -> bool:
+    if _KEY.match(text):
+        return _is_drawn_key(text) and not _ONE_CASE.match(text)
+    if is_plain_phrase(text) and not _NO_SECRET.search(text):
+        return True
+    return _is_password(text, quoted=False)
 
 
 def _bare(start: int, text: str) -> tuple[int, str]:
@@ -157,16 +255,29 @@ def _bare(start: int, text: str) -> tuple[int, str]:
     return start, text
 
 
-def _is_key(text: str, before: bytes, *, quoted: bool, lock: bool) -> bool:
+def _is_key(text: str, before: bytes, line: _Stretch, *, quoted: bool, given: bool) -> bool:
+    if not _is_drawn_key(text):
+        return False
+    if given and line.door:
+        return not _ONE_CASE.match(text)
+    if line.other:
+        return False
+    if quoted and _ARGUMENT.search(before):
+        return line.lock or not _ONE_CASE.match(text)
+    if not line.lock or before[-1:] not in (b" ", b"\t", *_QUOTES):
+        return False
+    if _ONE_CASE.match(text):
+        return len(text) >= _ONE_CASE_CHARS and _JOINED.search(before) is not None
+    return True
+
+
+def _is_drawn_key(text: str) -> bool:
     prefix = re.split(r"[_\-]", text, maxsplit=1)[0]
-    if prefix in secret_values.ID_PREFIXES or _UUID.match(text):
+    if prefix in secret_values.ID_PREFIXES or _UUID.match(text) or text.startswith("AAAA"):
         return False
     if not secret_values.is_random(text, least=20):
         return False
-    if quoted:
-        return _ARGUMENT.search(before) is not None and (lock or not _ONE_CASE.match(text))
-    alone = lock and before[-1:] in (b" ", b"\t") and not _ONE_CASE.match(text)
-    return alone and secret_values.is_jumbled(text)
+    return bool(_ONE_CASE.match(text)) or _count_jumps(text) >= _MANY_KEY_JUMPS
 
 
 def _is_password(text: str, *, quoted: bool) -> bool:
@@ -184,13 +295,13 @@ def _is_password(text: str, *, quoted: bool) -> bool:
     return is_named_password(text) and bool(_MARK.search(text) or _is_drawn(text))
 
 
-def _is_given(text: str, before: bytes) -> bool:
-    """Tell whether a word in quotes is a password because of the call that it is given to."""
-    if not (_SECOND.search(before) or _TAKING.search(before)) or _NO_SECRET.search(text):
+def _is_given(text: str) -> bool:
+    """Tell whether a word in quotes is a password where a call takes one."""
+    if _NO_SECRET.search(text):
         return False
-    if is_named_password(text):
-        return True
-    return _count_jumps(text) >= _MANY_JUMPS and secret_values.is_random(text)
+    return is_named_password(text) or (
+        _count_jumps(text) >= _MANY_JUMPS and secret_values.is_random(text)
+    )
 
 
 def _is_drawn(text: str) -> bool:
