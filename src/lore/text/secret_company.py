@@ -26,11 +26,12 @@ _DOORS = (
     r"|basic_?auth|http-?basic|\.basic\(|authenticat|\bauth\b|plainauth|userpass|usernamepass"
     r"|userpwd|\b[sv]?ftps?\b|\bsmtps?\b|\bimaps?\b|\bldap|_bind|\bbind\(|connect\(|connection\("
     r"|wi-?fi|wlan|\bssid\b|\bwpa2?\b|hotspot|htaccess|htpasswd|user_?name|superuser|create_?user"
-    r"|add_?user|\busers?\b|\badmin\b|\broot\b|zugang|anmeld|einlogg|\bmdp\b|identifiant|connecte"
+    r"|add_?user|addlogin|(?:\b|_)users?\b|\badmin\b|\broot\b|zugang|anmeld|einlogg|\bmdp\b|identifiant|connecte"
     r"|accedi|usuario|utente|benutzer|gebruiker|sendline|send_?keys|typewrite|keystore|chararray"
     r"|neo4j|mysql|postgres|oracle|redis|mongo|rabbit|mqtt|sasl|kerberos|kinit|\bvnc|\brdp\b|expdp"
     r"|impdp|openssl|\bgpg\b|veracrypt|rclone|\bborg\b|restic|hydra|keepass|xdotool|networksetup"
-    r"|caddy|drush|btoa|b64encode|base64_encode|bundle_\w+__|testcase\(|inlinedata\(|oracle:thin"
+    r"|caddy|drush|derive|hash::|securestring|\baccess(?:[ ]data)?:|\buse[ ]\w+:|connects?[ ]as"
+    r"|\bu(?:ser)?:[ ]\S+[ ,/]+p(?:ass)?:|tostring\(.base64|encodetostring|btoa|b64encode|base64_encode|bundle_\w+__|testcase\(|inlinedata\(|oracle:thin"
 )
 """What somebody gets into with a password, and what is done with one."""
 
@@ -39,7 +40,7 @@ _LOCKS = (
     r"|signwith|signing|(?:master|encryption|private|shared|session|access|license|activation)"
     r"[ _\-]?key|(?:my|your|our|this|new|old)[ ]key|\bkey[ ](?:ends|expires|for|file)|unseal"
     r"|\bkey\b[^\n]{0,24}(?:fromhex|decodestring|buffer\.from|b64decode|getbytes)|--key\b|cookie"
-    r"|algorithm\.h|__auth"
+    r"|algorithm\.h|__auth|pragma[ ]key|[ ]key[ ]'"
 )
 """What is opened or signed with a key."""
 
@@ -74,13 +75,22 @@ _ACCOUNT = re.compile(r"^(?:thin:)?[A-Za-z][a-z0-9_.@+\\\-]{0,40}[:/](?=[^/])")
 
 _AT_HOST = re.compile(r"@[\w\-]+(?:\.[\w\-]+)*(?::\d+)?(?:[:/].*)?$")
 _NAME = re.compile(r"^\W?[\w.\-\[\]]{1,48}=(?=[^=])")
+_PLACED = re.compile(r"\.\w{1,5}:\d+")
+"""A line of a file."""
+
 _ASSIGNED = re.compile(rb"([\w.\-]+)[\"'`]?[\])]?[ \t]*[:=]>?[ \t]*[bfruN@$]?[\"'`]?$")
 """A name of its own before a value: what the name says decides, and is judged elsewhere."""
 
 _PERSON = re.compile(
-    rb"(?i)^(?:root|admin\w*|sa|postgres|[pu]|pi|ubuntu|guest|wi-?fi|wlan|it|this|here|below|now)$"
+    rb"(?i)^(?:root|admin\w*|sa|postgres|[pwu]|key|psk|pi|ubuntu|guest|wi-?fi|wlan|it|this|here|below|now)$"
 )
 """Accounts whose password follows them at once, and words that are no names."""
+
+_HOLDER = re.compile(
+    rb"(?i)(?:users|credentials?|creds|accounts|logins|passwords|auth\w*)[\"']?[ \t]*(?:=|:|=>|\()+"
+    rb"[ \t]*[\[{(]"
+)
+"""What holds passwords by the names of their accounts."""
 
 _SAID = re.compile(rb"(?:[A-Za-z\x80-\xff']+,?[ ]){2,}[\w\x80-\xff']+[ ]?:[ \t]+[\"'`]?$")
 """A sentence before a colon."""
@@ -93,7 +103,7 @@ _SECOND = re.compile(rb",\s*" + _WRAP)
 _TAKING = re.compile(
     rb"(?i)(?:passw\w*|pwd|pass|hash\w*|crypt\w*|login|auth\w*|compare|verify|check\w*|matches"
     rb"|derive\w*|encode|kdf\w*|argon2\w*|pbkdf2\w*|pbekeyspec|scrypt\w*|line|keys|write|text|parse"
-    rb"|make|begin|equals|unprotect|hmac\w*|from\w*password)[!]?[( ][ \t]*(?:[\w.:\[\]]{1,16}\()?"
+    rb"|make|parser|begin|equals|unprotect|hmac\w*|from\w*password)[!]?[( ][ \t]*(?:[\w.:\[\]]{1,16}\()?"
     rb"[bfruN@]?[\"'`]$"
 )
 """Calls whose first argument is a password."""
@@ -141,6 +151,13 @@ _ASKED = compile_linear(
     r"|api[ _\-]?key|\btoken\b|\bsecret\b)",
     groups=False,
 )
+_LISTING = compile_linear(
+    r"(?i)\b(?:git|grep|rg|ls|find|log|diff|sha\d*(?:sum)?|md5\w*|list|status|hash|digest"
+    r"|fingerprint|checksum|commit|sealed|encrypted)\b|!vault|ENC\[|\bids?\b",
+    groups=False,
+)
+"""What is followed by hashes and names, whatever it is about."""
+
 _ANSWER_LINES = 3
 _ANSWER_BYTES = 120
 _ANSWER_WORDS = 5
@@ -172,7 +189,7 @@ def find_company(data: bytes, at: int = 0) -> Iterator[Span]:
         at = high
         if _TOLD.search(data, low, high):
             yield from _judged(_read(data, low, high))
-        if line and _ASKED.search(data, low, high):
+        if line and _ASKED.search(data, low, high) and not _LISTING.search(data, low, high):
             yield from _answers(data, line.end())
 
 
@@ -201,21 +218,31 @@ def _judge(line: _Stretch, token: re.Match[bytes]) -> Span | None:
     before = line.data[max(line.low, start - 60) : start]
     quoted = before[-1:] in _QUOTES and line.data[end : end + 1] in _QUOTES
     paired = start > token.start()
-    if not paired and (named := _ASSIGNED.search(before)):
-        if not _PERSON.match(named.group(1)) and not _SAID.search(before):
-            return None
+    if not paired and _is_of_a_name(before):
+        return None
     given = quoted and (_SECOND.search(before) or _TAKING.search(before))
     if _KEY.match(text):
-        given = given or (paired and not line.other)
-        found = _is_key(text, before, line, quoted=quoted, given=bool(given))
-        return (start, end, "secret") if found else None
-    if line.door and (
-        _is_password(text, quoted=quoted)
-        or (given and _is_given(text))
-        or (is_plain_phrase(text) and _OPENED.search(line.data, line.low, line.high))
+        called = given or (paired and not line.other)
+        if _is_key(text, before, line, quoted=quoted, given=bool(called)):
+            return start, end, "secret"
+        if line.other and not (given or is_short_phrase(text) or is_plain_phrase(text)):
+            return None
+    opened = line.door and _OPENED.search(line.data, line.low, line.high) is not None
+    if (
+        (line.door and _is_password(text, quoted=quoted))
+        or ((given or (opened and (paired or _JOINED.search(before)))) and _is_given(text))
+        or (opened and is_plain_phrase(text))
     ):
         return start, end, "password"
     return None
+
+
+def _is_of_a_name(before: bytes) -> bool:
+    """Tell whether a value has a name of its own, which is no account's."""
+    named = _ASSIGNED.search(before)
+    if named is None or _PERSON.match(named.group(1)):
+        return False
+    return not (_SAID.search(before) or _HOLDER.search(before))
 
 
 def _answers(data: bytes, at: int) -> Iterator[Span]:
@@ -228,7 +255,7 @@ def _answers(data: bytes, at: int) -> Iterator[Span]:
             return
         for token in _TOKEN.finditer(data, at, high):
             start, text = _bare(token.start(), token.group().rstrip(_ENDS).decode("latin-1"))
-            if _SHORTEST <= len(text) <= _LONGEST and _is_answer(text):
+            if _SHORTEST <= len(text) <= _LONGEST and _is_answer(text, alone=len(words) == 1):
                 yield start, start + len(text), "password"
                 return
         if line is None:
@@ -236,17 +263,17 @@ def _answers(data: bytes, at: int) -> Iterator[Span]:
         at = line.end()
 
 
-def _is_answer(text: str) -> bool:
-    if _KEY.match(text):
-        return _is_drawn_key(text) and not _ONE_CASE.match(text)
-    if is_plain_phrase(text) and not _NO_SECRET.search(text):
-        return True
-    return _is_password(text, quoted=False)
+def _is_answer(text: str, *, alone: bool) -> bool:
+    if _KEY.match(text) and _is_drawn_key(text):
+        return alone or not _ONE_CASE.match(text)
+    if _NO_SECRET.search(text):
+        return False
+    return is_plain_phrase(text) or _is_password(text, quoted=False) or (alone and _is_given(text))
 
 
 def _bare(start: int, text: str) -> tuple[int, str]:
     """Return a word without the account before it and the host behind it."""
-    if _NAME.match(text):
+    if _NAME.match(text) or _PLACED.search(text):
         return start, ""
     if found := _ACCOUNT.match(text):
         start, text = start + found.end(), text[found.end() :]
@@ -272,17 +299,21 @@ def _is_key(text: str, before: bytes, line: _Stretch, *, quoted: bool, given: bo
 
 
 def _is_drawn_key(text: str) -> bool:
-    prefix = re.split(r"[_\-]", text, maxsplit=1)[0]
-    if prefix in secret_values.ID_PREFIXES or _UUID.match(text) or text.startswith("AAAA"):
+    if _is_id(text) or _UUID.match(text) or text.startswith("AAAA"):
         return False
     if not secret_values.is_random(text, least=20):
         return False
     return bool(_ONE_CASE.match(text)) or _count_jumps(text) >= _MANY_KEY_JUMPS
 
 
+def _is_id(text: str) -> bool:
+    prefix, joint, _ = text.partition("_")
+    return bool(joint) and prefix in secret_values.ID_PREFIXES
+
+
 def _is_password(text: str, *, quoted: bool) -> bool:
     """Tell whether a word can be nothing but a password."""
-    if _NO_SECRET.search(text) or _ONE_CASE.match(text):
+    if _NO_SECRET.search(text) or _ONE_CASE.match(text) or _is_id(text):
         return False
     if secret_values.is_example(text) or not secret_values.is_chosen(text):
         return False
@@ -297,7 +328,7 @@ def _is_password(text: str, *, quoted: bool) -> bool:
 
 def _is_given(text: str) -> bool:
     """Tell whether a word in quotes is a password where a call takes one."""
-    if _NO_SECRET.search(text):
+    if _NO_SECRET.search(text) or _is_id(text):
         return False
     return is_named_password(text) or (
         _count_jumps(text) >= _MANY_JUMPS and secret_values.is_random(text)

@@ -53,6 +53,9 @@ _BOUND = rf"(?:\b|\\+[nrtbf]|{COLOUR}|%[0-9A-Fa-f]{{2}}|u00[0-9a-f]{{2}}|_)"
 _JUDGED = 4_096
 """Bytes of a secret by which it is told from an example."""
 
+_AGAIN, _AGAIN_SHORTEST = 16, 8
+"""Secrets that are looked for once more, how often at most, and the shortest of them."""
+
 _JOINT = re.compile(rb"[-_]")
 """What joins a word and a key to what looks like one key."""
 
@@ -133,6 +136,7 @@ class Redactor:
             found.append((0, len(data), "secret"))
         if not found:
             return []
+        found += _find_again(data, found)
         if self._allow:
             found = [span for span in found if not self._is_allowed(data[span[0] : span[1]])]
         return list(_apart(data, _merged(found)))
@@ -184,6 +188,20 @@ def _is_meant(form: Form, secret: bytes, before: bytes) -> bool:
         return False
     is_example = secret_values.is_example if form.mixed else secret_values.is_example_key
     return not is_example(value) and (not form.weak or secret_values.is_drawn(value))
+
+
+def _find_again(data: bytes, found: list[Span]) -> Iterator[Span]:
+    """Yield where secrets that were found stand once more, with less to give them away."""
+    known = {data[start:end]: kind for start, end, kind in found[:_AGAIN]}
+    for secret, kind in known.items():
+        if not _AGAIN_SHORTEST <= len(secret) <= _JUDGED:
+            continue
+        at = data.find(secret)
+        for _ in range(_AGAIN):
+            if at < 0:
+                break
+            yield at, at + len(secret), kind
+            at = data.find(secret, at + len(secret))
 
 
 def _find_split(data: bytes) -> Iterator[Span]:
