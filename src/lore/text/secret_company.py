@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 from lore.text import secret_values
 from lore.text.linear import compile_linear
@@ -26,7 +28,7 @@ _DOORS = (
     r"|basic_?auth|http-?basic|\.basic\(|authenticat|\bauth\b|plainauth|userpass|usernamepass"
     r"|userpwd|\b[sv]?ftps?\b|\bsmtps?\b|\bimaps?\b|\bldap|_bind|\bbind\(|connect\(|connection\("
     r"|wi-?fi|wlan|\bssid\b|\bwpa2?\b|hotspot|htaccess|htpasswd|user_?name|superuser|create_?user"
-    r"|add_?user|addlogin|(?:\b|_)users?\b|\badmin\b|\broot\b|zugang|anmeld|einlogg|\bmdp\b|identifiant|connecte"
+    r"|add_?user|addlogin|(?:^|[ _(,{;])users?\b|\badmin\b|\broot\b|zugang|anmeld|einlogg|\bmdp\b|identifiant|connecte"
     r"|accedi|usuario|utente|benutzer|gebruiker|sendline|send_?keys|typewrite|keystore|chararray"
     r"|neo4j|mysql|postgres|oracle|redis|mongo|rabbit|mqtt|sasl|kerberos|kinit|\bvnc|\brdp\b|expdp"
     r"|impdp|openssl|\bgpg\b|veracrypt|rclone|\bborg\b|restic|hydra|keepass|xdotool|networksetup"
@@ -36,11 +38,13 @@ _DOORS = (
 """What somebody gets into with a password, and what is done with one."""
 
 _LOCKS = (
-    r"api[ _\-]?key|secret|token|bearer|hmac|cipher|\baes\b|\bjwts?\b|fernet|wallet|signedstring"
+    r"api[ _\-]?key|secret|token(?:[^s]|\z)|bearer|hmac|cipher|\baes\b|\bjwts?\b|fernet|wallet|signedstring"
     r"|signwith|signing|(?:master|encryption|private|shared|session|access|license|activation)"
     r"[ _\-]?key|(?:my|your|our|this|new|old)[ ]key|\bkey[ ](?:ends|expires|for|file)|unseal"
     r"|\bkey\b[^\n]{0,24}(?:fromhex|decodestring|buffer\.from|b64decode|getbytes)|--key\b|cookie"
-    r"|algorithm\.h|__auth|pragma[ ]key|[ ]key[ ]'"
+    r"|algorithm\.h|__auth|(?:client|bot|api|sdk|stripe|twilio|telegram|github|gitlab|sendgrid"
+    r"|resend|pusher|mixpanel|amplitude|algolia\w*|session|securitykey)(?:\.init)?[\"']?\)?\(|\bbot\.run\(|client\.run\("
+    r"|--session\b|(?:here's|rotate|revoke|replace|leaked|with|get)[ ](?:the|my|this|your)[ ]key|pragma[ ]key|[ ]key[ ]'"
 )
 """What is opened or signed with a key."""
 
@@ -66,6 +70,15 @@ _SPOKEN = re.compile(
 )
 """Words in quotes, as a passphrase is told."""
 
+_DULL = re.compile(
+    rb"(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\d{4}-\d\d-\d\d[T0-9:.Z+\-]*"
+    rb"|[a-z0-9_.\-@~]*/[a-z0-9_.\-@]*/[\w.\-@/]*|[\d.:\-+%/,]+|[a-z_.]+\d?)[.,:;]*$"
+)
+"""Ids, moments, paths, numbers and words: most of what has a digit in it."""
+
+_CHARACTER = re.compile(rb"[!#-&*+\-./0-9:=?@A-Z^_a-z~]")
+_REST = re.compile(_CHARACTER.pattern + rb"+")
+_LAST = re.compile(_CHARACTER.pattern + rb"*\Z")
 _SHORTEST, _LONGEST = 8, 90
 """Characters: what is longer is no password, and keys have forms and names."""
 
@@ -109,8 +122,8 @@ _TAKING = re.compile(
 """Calls whose first argument is a password."""
 
 _JOINED = re.compile(
-    rb"(?i)(?:[:=>]|\b(?:is|it|to|with|use|using|are|was|now|this|here|key|token|secret|auth|login"
-    rb"|unseal|lookup|<<<|est|es|ist|lautet|la|il|de))[ \t]*[\"'`(]?$"
+    rb"(?i)(?:[:=>]|<<<|[ ]-[tbn]|--session|%s['\"]?|\xe2\x80\xba|\b(?:is|it|to|with|use|using|are|was|now|this|here|key|token|secret|auth|login"
+    rb"|unseal|lookup|echo|put|revoke|rotate|leaked|est|es|ist|lautet|la|il|de))[ \t]*[\"'`(]?$"
 )
 """What joins a key to the words about it."""
 
@@ -164,49 +177,78 @@ _ANSWER_WORDS = 5
 """An answer is short: who says it, and the secret."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Stretch:
-    """A part of a line around a word, and what the line speaks of."""
+    """A part of a line around a word; what it speaks of is looked up when it matters."""
 
     data: bytes
     low: int
     high: int
-    door: bool
-    lock: bool
-    other: bool
+
+    @cached_property
+    def door(self) -> bool:
+        """Tell whether it speaks of something that a password opens."""
+        return self._has(_DOOR)
+
+    @cached_property
+    def lock(self) -> bool:
+        """Tell whether it speaks of keys."""
+        return self._has(_LOCK)
+
+    @cached_property
+    def opened(self) -> bool:
+        """Tell whether it speaks of a password itself."""
+        return self.door and self._has(_OPENED)
+
+    @cached_property
+    def other(self) -> bool:
+        """Tell whether it speaks of what looks like a key and is none."""
+        return self._has(_OTHER_THING)
+
+    def _has(self, words: Any) -> bool:
+        return words.search(self.data, self.low, self.high) is not None
 
 
 def find_company(data: bytes, at: int = 0) -> Iterator[Span]:
     """Yield what can only be a secret and stands near a word that speaks of secrets."""
     while (word := _WORDS.search(data, at)) is not None:
         start, end = word.span()
-        low = max(at, start - _BEFORE)
-        for cut in _BREAK.finditer(data, low, start):
-            low = cut.end()
+        low = _line_start(data, max(at, start - _BEFORE), start)
         high = min(len(data), end + _BEHIND)
-        if line := _BREAK.search(data, end, high):
-            high = line.start()
-        at = high
+        line = _BREAK.search(data, end, high)
+        high = line.start() if line else _whole_words(data, end, high)
+        at = max(end, high)
         if _TOLD.search(data, low, high):
-            yield from _judged(_read(data, low, high))
+            yield from _judged(_Stretch(data, low, high))
         if line and _ASKED.search(data, low, high) and not _LISTING.search(data, low, high):
             yield from _answers(data, line.end())
 
 
-def _read(data: bytes, low: int, high: int) -> _Stretch:
-    words = (pattern.search(data, low, high) is not None for pattern in (_DOOR, _LOCK, _OTHER_THING))
-    return _Stretch(data, low, high, *words)
+def _line_start(data: bytes, low: int, start: int) -> int:
+    """Return where the line of a word starts, or a word near enough to it."""
+    for cut in _BREAK.finditer(data, low, start):
+        low = cut.end()
+    if low and _CHARACTER.match(data, low - 1) and (cut_word := _REST.match(data, low, start)):
+        return cut_word.end()
+    return low
+
+
+def _whole_words(data: bytes, end: int, high: int) -> int:
+    """Return a place before the word that a stretch would cut in two."""
+    if high == len(data) or not _CHARACTER.match(data, high):
+        return high
+    run = data[end:high]
+    return high - len(_LAST.search(run).group())  # type: ignore[union-attr]
 
 
 def _judged(line: _Stretch) -> Iterator[Span]:
     """Judge the words of one stretch of a line."""
-    data, opened = line.data, None
-    for token in _TOKEN.finditer(data, line.low, line.high):
-        if _TELLING.search(token.group()) and (span := _judge(line, token)):
+    for token in _TOKEN.finditer(line.data, line.low, line.high):
+        word = token.group()
+        if _TELLING.search(word) and not _DULL.match(word) and (span := _judge(line, token)):
             yield span
-    for words in _SPOKEN.finditer(data, line.low, line.high):
-        opened = opened or _OPENED.search(data, line.low, line.high)
-        if opened and is_plain_phrase(words.group(1).decode()):
+    for words in _SPOKEN.finditer(line.data, line.low, line.high):
+        if line.opened and is_plain_phrase(words.group(1).decode()):
             yield *words.span(1), "password"
 
 
@@ -214,24 +256,26 @@ def _judge(line: _Stretch, token: re.Match[bytes]) -> Span | None:
     start, text = _bare(token.start(), token.group().rstrip(_ENDS).decode("latin-1"))
     if not _SHORTEST <= len(text) <= _LONGEST:
         return None
+    key = _KEY.match(text) is not None
+    if not key and _NO_SECRET.search(text):
+        return None
     end = start + len(text)
     before = line.data[max(line.low, start - 60) : start]
     quoted = before[-1:] in _QUOTES and line.data[end : end + 1] in _QUOTES
     paired = start > token.start()
     if not paired and _is_of_a_name(before):
         return None
-    given = quoted and (_SECOND.search(before) or _TAKING.search(before))
-    if _KEY.match(text):
+    given = quoted and bool(_SECOND.search(before) or _TAKING.search(before))
+    if key:
         called = given or (paired and not line.other)
-        if _is_key(text, before, line, quoted=quoted, given=bool(called)):
+        if _is_key(text, before, line, quoted=quoted, given=called):
             return start, end, "secret"
         if line.other and not (given or is_short_phrase(text) or is_plain_phrase(text)):
             return None
-    opened = line.door and _OPENED.search(line.data, line.low, line.high) is not None
     if (
         (line.door and _is_password(text, quoted=quoted))
-        or ((given or (opened and (paired or _JOINED.search(before)))) and _is_given(text))
-        or (opened and is_plain_phrase(text))
+        or ((given or (line.opened and (paired or _JOINED.search(before)))) and _is_given(text))
+        or (line.opened and is_plain_phrase(text))
     ):
         return start, end, "password"
     return None
@@ -273,7 +317,7 @@ def _is_answer(text: str, *, alone: bool) -> bool:
 
 def _bare(start: int, text: str) -> tuple[int, str]:
     """Return a word without the account before it and the host behind it."""
-    if _NAME.match(text) or _PLACED.search(text):
+    if _NAME.match(text) or _PLACED.search(text) or text.startswith("arn:"):
         return start, ""
     if found := _ACCOUNT.match(text):
         start, text = start + found.end(), text[found.end() :]
@@ -286,7 +330,7 @@ def _is_key(text: str, before: bytes, line: _Stretch, *, quoted: bool, given: bo
     if not _is_drawn_key(text):
         return False
     if given and line.door:
-        return not _ONE_CASE.match(text)
+        return line.lock or not _ONE_CASE.match(text)
     if line.other:
         return False
     if quoted and _ARGUMENT.search(before):
