@@ -126,7 +126,9 @@ _SHORT_COMMANDS = {
     ),
     b"-pw": re.compile(rb"\b(?:plink|pscp|putty|psftp)\b[^\n]*$"),
 }
-_WITH_USER = re.compile(rb"[ \t](?:-[ulU]|--user(?:name)?)[ =]?\S+|\b(?:user(?:add|mod)|rar|veracrypt)\b")
+_WITH_USER = re.compile(
+    rb"[ \t](?:-[ulU]|--user(?:name)?)[ =]?\S+|\b(?:user(?:add|mod)|rar|veracrypt)\b"
+)
 _ECHO = re.compile(
     rb"\b(?:echo|printf|print)[ \t]+(?:-\w+[ \t]+|\\*['\"]%s(?:\\+n)?\\*['\"][ \t]+)?"
     rb"(?=[^|\n]+\|[^\n]*$)"
@@ -208,9 +210,13 @@ def _short(data: bytes, found: Any, at: int) -> Iterator[Span]:
     glued = flag == b"-p" and found.group().endswith(flag) and _GLUED.search(line)
     if glued or (command is not None and command.search(line)):
         yield from chosen(value, "password")
-    elif flag in (b"-p", b"-P", b"-hp") and _WITH_USER.search(line):
-        if is_named_password(value.text) and not _WITH_USER.search(value.text.encode()):
-            yield value.start, value.end, "password"
+    elif (
+        flag in (b"-p", b"-P", b"-hp")
+        and _WITH_USER.search(line)
+        and not _GLUED.search(line)
+        and is_named_password(value.text)
+    ):
+        yield value.start, value.end, "password"
 
 
 def _positional(data: bytes, found: Any, at: int) -> Iterator[Span]:

@@ -16,35 +16,42 @@ from typing import Any
 
 from lore.text import secret_values
 from lore.text.linear import compile_linear
-from lore.text.secret_fitting import Span, is_named_password, is_plain_secret
+from lore.text.secret_fitting import DIGIT, Span, is_named_password, is_plain_secret
 from lore.text.secret_habits import is_plain_phrase, is_short_phrase, is_word_and_number
+from lore.text.secret_repeats import CROWD, behind_repeats
 
 __all__ = ["find_company"]
 
 _DOORS = (
     r"passw|passphrase|passcode|\bpass\b|pwd|\bpw\b|\bp/w\b|\bu/p\b|credential|\bcreds\b"
     r"|\blog(?:ged|ging)?[ _\-]?(?:in|on)|\blogins\b|sign(?:ed|ing)?[ _\-]?in|\bsudo\b|\bssh\b"
-    r"|ssh-keygen|unlock|unprotect|decrypt|encrypt|bcrypt|argon2|scrypt|pbkdf2|pbekey|kdf\b|\bcrypt\("
+    r"|ssh-keygen|unlock|unprotect|decrypt|encrypt|bcrypt|argon2|scrypt|pbkdf2|pbekey|kdf\b"
+    r"|\bcrypt\("
     r"|basic_?auth|http-?basic|\.basic\(|authenticat|\bauth\b|plainauth|userpass|usernamepass"
     r"|userpwd|\b[sv]?ftps?\b|\bsmtps?\b|\bimaps?\b|\bldap|_bind|\bbind\(|connect\(|connection\("
     r"|wi-?fi|wlan|\bssid\b|\bwpa2?\b|hotspot|htaccess|htpasswd|user_?name|superuser|create_?user"
-    r"|add_?user|addlogin|(?:^|[ _(,{;])users?\b|\badmin\b|\broot\b|zugang|anmeld|einlogg|\bmdp\b|identifiant|connecte"
+    r"|add_?user|addlogin|(?:^|[ _(,{;])users?\b|\badmin\b|\broot\b|zugang|anmeld|einlogg"
+    r"|\bmdp\b|identifiant|connecte"
     r"|accedi|usuario|utente|benutzer|gebruiker|sendline|send_?keys|typewrite|keystore|chararray"
     r"|neo4j|mysql|postgres|oracle|redis|mongo|rabbit|mqtt|sasl|kerberos|kinit|\bvnc|\brdp\b|expdp"
     r"|impdp|openssl|\bgpg\b|veracrypt|rclone|\bborg\b|restic|hydra|keepass|xdotool|networksetup"
     r"|caddy|drush|derive|hash::|securestring|\baccess(?:[ ]data)?:|\buse[ ]\w+:|connects?[ ]as"
-    r"|\bu(?:ser)?:[ ]\S+[ ,/]+p(?:ass)?:|tostring\(.base64|encodetostring|btoa|b64encode|base64_encode|bundle_\w+__|testcase\(|inlinedata\(|oracle:thin"
+    r"|\bu(?:ser)?:[ ]\S+[ ,/]+p(?:ass)?:|tostring\(.base64|encodetostring|btoa|b64encode"
+    r"|base64_encode|bundle_\w+__|testcase\(|inlinedata\(|oracle:thin"
 )
 """What somebody gets into with a password, and what is done with one."""
 
 _LOCKS = (
-    r"api[ _\-]?key|secret|token(?:[^s]|\z)|bearer|hmac|cipher|\baes\b|\bjwts?\b|fernet|wallet|signedstring"
+    r"api[ _\-]?key|secret|token(?:[^s]|\z)|bearer|hmac|cipher|\baes\b|\bjwts?\b|fernet|wallet"
+    r"|signedstring"
     r"|signwith|signing|(?:master|encryption|private|shared|session|access|license|activation)"
     r"[ _\-]?key|(?:my|your|our|this|new|old)[ ]key|\bkey[ ](?:ends|expires|for|file)|unseal"
     r"|\bkey\b[^\n]{0,24}(?:fromhex|decodestring|buffer\.from|b64decode|getbytes)|--key\b|cookie"
     r"|algorithm\.h|__auth|(?:client|bot|api|sdk|stripe|twilio|telegram|github|gitlab|sendgrid"
-    r"|resend|pusher|mixpanel|amplitude|algolia\w*|session|securitykey)(?:\.init)?[\"']?\)?\(|\bbot\.run\(|client\.run\("
-    r"|--session\b|(?:here's|rotate|revoke|replace|leaked|with|get)[ ](?:the|my|this|your)[ ]key|pragma[ ]key|[ ]key[ ]'"
+    r"|resend|pusher|mixpanel|amplitude|algolia\w*|session|securitykey)(?:\.init)?[\"']?\)?\("
+    r"|\bbot\.run\(|client\.run\("
+    r"|--session\b|(?:here's|rotate|revoke|replace|leaked|with|get)[ ](?:the|my|this|your)[ ]key"
+    r"|pragma[ ]key|[ ]key[ ]'"
 )
 """What is opened or signed with a key."""
 
@@ -57,13 +64,14 @@ _OPENED = compile_linear(
 )
 """Doors that plain words open too."""
 
+_JUST_BEFORE = 60
 _BEFORE, _BEHIND = 120, 200
 """Bytes around a word in which it is said to be near."""
 
 _BREAK = re.compile(rb"\r?\n|\\+[nr]|\0")
 _TOKEN = re.compile(rb"[!#-&*+\-./0-9:=?@A-Z^_a-z~]{8,}")
-_TELLING = re.compile(rb"[0-9]|[a-z]([\-_.])[a-z]+\1[a-z]+\1[a-z]")
-_TOLD = re.compile(rb"[0-9]|[a-z]([\-_.])[a-z]+\1[a-z]+\1[a-z]|[\"'`\x80-\xbf] ?[a-z]+ [a-z]+ [a-z]+")
+_TELLING = re.compile(rb"[0-9]|[a-z]([\-_.])[a-z]+\1[a-z]+\1[a-z]|[a-z][A-Z]{2}|[A-Z][a-z][A-Z]")
+_TOLD = re.compile(_TELLING.pattern + rb"|[\"'`\x80-\xbf] ?[a-z]+ [a-z]+ [a-z]+")
 _SPOKEN = re.compile(
     rb"(?:[\"'`]|\xe2\x80[\x9c\x9e\x98]|\xc2\xab[ ]?)([a-z]{3,12}(?:[ ][a-z]{3,12}){2,8})"
     rb"(?:[\"'`]|\xe2\x80[\x99\x9c\x9d]|[ ]?\xc2\xbb)"
@@ -77,8 +85,8 @@ _DULL = re.compile(
 """Ids, moments, paths, numbers and words: most of what has a digit in it."""
 
 _CHARACTER = re.compile(rb"[!#-&*+\-./0-9:=?@A-Z^_a-z~]")
+_CHARACTERS = bytes(byte for byte in range(128) if _CHARACTER.match(bytes((byte,))))
 _REST = re.compile(_CHARACTER.pattern + rb"+")
-_LAST = re.compile(_CHARACTER.pattern + rb"*\Z")
 _SHORTEST, _LONGEST = 8, 90
 """Characters: what is longer is no password, and keys have forms and names."""
 
@@ -88,14 +96,15 @@ _ACCOUNT = re.compile(r"^(?:thin:)?[A-Za-z][a-z0-9_.@+\\\-]{0,40}[:/](?=[^/])")
 
 _AT_HOST = re.compile(r"@[\w\-]+(?:\.[\w\-]+)*(?::\d+)?(?:[:/].*)?$")
 _NAME = re.compile(r"^\W?[\w.\-\[\]]{1,48}=(?=[^=])")
-_PLACED = re.compile(r"\.\w{1,5}:\d+")
-"""A line of a file."""
+_PLACED = re.compile(r"\.\w{1,5}:\d+|^arn:|^[\w.\-]+/[\w.\-]+#\d+$")
+"""A line of a file, the name of a resource, an issue."""
 
 _ASSIGNED = re.compile(rb"([\w.\-]+)[\"'`]?[\])]?[ \t]*[:=]>?[ \t]*[bfruN@$]?[\"'`]?$")
 """A name of its own before a value: what the name says decides, and is judged elsewhere."""
 
 _PERSON = re.compile(
-    rb"(?i)^(?:root|admin\w*|sa|postgres|[pwu]|key|psk|pi|ubuntu|guest|wi-?fi|wlan|it|this|here|below|now)$"
+    rb"(?i)^(?:root|admin\w*|sa|postgres|[pwu]|key|psk|pi|ubuntu|guest|wi-?fi|wlan|it|this|here"
+    rb"|below|now)$"
 )
 """Accounts whose password follows them at once, and words that are no names."""
 
@@ -116,19 +125,22 @@ _SECOND = re.compile(rb",\s*" + _WRAP)
 _TAKING = re.compile(
     rb"(?i)(?:passw\w*|pwd|pass|hash\w*|crypt\w*|login|auth\w*|compare|verify|check\w*|matches"
     rb"|derive\w*|encode|kdf\w*|argon2\w*|pbkdf2\w*|pbekeyspec|scrypt\w*|line|keys|write|text|parse"
-    rb"|make|parser|begin|equals|unprotect|hmac\w*|from\w*password)[!]?[( ][ \t]*(?:[\w.:\[\]]{1,16}\()?"
+    rb"|make|parser|begin|equals|unprotect|hmac\w*"
+    rb"|from\w*password)[!]?[( ][ \t]*(?:[\w.:\[\]]{1,16}\()?"
     rb"[bfruN@]?[\"'`]$"
 )
 """Calls whose first argument is a password."""
 
 _JOINED = re.compile(
-    rb"(?i)(?:[:=>]|<<<|[ ]-[tbn]|--session|%s['\"]?|\xe2\x80\xba|\b(?:is|it|to|with|use|using|are|was|now|this|here|key|token|secret|auth|login"
+    rb"(?i)(?:[:=>]|<<<|[ ]-[tbn]|--session|%s['\"]?|\xe2\x80\xba|\b(?:is|it|to|with|use|using"
+    rb"|are|was|now|this|here|key|token|secret|auth|login"
     rb"|unseal|lookup|echo|put|revoke|rotate|leaked|est|es|ist|lautet|la|il|de))[ \t]*[\"'`(]?$"
 )
 """What joins a key to the words about it."""
 
 _OTHER_THING = compile_linear(
-    r"(?i)hash\b|digest|fingerprint|thumbprint|checksum|\bsha-?\d|md5|commit|\bids?\b|uuid|publickey"
+    r"(?i)hash\b|digest|fingerprint|thumbprint|checksum|\bsha-?\d|md5|commit|\bids?\b|uuid"
+    r"|publickey"
     r"|public[ _]key|\bssh-(?:rsa|ed25519|dss)|ecdsa|\.pub\b|pubkey|ciphertext|encrypted|sealed"
     r"|\bENC[\[(]|\bvault:v\d|csrf|nonce|next_?(?:page_?)?token|page_?token|continuation|cursor"
     r"|integrity|signature|etag|cache|trace|\brequest[ _\-]?id|secure:|\$argon2|pbkdf2:|address"
@@ -138,11 +150,12 @@ _OTHER_THING = compile_linear(
 """Words that say that what looks drawn by lot is no secret but something of it."""
 
 _NO_SECRET = re.compile(
-    r"://|^[\w.+\-]+@[\w\-]+\.\w|^\.{0,2}/|^~/|\.(?:[a-z]{2,5}|[a-z]{1,4}\d)$|^#[0-9a-fA-F]{3,8}$"
+    r"://|^[\w.+\-]+@[\w\-]+\.\w|^[a-z][\w.+\-]*@[a-z][\w\-]*$|^\.{0,2}/|^~/|\.(?:[a-z]{2,5}"
+    r"|[a-z]{1,4}\d)$|^#[0-9a-fA-F]{3,8}$"
     r"|^\d[\d.,:/\-]*\w{0,3}$|^v?\d+\.\d+|::|->|=>|\(\)|^--?[a-z]|^@\w|/[a-z][\w.\-]*/|^\$\{?\w"
     r"|^[A-Z]{2,}-\d+$|^0x[0-9a-fA-F]+$|^[A-Za-z]+\.[A-Za-z]+\.[A-Za-z]|\.\.|[0-9a-f]{16,}|\*\*"
     r"|^\^?[0-9a-f]+$|^(?i:ctrl|alt|shift|cmd|meta|super|option)\+|\$[A-Za-z0-9+/.]{16,}|/\w+#\d+$"
-    r"|(?i:sha-?\d|md5|utf-?\d|oauth|base64|base32|ipv\d|http\d|aes-?\d|rsa-?\d|passw|token|x86"
+    r"|(?i:%3a|%2f|sha-?\d|md5|utf-?\d|oauth|base64|base32|ipv\d|http\d|aes-?\d|rsa-?\d|passw|token|x86"
     r"|amd64|arm64|win32|linux|es20\d\d|^aaaa|pkcs|pbkdf|sigv\d|release)"
 )
 """Addresses, paths, files, colours, moments, flags, versions, issues, names of algorithms."""
@@ -211,6 +224,7 @@ class _Stretch:
 
 def find_company(data: bytes, at: int = 0) -> Iterator[Span]:
     """Yield what can only be a secret and stands near a word that speaks of secrets."""
+    quiet_since, idle = at, 0
     while (word := _WORDS.search(data, at)) is not None:
         start, end = word.span()
         low = _line_start(data, max(at, start - _BEFORE), start)
@@ -218,10 +232,20 @@ def find_company(data: bytes, at: int = 0) -> Iterator[Span]:
         line = _BREAK.search(data, end, high)
         high = line.start() if line else _whole_words(data, end, high)
         at = max(end, high)
-        if _TOLD.search(data, low, high):
-            yield from _judged(_Stretch(data, low, high))
-        if line and _ASKED.search(data, low, high) and not _LISTING.search(data, low, high):
-            yield from _answers(data, line.end())
+        idle += 1
+        for span in _near(data, low, high, line):
+            yield span
+            quiet_since, idle = at, 0
+        if idle >= CROWD:
+            at, idle = behind_repeats(data, at, quiet_since), 0
+
+
+def _near(data: bytes, low: int, high: int, end: re.Match[bytes] | None) -> Iterator[Span]:
+    """Judge a stretch of a line, and what follows the line if it asks for a secret."""
+    if _TOLD.search(data, low, high):
+        yield from _judged(_Stretch(data, low, high))
+    if end and _ASKED.search(data, low, high) and not _LISTING.search(data, low, high):
+        yield from _answers(data, end.end())
 
 
 def _line_start(data: bytes, low: int, start: int) -> int:
@@ -237,8 +261,10 @@ def _whole_words(data: bytes, end: int, high: int) -> int:
     """Return a place before the word that a stretch would cut in two."""
     if high == len(data) or not _CHARACTER.match(data, high):
         return high
-    run = data[end:high]
-    return high - len(_LAST.search(run).group())  # type: ignore[union-attr]
+    last = len(data[end:high]) - len(data[end:high].rstrip(_CHARACTERS))
+    if last > _LONGEST:
+        return _REST.match(data, high).end()  # type: ignore[union-attr]
+    return high - last
 
 
 def _judged(line: _Stretch) -> Iterator[Span]:
@@ -253,32 +279,37 @@ def _judged(line: _Stretch) -> Iterator[Span]:
 
 
 def _judge(line: _Stretch, token: re.Match[bytes]) -> Span | None:
-    start, text = _bare(token.start(), token.group().rstrip(_ENDS).decode("latin-1"))
-    if not _SHORTEST <= len(text) <= _LONGEST:
-        return None
+    """Return where a word is a secret, if it is one."""
+    start, text = _bare(*_uncoloured(line.data, token))
+    paired = start > token.start() and _ACCOUNT.match(token.group().decode("latin-1")) is not None
     key = _KEY.match(text) is not None
-    if not key and _NO_SECRET.search(text):
+    if not _SHORTEST <= len(text) <= _LONGEST or (not key and _NO_SECRET.search(text)):
         return None
     end = start + len(text)
-    before = line.data[max(line.low, start - 60) : start]
+    before = line.data[max(line.low, start - _JUST_BEFORE) : start]
     quoted = before[-1:] in _QUOTES and line.data[end : end + 1] in _QUOTES
-    paired = start > token.start()
-    if not paired and _is_of_a_name(before):
+    if line.other if paired else _is_of_a_name(before):
+        return None
+    if not quoted and not DIGIT.search(text) and not is_plain_phrase(text):
         return None
     given = quoted and bool(_SECOND.search(before) or _TAKING.search(before))
-    if key:
-        called = given or (paired and not line.other)
-        if _is_key(text, before, line, quoted=quoted, given=called):
-            return start, end, "secret"
-        if line.other and not (given or is_short_phrase(text) or is_plain_phrase(text)):
-            return None
-    if (
-        (line.door and _is_password(text, quoted=quoted))
-        or ((given or (line.opened and (paired or _JOINED.search(before)))) and _is_given(text))
-        or (line.opened and is_plain_phrase(text))
-    ):
-        return start, end, "password"
-    return None
+    if key and _is_key(text, before, line, quoted=quoted, given=given or paired):
+        return start, end, "secret"
+    phrase = is_plain_phrase(text)
+    if key and line.other and not (given or phrase or is_short_phrase(text)):
+        return None
+    told = given or (line.opened and bool(paired or _JOINED.search(before)))
+    found = line.door and _is_password(text, quoted=quoted)
+    found = found or (told and _is_given(text)) or (phrase and line.opened)
+    return (start, end, "password") if found else None
+
+
+def _uncoloured(data: bytes, token: re.Match[bytes]) -> tuple[int, str]:
+    """Return a word without the end of what colours it."""
+    start, word = token.start(), token.group()
+    if data[start - 2 : start] == b"\x1b[":
+        start, word = start + word.find(b"m") + 1, word[word.find(b"m") + 1 :]
+    return start, word.rstrip(_ENDS).decode("latin-1")
 
 
 def _is_of_a_name(before: bytes) -> bool:
@@ -295,6 +326,8 @@ def _answers(data: bytes, at: int) -> Iterator[Span]:
         line = _BREAK.search(data, at, at + _ANSWER_BYTES)
         high = line.start() if line else min(len(data), at + _ANSWER_BYTES)
         words = data[at:high].split()
+        if line and line.group() == b"\0":
+            return
         if len(words) > _ANSWER_WORDS or (line is None and high < len(data)):
             return
         for token in _TOKEN.finditer(data, at, high):
@@ -317,7 +350,7 @@ def _is_answer(text: str, *, alone: bool) -> bool:
 
 def _bare(start: int, text: str) -> tuple[int, str]:
     """Return a word without the account before it and the host behind it."""
-    if _NAME.match(text) or _PLACED.search(text) or text.startswith("arn:"):
+    if _NAME.match(text) or _PLACED.search(text):
         return start, ""
     if found := _ACCOUNT.match(text):
         start, text = start + found.end(), text[found.end() :]
@@ -335,11 +368,10 @@ def _is_key(text: str, before: bytes, line: _Stretch, *, quoted: bool, given: bo
         return False
     if quoted and _ARGUMENT.search(before):
         return line.lock or not _ONE_CASE.match(text)
-    if not line.lock or before[-1:] not in (b" ", b"\t", *_QUOTES):
-        return False
-    if _ONE_CASE.match(text):
+    alone = line.lock and before[-1:] in (b" ", b"\t", *_QUOTES)
+    if alone and _ONE_CASE.match(text):
         return len(text) >= _ONE_CASE_CHARS and _JOINED.search(before) is not None
-    return True
+    return alone
 
 
 def _is_drawn_key(text: str) -> bool:

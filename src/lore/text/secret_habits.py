@@ -28,7 +28,9 @@ _SHORT_PHRASE = re.compile(
 )
 """Two words and a number: things have such names too, unless they are called a password."""
 
-_PLAIN_PHRASE = re.compile(r"^[A-Za-z][a-z]{2,11}(?:([ \-_.+])[A-Za-z][a-z]{2,11})(?:\1[A-Za-z][a-z]{2,11}){2,8}$")
+_PLAIN_PHRASE = re.compile(
+    r"^[A-Za-z][a-z]{2,11}(?:([ \-_.+])[A-Za-z][a-z]{2,11})(?:\1[A-Za-z][a-z]{2,11}){2,8}$"
+)
 """Four words or more in a row, as dice choose them."""
 
 _SENTENCE = frozenset(

@@ -93,7 +93,8 @@ _KEY_MEANS_SECRET = frozenset(
     firebase sentry segment amplitude mixpanel fernet symmetric bot
     flask django rails nextauth laravel elastic huggingface hf tavily serp maps wandb mapbox
     cosmos cosmosdb consumer partner merchant functions function insert rapidapi write ingestion
-    query validation routing machine unseal root recovery enroll join wallet seed totp otp mfa vapid nats smtp db database
+    query validation routing machine
+    unseal root recovery enroll join wallet seed totp otp mfa vapid nats smtp db database
     wg local gossip material unlock activation product signature presharedkey nonce logged secure
     keystore truststore cookie session token upload release publish push agent host device tenant
     workspace team environment sdk snmp radius tacacs isakmp ike ipsec vpn wifi wpa wep hub
@@ -132,10 +133,6 @@ def classify(name: str) -> NameKind:
     last, before = words[-1], words[:-1]
     if last in ("salt", "hash"):
         return _salt(before)
-    if words[-2:] == ["secret", "id"] or name == "sonar.login":
-        return "secret"
-    if last == "session" and before and name.isupper():
-        return "auth"
     counted = last == "token" and not _COUNTED.isdisjoint(before) and "auth" not in before
     if counted or not _NEVER.isdisjoint(words) or _NEVER_BESIDE.intersection(words[-2:]):
         return ""
@@ -144,7 +141,14 @@ def classify(name: str) -> NameKind:
     last = "key" if last == "kye" else last
     if last in _BY_COMPANY:
         return _by_company(name, last, before)
-    return _KINDS.get(last) or _by_ending(last) or _by_beginning(words)
+    return _KINDS.get(last) or _by_ending(last) or _by_beginning(words) or _by_whole(name, words)
+
+
+def _by_whole(name: str, words: list[str]) -> NameKind:
+    """Tell what a name promises whose last word alone promises nothing."""
+    if words[-2:] in (["secret", "id"], ["sonar", "login"]):
+        return "secret"
+    return "auth" if words[-1] == "session" and len(words) > 1 and name.isupper() else ""
 
 
 def means_secret(word: str) -> bool:

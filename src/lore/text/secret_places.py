@@ -163,7 +163,8 @@ _KEY_CHARS = 20
 _MINE = re.compile(r"(?:^|\W)(my|this|your|our|the|new|api)[ \t]+$")
 _FOR = re.compile(r" (for) ")
 _PARENT = re.compile(
-    rb"\bapi[_ \-]?key\b|(?:encrypt\w*|signing|hmac|cipher|crypto\w*|jwt|webhook|secret|credentials?|auth|sealing)"
+    rb"\bapi[_ \-]?key\b"
+    rb"|(?:encrypt\w*|signing|hmac|cipher|crypto\w*|jwt|webhook|secret|credentials?|auth|sealing)"
     rb"[\"'\]>]{0,2}[ \t]*[:{=\n\]]",
     re.IGNORECASE,
 )
