@@ -42,7 +42,7 @@ _DOORS = (
 """What somebody gets into with a password, and what is done with one."""
 
 _LOCKS = (
-    r"api[ _\-]?key|secret|token(?:[^s]|\z)|bearer|hmac|cipher|\baes\b|\bjwts?\b|fernet|wallet"
+    r"api[ _\-]?key|secret|token(?:\b|[_\-a-rt-z])|bearer|hmac|cipher|\baes\b|\bjwts?\b|fernet|wallet"
     r"|signedstring"
     r"|signwith|signing|(?:master|encryption|private|shared|session|access|license|activation)"
     r"[ _\-]?key|(?:my|your|our|this|new|old)[ ]key|\bkey[ ](?:ends|expires|for|file)|unseal"
@@ -69,9 +69,12 @@ _BEFORE, _BEHIND = 120, 200
 """Bytes around a word in which it is said to be near."""
 
 _BREAK = re.compile(rb"\r?\n|\\+[nr]|\0")
-_TOKEN = re.compile(rb"[!#-&*+\-./0-9:=?@A-Z^_a-z~]{8,}")
-_TELLING = re.compile(rb"[0-9]|[a-z]([\-_.])[a-z]+\1[a-z]+\1[a-z]|[a-z][A-Z]{2}|[A-Z][a-z][A-Z]")
-_TOLD = re.compile(_TELLING.pattern + rb"|[\"'`\x80-\xbf] ?[a-z]+ [a-z]+ [a-z]+")
+_CHARS = rb"[!#-&*+\-./0-9:=?@A-Z^_a-z~]"
+_TELLING = rb"(?:[0-9]|[a-z]([\-_.])[a-z]+\1[a-z]+\1[a-z]|[a-z][A-Z]{2}|[A-Z][a-z][A-Z])"
+_TOKEN = re.compile(rb"(?<!%b)(?=%b{8})(?=%b*?%b)%b+" % (_CHARS, _CHARS, _CHARS, _TELLING, _CHARS))
+"""Words with a digit or odd capitals, and words in a row."""
+
+_TOLD = re.compile(_TOKEN.pattern + rb"|[\"'`\x80-\xbf] ?[a-z]+ [a-z]+ [a-z]+")
 _SPOKEN = re.compile(
     rb"(?:[\"'`]|\xe2\x80[\x9c\x9e\x98]|\xc2\xab[ ]?)([a-z]{3,12}(?:[ ][a-z]{3,12}){2,8})"
     rb"(?:[\"'`]|\xe2\x80[\x99\x9c\x9d]|[ ]?\xc2\xbb)"
@@ -84,7 +87,7 @@ _DULL = re.compile(
 )
 """Ids, moments, paths, numbers and words: most of what has a digit in it."""
 
-_CHARACTER = re.compile(rb"[!#-&*+\-./0-9:=?@A-Z^_a-z~]")
+_CHARACTER = re.compile(_CHARS)
 _CHARACTERS = bytes(byte for byte in range(128) if _CHARACTER.match(bytes((byte,))))
 _REST = re.compile(_CHARACTER.pattern + rb"+")
 _SHORTEST, _LONGEST = 8, 90
@@ -177,6 +180,9 @@ _ASKED = compile_linear(
     r"|api[ _\-]?key|\btoken\b|\bsecret\b)",
     groups=False,
 )
+_SET = re.compile(rb"\w[\"'`]?[ \t]*(?:=[ \t]*\S|:[ \t]*[\"'`\w$]+[\"'`,;]*$)")
+"""A name with its value on the same line."""
+
 _LISTING = compile_linear(
     r"(?i)\b(?:git|grep|rg|ls|find|log|diff|sha\d*(?:sum)?|md5\w*|list|status|hash|digest"
     r"|fingerprint|checksum|commit|sealed|encrypted)\b|!vault|ENC\[|\bids?\b",
@@ -244,8 +250,13 @@ def _near(data: bytes, low: int, high: int, end: re.Match[bytes] | None) -> Iter
     """Judge a stretch of a line, and what follows the line if it asks for a secret."""
     if _TOLD.search(data, low, high):
         yield from _judged(_Stretch(data, low, high))
-    if end and _ASKED.search(data, low, high) and not _LISTING.search(data, low, high):
+    if end and not _SET.search(data, low, high) and _asks(data, low, high):
         yield from _answers(data, end.end())
+
+
+def _asks(data: bytes, low: int, high: int) -> bool:
+    asked = _ASKED.search(data, low, high) is not None
+    return asked and _LISTING.search(data, low, high) is None
 
 
 def _line_start(data: bytes, low: int, start: int) -> int:
@@ -270,8 +281,7 @@ def _whole_words(data: bytes, end: int, high: int) -> int:
 def _judged(line: _Stretch) -> Iterator[Span]:
     """Judge the words of one stretch of a line."""
     for token in _TOKEN.finditer(line.data, line.low, line.high):
-        word = token.group()
-        if _TELLING.search(word) and not _DULL.match(word) and (span := _judge(line, token)):
+        if not _DULL.match(token.group()) and (span := _judge(line, token)):
             yield span
     for words in _SPOKEN.finditer(line.data, line.low, line.high):
         if line.opened and is_plain_phrase(words.group(1).decode()):
