@@ -42,8 +42,8 @@ _DOORS = (
 """What somebody gets into with a password, and what is done with one."""
 
 _LOCKS = (
-    r"api[ _\-]?key|secret|token(?:\b|[_\-a-rt-z])|bearer|hmac|cipher|\baes\b|\bjwts?\b|fernet|wallet"
-    r"|signedstring"
+    r"api[ _\-]?key|secret|token(?:\b|[_\-a-rt-z])|bearer|hmac|cipher|\baes\b|\bjwts?\b"
+    r"|fernet|wallet|signedstring"
     r"|signwith|signing|(?:master|encryption|private|shared|session|access|license|activation)"
     r"[ _\-]?key|(?:my|your|our|this|new|old)[ ]key|\bkey[ ](?:ends|expires|for|file)|unseal"
     r"|\bkey\b[^\n]{0,24}(?:fromhex|decodestring|buffer\.from|b64decode|getbytes)|--key\b|cookie"
