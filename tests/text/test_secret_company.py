@@ -57,6 +57,7 @@ def test_plain_words_in_quotes_are_a_passphrase_where_one_is_named(quotes: str):
         f"the cache key is {KEY}",
         "expect(screen.getByLabelText('Password')).toBeInTheDocument();",
         "  password: ${ADMIN_PASSWORD:?not set}",
+        '"continue with the login"},"isVisibleInTranscriptOnly":true',
     ],
 )
 def test_names_hashes_and_sentences_near_such_words_stay(line: str):

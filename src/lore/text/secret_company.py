@@ -387,7 +387,7 @@ def _is_key(text: str, before: bytes, line: _Stretch, *, quoted: bool, given: bo
 def _is_drawn_key(text: str) -> bool:
     if _is_id(text) or _UUID.match(text) or text.startswith("AAAA"):
         return False
-    if not secret_values.is_random(text, least=20):
+    if not DIGIT.search(text) or not secret_values.is_random(text, least=20):
         return False
     return bool(_ONE_CASE.match(text)) or _count_jumps(text) >= _MANY_KEY_JUMPS
 
