@@ -105,6 +105,9 @@ _PLACED = re.compile(r"\.\w{1,5}:\d+|^arn:|^[\w.\-]+/[\w.\-]+#\d+$")
 _ASSIGNED = re.compile(rb"([\w.\-]+)[\"'`]?[\])]?[ \t]*[:=]>?[ \t]*[bfruN@$]?[\"'`]?$")
 """A name of its own before a value: what the name says decides, and is judged elsewhere."""
 
+_IS_NAME = re.compile(rb"\\?[\"'`]\]?[ \t]*(?::[ \t]*[\w\"'\[{\-]|=>)")
+"""What follows a name in quotes: its value."""
+
 _PERSON = re.compile(
     rb"(?i)^(?:root|admin\w*|sa|postgres|[pwu]|key|psk|pi|ubuntu|guest|wi-?fi|wlan|it|this|here"
     rb"|below|now)$"
@@ -298,7 +301,7 @@ def _judge(line: _Stretch, token: re.Match[bytes]) -> Span | None:
     end = start + len(text)
     before = line.data[max(line.low, start - _JUST_BEFORE) : start]
     quoted = before[-1:] in _QUOTES and line.data[end : end + 1] in _QUOTES
-    if line.other if paired else _is_of_a_name(before):
+    if (line.other if paired else _is_of_a_name(before)) or _IS_NAME.match(line.data, end):
         return None
     if not quoted and not DIGIT.search(text) and not is_plain_phrase(text):
         return None
