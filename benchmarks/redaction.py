@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TRANSCRIPTS = ROOT.parent / "shared" / "bench" / "transcripts"
 CORPORA = {
     "own": "redaction_corpus", "opened": "redaction_heldout", "second": "redaction_second",
-    "third": "redaction_third", "fourth": "redaction_fourth", "unseen": "redaction_fifth",
+    "third": "redaction_third", "fourth": "redaction_fourth", "unseen": "fifth",
 }  # fmt: skip
 HOSTILE_BYTES = 1_000_000
 HOSTILE = (
