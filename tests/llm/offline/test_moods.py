@@ -80,3 +80,8 @@ def test_what_someone_will_do_next_is_not_kept_but_what_they_will_pay_is():
     assert contents(("user", "I'll talk to Ines about the 40 tickets before May 2.")) == []
     paid = "I'll raise my monthly savings to $300 until the move."
     assert contents(("user", paid)) == [paid]
+
+
+def test_what_is_planned_for_a_day_is_kept():
+    said = "I'm aiming to finish the draft by May 2"
+    assert moods.stated(said) == said

@@ -26,6 +26,11 @@ _INTENTION = re.compile(
     r"|I'd (?:also |really )*(?:like|love) to)\b",
     re.IGNORECASE,
 )
+_OPEN = re.compile(
+    r"considering|thinking|debating|interested|looking|hope|like|love", re.IGNORECASE
+)
+"""Of these nobody knows yet whether they will come to be."""
+
 _SUBJECT = (
     r"(?:(?-i:I)\b|I'|I’|we\b|we'|my\b|our\b|he\b|she\b|they\b"
     r"|(?-i:[A-Z][a-z]+ (?!and\b|or\b)[a-z]))"
@@ -119,7 +124,10 @@ def stated(sentence: str) -> str:
         enclosed = _enclosed(text, mood.end())
         if enclosed:
             return enclosed
-    if (mood or _INTENTION.match(text)) and not _has_substance(text):
+    planned = _INTENTION.match(text)
+    if planned and not _OPEN.search(planned.group()) and specifics.of(text).dates:
+        return text  # what is planned for a day is asked for later
+    if (mood or planned) and not _has_substance(text):
         return ""
     return text
 
