@@ -272,10 +272,33 @@ def show(results: list[dict[str, Any]]) -> None:
             factor = other["fragments"] / one["fragments"]
             grown = exponent(one[which]["cpu_s"], other[which]["cpu_s"], factor)
             print(f"exponent {one['fragments']:,} → {other['fragments']:,}: {grown:.2f}")
+        show_units(which, results)
     print("\ncounts of the largest, first cycle")
     for name, phase in results[-1]["first"]["phases"].items():
         counts = {key: value for key, value in phase.items() if key != "s" and value}
         print(name.ljust(18), counts)
+
+
+UNITS = {
+    "resummarize": ("reworded", "waiting"),
+    "reflect": ("insights", "waiting"),
+    "contradict": ("judged", "children waiting"),
+    "prune_fragments": ("removed", ""),
+}
+"""What phases do that are bounded in a cycle, and how they count what they leave for the next."""
+
+
+def show_units(which: str, results: list[dict[str, Any]]) -> None:
+    """Print what each unit of bounded work took: a cycle after a large one does what that left."""
+    for name, (unit, left) in UNITS.items():
+        told = [one[which]["phases"][name] for one in results]
+        if not any(phase.get(unit) for phase in told):
+            continue
+        each = [1e3 * p["s"] / p[unit] if p.get(unit) else 0.0 for p in told]
+        print(f"{name}, ms a unit".ljust(28), *(f"{ms:>10.2f}" for ms in each))
+        print(f"   {unit}".ljust(28), *(f"{phase.get(unit, 0):>10,}" for phase in told))
+        if left:
+            print("   left for the next cycle".ljust(28), *(f"{p.get(left, 0):>10,}" for p in told))
 
 
 def main() -> None:

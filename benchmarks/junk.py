@@ -1,10 +1,11 @@
 """How much of what curation keeps without a model is worth keeping: a sample to judge by eye.
 
     uv run python benchmarks/junk.py [--seed 1] [--samples 100] [--sessions 284] [--beam 20]
-                                         [--of coding|beam|locomo] [--home FOLDER]
+                                         [--of coding|beam|locomo] [--per-set N] [--home FOLDER]
 
 Reads the evaluation data, curates it offline into a memory of its own, and prints fragments,
-numbered, each with the message that it came from.
+numbered, each with the message that it came from. The sample is in proportion to the sets unless
+`--per-set` asks for as many of each.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 from episodes import messages_of
 from lore.capture.messages import Conversation, capture
 from lore.curate import curating
-from lore.curate.means import Means
+from lore.curate.means import CurationMeans
 from lore.evals.trials import beam_talks, locomo_talks, rows
 from lore.llm.offline.digester import OfflineDigester
 from lore.memory import Memory
@@ -31,6 +32,7 @@ from lore.text import parts, tokens
 
 BENCH = Path(__file__).parents[1] / ".." / "shared" / "bench"
 CONTEXT_CHARS = 300
+SETS = ("coding", "beam", "locomo")
 
 Numbered = tuple[int, Fragment]
 
@@ -62,7 +64,7 @@ def talks(chosen: argparse.Namespace) -> Iterator[tuple[Conversation, list[NewMe
 
 def fill(memory: Memory, chosen: argparse.Namespace) -> int:
     """Capture and curate everything; return how many tokens were said."""
-    means = Means(
+    means = CurationMeans(
         OfflineDigester(memory.sources.embedder.embed),
         memory.sources.embedder,
         memory.sources.nearest,
@@ -100,6 +102,15 @@ def of_agent(memory: Memory, found: list[Numbered], agent: str) -> list[Numbered
     return [(n, one) for n, one in found if known.get(one.session_id or "") == agent]
 
 
+def drawn(memory: Memory, found: list[Numbered], chosen: argparse.Namespace) -> list[Numbered]:
+    """Return the sample: in proportion, or as many of each set, set by set."""
+    dice = random.Random(chosen.seed)
+    if not chosen.per_set:
+        return dice.sample(found, min(chosen.samples, len(found)))
+    sets = [of_agent(memory, found, name) for name in SETS]
+    return [one for each in sets for one in dice.sample(each, min(chosen.per_set, len(each)))]
+
+
 def show(memory: Memory, place: int, fragment: Fragment) -> None:
     """Print a fragment with where it came from."""
     with memory.database.read() as db:
@@ -121,6 +132,7 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=284)
     parser.add_argument("--beam", type=int, default=20)
     parser.add_argument("--of", default="", help="sample one set only: coding, beam or locomo")
+    parser.add_argument("--per-set", type=int, default=0, help="sample so many of each set")
     parser.add_argument("--home", default="", help="keep the memory here, or use what is here")
     chosen = parser.parse_args()
     if not BENCH.exists():
@@ -139,8 +151,7 @@ def main() -> None:
             if chosen.of:
                 found = of_agent(memory, found, chosen.of)
                 print(f"of {chosen.of:<13} {len(found)}")
-            sample = random.Random(chosen.seed).sample(found, min(chosen.samples, len(found)))
-            for place, (_, fragment) in enumerate(sample, 1):
+            for place, (_, fragment) in enumerate(drawn(memory, found, chosen), 1):
                 show(memory, place, fragment)
 
 

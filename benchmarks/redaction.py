@@ -1,6 +1,6 @@
 """How many secrets are caught, how many benign lines are touched, and how quick is it?
 
-The corpora: the project's own, three that were held out and then opened to mend what they
+The corpora: the project's own, four that were held out and then opened to mend what they
 showed, and one that the rules' author has not seen; each is used when it is there. A secret
 counts as caught when less than half of it can still be read. Speed is measured over real
 transcripts when they are there, and over text that is made to be slow.
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TRANSCRIPTS = ROOT.parent / "shared" / "bench" / "transcripts"
 CORPORA = {
     "own": "redaction_corpus", "opened": "redaction_heldout", "second": "redaction_second",
-    "third": "redaction_third", "unseen": "redaction_fourth",
+    "third": "redaction_third", "fourth": "redaction_fourth", "unseen": "fifth",
 }  # fmt: skip
 HOSTILE_BYTES = 1_000_000
 HOSTILE = (

@@ -11,6 +11,7 @@ import re
 import uuid
 from collections.abc import Callable
 
+from redaction_company import APART, GIVEN_KEYS, GIVEN_PASSWORDS
 from redaction_told import TOLD, UNTOLD
 
 __all__ = ["BENIGN_FAMILIES", "FAMILIES", "filled", "made"]
@@ -319,6 +320,8 @@ AROUND = (
 )
 FAMILIES["prefixes-named"] = (lambda chance: chance.choice(list(PREFIXES.values()))(chance), AROUND)
 FAMILIES["told"] = (_told_password, TOLD)
+FAMILIES["given passwords"] = (_password, GIVEN_PASSWORDS)
+FAMILIES["given keys"] = (_key, GIVEN_KEYS)
 
 BENIGN_FAMILIES: dict[str, tuple[str, ...]] = {
     "sealed": ("    password: AgB{b300}", "password: ENC[AES256_GCM,data:{b20},iv:{b24},tag:{b24},type:str]", "password: ENC({b44})", "password: '{cipher}{h96}'", "db_password: !vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  {h80}", "secret: vault:v1:{b80}", "token: encrypted:{b120}", "  secure: {b172}=", "password = \"{AES}{b44}\"",
@@ -347,6 +350,7 @@ BENIGN_FAMILIES: dict[str, tuple[str, ...]] = {
     "web": ("<input type=\"password\" name=\"pw\" value=\"\">", "<input name=\"csrf_token\" value=\"{a43}\">", "<meta name=\"csrf-token\" content=\"{a43}\">", "<script nonce=\"{a22}\">", "https://x.example.com/items/{h24}", "https://x.example.com/share/{a11}", "https://cdn.example.com/a.{h20}.js", "background: url(data:image/png;base64,iVBORw0KGgo{b200})", ".token-{h6} {{ color: red }}", "/assets/key-{a8}.js", "https://www.youtube.com/watch?v={a11}", "https://docs.example.com/d/{a44}/edit", "?page_token={a40}", "?v={h20}",
             "https://github.com/a/b/commit/{h40}", "https://x.example.com/a?key=home&x=1", "\"mappings\": \"{b120}\"", "//# sourceMappingURL=token.js.map", "https://example.com/?utm_token=spring2025", "https://x.example.com/reset-password?token=<token>", "/api/v1/keys/{uuid}"),
     "untold": UNTOLD,
+    "apart": APART,
     "agent": ('"signature":"{b300}"', '"tool_use_id":"toolu_01{a22}"', '"uuid":"{uuid}","parentUuid":"{uuid}"', '"requestId":"req_011{a21}"', '"promptCacheKey":"{uuid}"', '"prompt_cache_key":"{uuid}"', '"encrypted_content":"gAAAAAB{u200}"', '"input_tokens":{d4},"cache_read_input_tokens":{d5}', '"session_id":"{uuid}"', '"messageId":"{uuid}","snapshot":{}', '"id":"rs_{h50}"', '"call_id":"call_{a24}"', "chatcmpl-{a29}", '"system_fingerprint":"fp_{h10}"', "file-{a22}", "asst_{a24}", "thread_{a24}", "gen-{d10}-{a20}"),
 }  # fmt: skip
 """Lines that hold no secret; {hN} is hex, {HN} hex in capitals, {aN} letters and digits, and so on."""

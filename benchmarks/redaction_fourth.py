@@ -1,4 +1,4 @@
-"""A fourth corpus that the author of the redaction rules does not see: secrets, and what is none.
+"""A fourth corpus by another hand, held out and then opened: secrets, and what is none.
 
 Run as a script it checks the corpus itself and prints its kinds.
 """

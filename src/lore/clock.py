@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 Clock = Callable[[], datetime]
@@ -15,6 +15,9 @@ _MICROSECOND = timedelta(microseconds=1)
 
 _COUNTER_BITS = 26
 """Twelve beside the time and fourteen more: at 100,000 ids a second it starts over hourly."""
+
+_CHANCE_BYTES = 6
+"""What is left of an id beside its time and its count."""
 
 _counter_lock = threading.Lock()
 _counter = secrets.randbits(_COUNTER_BITS - 1)
@@ -43,13 +46,23 @@ def new_id(moment: datetime) -> str:
     The bits after the time count up, so ids made in one process for the same millisecond
     keep their order.
     """
+    return new_ids([moment])[0]
+
+
+def new_ids(moments: Sequence[datetime]) -> list[str]:
+    """Return as many ids as `new_id` would, asking the system for chance only once."""
     global _counter  # noqa: PLW0603 - one counter for the process, under its lock
     with _counter_lock:
-        _counter = (_counter + 1) % (1 << _COUNTER_BITS)
-        count = _counter
-    ms = f"{max(0, to_us(moment) // 1000) & 0xFFFF_FFFF_FFFF:012x}"
-    high, low = divmod(count, 1 << 14)
-    return f"{ms[:8]}-{ms[8:]}-7{high:03x}-{0b10 << 14 | low:04x}-{os.urandom(6).hex()}"
+        first = _counter + 1
+        _counter = (_counter + len(moments)) % (1 << _COUNTER_BITS)
+    chance = os.urandom(_CHANCE_BYTES * len(moments)).hex()
+    ids = []
+    for place, moment in enumerate(moments):
+        ms = f"{max(0, to_us(moment) // 1000) & 0xFFFF_FFFF_FFFF:012x}"
+        high, low = divmod((first + place) % (1 << _COUNTER_BITS), 1 << 14)
+        drawn = chance[2 * _CHANCE_BYTES * place : 2 * _CHANCE_BYTES * (place + 1)]
+        ids.append(f"{ms[:8]}-{ms[8:]}-7{high:03x}-{0b10 << 14 | low:04x}-{drawn}")
+    return ids
 
 
 def id_bounds(start_us: int, end_us: int) -> tuple[str, str]:

@@ -22,7 +22,8 @@ LoreError                       1
 │   ├── RateLimited            13   it wants to be asked later
 │   ├── PromptTooLong          13   it does not take so much text at once
 │   └── BadReply               13   it answered twice, and neither answer can be used
-└── BudgetSpent                14   background work may spend no more today
+├── BudgetSpent                14   background work may spend no more today
+└── CycleRunning               15   another process consolidates this memory
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ __all__ = [
     "BadReply",
     "BudgetSpent",
     "CaptureError",
+    "CycleRunning",
     "DaemonError",
     "EmbedderError",
     "EvaluationError",
@@ -162,6 +164,9 @@ class ProviderError(LoreError):
 
     exit_code = 13
 
+    usage: object = None
+    """What the call took all the same, as the chat counts it; none if nothing is known of it."""
+
 
 class ProviderUnavailable(ProviderError):
     """The provider cannot be reached or refuses; `billed` if it may charge for it all the same."""
@@ -195,6 +200,12 @@ class BudgetSpent(LoreError):
     def __init__(self, message: str, *, hint: str = "", until: datetime | None = None) -> None:
         super().__init__(message, hint=hint)
         self.until = until
+
+
+class CycleRunning(LoreError):
+    """Another process runs a cycle of consolidation on the same memory."""
+
+    exit_code = 15
 
 
 def told(error: Exception) -> str:

@@ -47,17 +47,33 @@ def _key_of(path: Path) -> bytes:
     return secrets.token_bytes(KEY_BYTES)
 
 
+_NAMES = ("name", "key", "setting", "variable", "field", "header", "option", "env")
+_VALUES = frozenset(("value", "val", "values", "default"))
+"""How pairs call their two halves: the one says what the other is."""
+
+
 def redact_tree(redactor: Redactor, tree: Any, name: str = "") -> Any:
-    """Return nested values with every text redacted; a value is judged with its name."""
+    """Return nested values with every text redacted; a value is judged with its name.
+
+    What is only called a value is judged with the name that stands beside it, or above it.
+    """
     if isinstance(tree, str):
         return redactor.redact(words.clean(tree), name=name)
     if isinstance(tree, Mapping):
+        named = _named(tree) or name
         return {
             redactor.redact(words.clean(key)) if isinstance(key, str) else key: redact_tree(
-                redactor, value, str(key)
+                redactor, value, named if named and str(key).lower() in _VALUES else str(key)
             )
             for key, value in tree.items()
         }
     if isinstance(tree, list | tuple):
         return [redact_tree(redactor, value, name) for value in tree]
     return tree
+
+
+def _named(tree: Mapping[Any, Any]) -> str:
+    """Return the name that a pair of name and value has in it; empty if it is none."""
+    by_key = {str(key).lower(): value for key, value in tree.items()}
+    found = (by_key.get(key) for key in _NAMES)
+    return next((name for name in found if isinstance(name, str) and name), "")

@@ -11,8 +11,9 @@ from lore.capture.messages import Conversation, capture, message_of
 from lore.curate import fragments
 from lore.errors import InvalidInput, StoreError
 from lore.records import Draft, Imported
-from lore.store import items, mentions, standing
+from lore.store import items, judgements, mentions, standing
 from lore.store.db import open_database
+from lore.store.judgements import Judgement
 from tests.fakes import NOON
 
 KEY, OTHER = b"k" * 32, b"o" * 32
@@ -184,3 +185,36 @@ def test_another_home_forgets_nothing_here_and_keeps_nothing_from_being_read(fil
     brought = bring(empty, [b'{"lore": 1}', *map(orjson.dumps, evil)], trust=False)
     assert brought == Imported(left_out=3, foreign=True)
     assert exported(empty) == before
+
+
+def test_what_was_judged_comes_with_the_fragments(filled, empty):
+    def judge(db):
+        a, b = (row[0] for row in db.rows("SELECT n FROM fragments ORDER BY n LIMIT 2"))
+        judged = [
+            Judgement(a, b, "judge", "agrees", 1, 2),
+            Judgement(b, a, "reflect", "none"),
+            Judgement(b, b, "prune", "kept"),
+        ]
+        judgements.put(db, judged, now=NOON)
+
+    filled.write(judge)
+    lines = exported(filled)
+    exchange.import_lines(empty, lines, key=KEY)
+    told = "SELECT a_n < b_n, verb, verdict, a_version, b_version FROM judgements ORDER BY verb"
+    with filled.read() as one, empty.read() as other:
+        assert other.rows(told) == one.rows(told)
+        assert len(other.rows(told)) == 3
+    again = exchange.import_lines(empty, lines, key=KEY)
+    assert again.added == 0
+
+
+def test_a_peer_judges_nothing_here(filled, empty):
+    filled.write(lambda db: judgements.put(db, [Judgement(_n(db), _n(db), "prune", "kept")],
+                                           now=NOON))  # fmt: skip
+    exchange.import_lines(empty, exported(filled), key=OTHER, trust=False)
+    with empty.read() as db:
+        assert not db.rows("SELECT * FROM judgements")
+
+
+def _n(db) -> int:
+    return int(db.value("SELECT min(n) FROM fragments"))

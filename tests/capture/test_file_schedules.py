@@ -12,7 +12,8 @@ import os
 import random
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from hypothesis.stateful import (
 )
 
 from lore.capture.files import FileReading, read_file
+from lore.capture.gathering import Found, capture_files
 from lore.projects import Projects
 from lore.store import messages, sessions
 from lore.store.db import Database, open_database
@@ -38,7 +40,8 @@ SHARDS = 4
 RAM = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
 
 counter = itertools.count()
-names = st.sampled_from(["a", "b", "c"])
+NAMES = ("a", "b", "c")
+names = st.sampled_from(NAMES)
 
 
 class Killed(BaseException):
@@ -128,8 +131,9 @@ class Schedule(RuleBasedStateMachine):
                 continue
         return found
 
-    def unseen(self, name: str) -> list[str]:
-        return [text for text in dict.fromkeys(self.visible(name)) if text not in self.seen]
+    def unseen(self, *read: str) -> list[str]:
+        visible = (text for name in read for text in self.visible(name))
+        return [text for text in dict.fromkeys(visible) if text not in self.seen]
 
     def stored(self) -> list[str]:
         with self.home.database.read() as db:
@@ -213,7 +217,9 @@ class Schedule(RuleBasedStateMachine):
     @rule(name=names, at=st.integers(1, 3), is_after=st.booleans(), reopens=st.booleans())
     def kill(self, name: str, at: int, is_after: bool, reopens: bool) -> None:
         """The reader dies inside a transaction, or after it before it learns of that."""
+        self.read_and_die(at, self.dying(is_after=is_after), [name], reopens=reopens)
 
+    def dying(self, *, is_after: bool) -> Callable[[Any], None]:
         def die(work: Callable[[Any], Any]) -> None:
             def dying(db: Any) -> None:
                 work(db)
@@ -227,10 +233,30 @@ class Schedule(RuleBasedStateMachine):
                     self.home.database.write(dying)
             raise Killed
 
+        return die
+
+    @rule()
+    def read_together(self) -> None:
+        """All files are read in one go, and the short ones are written together."""
+        capture_files(replace(self.reading, batch_messages=5), self.found())
+        self.seen += self.unseen(*NAMES)
+
+    @rule(at=st.integers(1, 3), is_after=st.booleans(), reopens=st.booleans())
+    def kill_together(self, at: int, is_after: bool, reopens: bool) -> None:
+        """The reader of all files dies."""
+        self.read_and_die(at, self.dying(is_after=is_after), NAMES, reopens=reopens)
+
+    def read_and_die(
+        self, at: int, die: Callable[[Any], None], read: Sequence[str], *, reopens: bool
+    ) -> None:
         try:
-            read_file(self.interrupted(at, die), self.path(name))
+            if len(read) > 1:
+                reading = replace(self.interrupted(at, die), batch_messages=5)
+                capture_files(reading, self.found())
+            else:
+                read_file(self.interrupted(at, die), self.path(*read))
         except Killed:
-            before, new = self.seen, self.unseen(name)
+            before, new = self.seen, self.unseen(*read)
             stored = self.stored()
             assert stored == before + new[: len(stored) - len(before)]
             self.seen = stored
@@ -238,7 +264,11 @@ class Schedule(RuleBasedStateMachine):
                 self.home.reopen()
                 self.begin_again()
         else:
-            self.seen += self.unseen(name)
+            self.seen += self.unseen(*read)
+
+    def found(self) -> list[Found]:
+        paths = [path for path in map(self.path, NAMES) if path.exists()]
+        return [Found(path, path.stat().st_size, named=True) for path in paths]
 
     def begin_again(self) -> None:
         self.reading = FileReading(
@@ -275,7 +305,7 @@ class Schedule(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "seen"):
-            for name in ("a", "b", "c"):
+            for name in NAMES:
                 self.read(name)
             assert self.stored() == self.seen
             shutil.rmtree(self.folder)

@@ -39,10 +39,23 @@ def stored(home: Path) -> list[str]:
 def test_a_reader_that_is_killed_again_and_again_stores_each_line_once(tmp_path: Path):
     talk = tmp_path / "talk.jsonl"
     talk.write_bytes(b"".join(map(line, range(LINES))))
+    kill_again_and_again(tmp_path, talk)
+
+
+def test_a_reader_of_short_files_that_is_killed_stores_each_line_once(tmp_path: Path):
+    talks = tmp_path / "talks"
+    talks.mkdir()
+    for first in range(0, LINES, 2):
+        lines = (line(i, session="talk") for i in (first, first + 1))
+        (talks / f"{first:04}.jsonl").write_bytes(b"".join(lines))
+    kill_again_and_again(tmp_path, talks)
+
+
+def kill_again_and_again(home: Path, talk: Path) -> None:
     expected = [f"line {i}" for i in range(LINES)]
     draw = random.Random(7)
     for _ in range(6):
-        reader = start(tmp_path, talk)
+        reader = start(home, talk)
         assert reader.stdout is not None
         for _ in range(draw.randrange(1, 8)):
             reader.stdout.readline()
@@ -50,11 +63,11 @@ def test_a_reader_that_is_killed_again_and_again_stores_each_line_once(tmp_path:
         reader.kill()
         reader.wait()
         reader.stdout.close()
-        found = stored(tmp_path)
+        found = stored(home)
         assert found == expected[: len(found)]
-    finished = start(tmp_path, talk)
+    finished = start(home, talk)
     assert finished.communicate()[0].endswith("done\n")
-    assert stored(tmp_path) == expected
+    assert stored(home) == expected
 
 
 def test_readers_at_once_store_each_line_once(tmp_path: Path):

@@ -234,6 +234,21 @@ def test_an_export_is_never_written_over_anything_unasked(seeded: Seeded, tmp_pa
     seeded("export", str(tmp_path)).fails_with(2)
 
 
+def test_an_export_to_a_dash_goes_to_standard_output_and_comes_back_from_standard_input(
+    seeded: Seeded, tmp_path: Path
+):
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    written = run_process("export", "-", home=seeded.home, cwd=folder).works()
+    assert "record" not in written.out.splitlines()[0]
+    assert seeded.parent in written.out
+    assert written.err.endswith("exported.\n")
+    read = run_process("import", "-", home=seeded.home, stdin=written.out.encode(), cwd=folder)
+    assert read.works().out.startswith("0 records imported")
+    run_process("backup", "-", home=seeded.home, cwd=folder).fails_with(2)
+    assert list(folder.iterdir()) == []
+
+
 def test_an_export_never_replaces_the_database(seeded: Seeded):
     before = seeded.export()
     seeded("export", str(seeded.home / "memory.db"), "--overwrite").fails_with(2)

@@ -15,7 +15,7 @@ from tests.recall.talk import say
 WHOLE_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 JSON_KEYS = {
     ("recall", "heron"): {
-        "question", "hits", "standing", "tokens", "considered", "notice", "fates",
+        "question", "hits", "standing", "tokens", "considered", "notice", "fates", "relevant",
     },
     ("stats",): {
         "path", "bytes", "messages", "distillations", "fragments", "edges", "sessions",
@@ -279,3 +279,11 @@ def test_evaluation_without_data_is_an_error(lore: Lore):
 def test_the_same_key_stores_once(lore: Lore):
     first = lore("remember", "x", "--key", "k").works().out
     assert lore("remember", "x", "--key", "k").works().out == first
+
+
+def test_hits_that_have_nothing_to_do_with_the_question_are_called_the_nearest(seeded: Seeded):
+    query = "zxqv blorf wubnar quatlorp vexgri muptok heron"
+    out = seeded("recall", query).works().out
+    assert out.startswith("Nothing relevant found; nearest:\n1. ")
+    assert '"relevant": false' in seeded("recall", query, "--json").works().out
+    assert seeded("recall", "heron").works().out.startswith("1. ")

@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from lore.consolidate.conflicts import open_conflicts, resolve
+from lore.consolidate.conflicts import open_conflicts
 from lore.consolidate.cycle import run_cycle
 from lore.consolidate.phase import Means
 from lore.consolidate.undoing import undo_cycle
 from lore.curate import fragments as by_hand
-from lore.curate import undoing
-from lore.errors import NotFound
 from lore.llm.offline.digester import OfflineDigester
 from lore.store.db import Database
 from tests.consolidate.samples import OFFLINE, World, axis, phase, put_vectors, soundness, state
@@ -222,48 +220,6 @@ def test_siblings_that_are_not_alike_are_not_asked_about(database: Database):
     world.add("b", LIMITS[1], axis(2), parent="root")
     contradict(database, Means(digester))
     assert digester.asked == []
-
-
-def test_a_person_keeps_one(database: Database):
-    world = siblings(database, *LIMITS)
-    contradict(database)
-    resolve(database, world.get("s0").id, world.get("s1").id, "keep")
-    assert world.get("s1").superseded_by == world.get("s0").id
-    assert conflicts(database) == []
-    undoing.undo(database)
-    assert len(conflicts(database)) == 1
-
-
-@pytest.mark.parametrize("decision", ["both", "dismiss"])
-def test_a_person_keeps_both_or_dismisses_and_is_not_asked_again(database: Database, decision):
-    world = siblings(database, *LIMITS)
-    contradict(database)
-    resolve(database, world.get("s1").id, world.get("s0").id, decision)
-    assert conflicts(database) == []
-    contradict(database)
-    assert conflicts(database) == []
-    assert {"s0", "s1"} <= world.visible()
-    assert undoing.undo(database)[0] == "decision"
-    assert len(conflicts(database)) == 1
-
-
-def test_a_person_may_keep_the_one_of_less_trust_and_take_that_back(database: Database):
-    world = World(database)
-    world.add("root", "The gateway", axis(15))
-    world.add("mine", LIMITS[0], axis(0, 1), parent="root", origin="user")
-    world.add("theirs", LIMITS[1], axis(0, 1, _2=0.3), parent="root", origin="web")
-    contradict(database)
-    resolve(database, world.get("theirs").id, world.get("mine").id, "keep")
-    assert world.get("mine").superseded_by == world.get("theirs").id
-    undoing.undo(database)
-    assert world.get("mine").superseded_by is None
-    assert len(conflicts(database)) == 1
-
-
-def test_a_conflict_that_is_none_is_told(database: Database):
-    world = siblings(database, "The gateway is fast", "The gateway is written in Rust")
-    with pytest.raises(NotFound):
-        resolve(database, world.get("s0").id, world.get("s1").id, "keep")
 
 
 def test_roots_that_are_lists_are_judged_by_their_lines(database: Database):

@@ -253,7 +253,7 @@ def test_all_that_a_cycle_learned_confirmed_related_and_corrected_is_taken_back(
         said(memory, "again", "/code/shop")
         clock.advance(minutes=6)
         memory.digester = ScriptedDigester(lambda _: [
-            replace(fact(queue), relations=(("related_to", worker),)), fact(worker), fact(lint),
+            replace(fact(queue), edges=(("related_to", worker),)), fact(worker), fact(lint),
             fact("We now install the packages with pnpm", corrects=pin),
             fact("The queue of the shop is kept in Postgres on the second host"),
         ])  # fmt: skip

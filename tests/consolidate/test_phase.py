@@ -105,3 +105,15 @@ def test_an_insight_is_not_reworded(database: Database):
     world.add("two", "It answers", None, parent="root", **MADE)
     run_cycle(database, OFFLINE)
     assert world.get("root").content == text
+
+
+def test_what_a_cycle_leaves_for_the_next_is_counted(database: Database):
+    world = World(database)
+    for i in range(52):
+        world.add(f"r{i}", f"The part number {i}", axis(15), **MADE)
+        for child in ("one", "two"):
+            place = axis(0, **{f"_{1 + i % 14}": 0.4})
+            world.add(f"{child}{i}", f"Says {child} of {i}", place, parent=f"r{i}", **MADE)
+    report = run_cycle(database, Means(Chat()), only=("resummarize", "contradict"))
+    assert phase(report, "resummarize").counts["waiting"] == 2
+    assert phase(report, "contradict").counts["children waiting"] == 54

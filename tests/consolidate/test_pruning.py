@@ -82,8 +82,8 @@ def test_hierarchical_and_drawn_edges_never_fade(database: Database, clock):
     clock.advance(days=400)
     prune_edges(database)
     with database.read() as db:
-        assert edges.find(db, world.ns["a"], world.ns["b"], "hierarchical") == [1.0, ""]
-        assert edges.find(db, world.ns["a"], world.ns["b"], "related_to") == [0.2, ""]
+        assert edges.find(db, world.ns["a"], world.ns["b"], "hierarchical") == (1.0, "")
+        assert edges.find(db, world.ns["a"], world.ns["b"], "related_to") == (0.2, "")
 
 
 def faded(database: Database) -> World:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from lore.consolidate.clusters import LARGEST, clusters, is_news
 from lore.consolidate.cycle import run_cycle
 from lore.consolidate.phase import Means
 from lore.curate import fragments as by_hand
@@ -117,16 +116,3 @@ def test_projects_are_not_mixed(database: Database):
     world.link("d0", "d1", 0.9)
     world.link("d1", "d2", 0.9)
     assert reflect(database).counts == {}
-
-
-def test_clusters_are_never_larger_than_can_be_read():
-    chain = [(i, i + 1, 0.9) for i in range(100)]
-    found = clusters(chain)
-    assert all(len(cluster) <= LARGEST for cluster in found)
-    assert sum(len(cluster) for cluster in found) > 80
-
-
-def test_half_new_is_news():
-    assert is_news((1, 2, 3, 4), [{1, 2}])
-    assert not is_news((1, 2, 3), [{1, 2}])
-    assert is_news((1, 2, 3), [])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lore import relevance
 from lore.consolidate.cycle import run_cycle
 from lore.recall.reading import why
-from lore.store import cycles, fragments, missing, sessions
+from lore.store import cycles, fragments, sessions
 from lore.store.db import Database, open_database
 from tests.consolidate.samples import OFFLINE, World, phase
 from tests.fakes import NOON, FixedClock
@@ -192,18 +192,6 @@ def test_a_project_that_is_not_on_this_machine_is_doubted_by_nobody(
     clock.advance(days=60)
     rescore(database)
     assert "todos" in world.visible()
-
-
-def test_doubt_in_the_store_is_the_pure_doubt(database: Database, clock):
-    world = World(database)
-    world.add("a", "Some fact", None)
-    database.write(lambda db: missing.mark(db, [world.ns["a"]], [], now=clock()))
-    for days in (0, 6.5, 7, 7.5, 12, 30):
-        clock.moment = NOON + timedelta(days=days)
-        database.write(lambda db: missing.doubt(db, now=clock()))
-        with database.read() as db:
-            found = db.value("SELECT doubt FROM fragments")
-        assert found == pytest.approx(relevance.doubt(days))
 
 
 def test_a_rescore_is_reported_with_its_count(database: Database):

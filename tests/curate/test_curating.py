@@ -9,13 +9,15 @@ import pytest
 
 from lore.curate import curating, undoing
 from lore.curate import fragments as by_hand
+from lore.curate.means import CurationMeans
 from lore.errors import LoreError
 from lore.llm.offline.digester import OfflineDigester
 from lore.records import Curated, Extract, Segment
-from lore.store import curation, cycles, forgetting, items, sessions, steps, vectors
+from lore.store import curation, cycles, forgetting, items, lifetimes, sessions, steps, vectors
 from lore.store.db import Connection
 from lore.store.forgetting import Doomed
 from tests.curate.world import ScriptedDigester, World, fact
+from tests.fakes import FakeEmbedder
 
 
 def forget(id_: str, now: datetime, db: Connection) -> list[str]:
@@ -181,7 +183,8 @@ def test_what_a_cycle_pruned_may_be_learned_again(world: World):
 
     def prune(db: Connection) -> None:
         n = items.resolve(db, made.stored[0]).n
-        steps.hide(db, cycles.begin(db, [], now=world.clock()), n, now=world.clock())
+        watch = steps.into(cycles.begin(db, [], now=world.clock()))
+        lifetimes.hide(db, n, now=world.clock(), watch=watch)
         db.run("DELETE FROM curations")
 
     world.database.write(prune)
@@ -230,3 +233,48 @@ def test_what_a_chat_returns_is_redacted(world: World):
     key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     world.learn(fact(f"The deploy token is {key}."))
     assert key not in world.contents()[0]
+
+
+class CountingEmbedder(FakeEmbedder):
+    """Counts the texts that it embeds."""
+
+    def __init__(self) -> None:
+        super().__init__(dimension=256)
+        self.texts: list[str] = []
+
+    def embed(self, texts, *, query=False):
+        self.texts += texts
+        return super().embed(texts, query=query)
+
+
+def test_a_long_session_is_cut_by_the_vectors_that_its_messages_have(world: World):
+    embedder = CountingEmbedder()
+    means = CurationMeans(OfflineDigester(), embedder, world.sources.nearest)
+    for i in range(14):
+        world.say(f"What about number {i}?")
+        world.say(f"It is {i}.", role="assistant")
+    with world.database.read() as db:
+        ns = [one.n for one in vectors.waiting(db, limit=100)]
+
+    def put(db: Connection) -> None:
+        vectors.adopt(db, embedder.identity, 256)
+        n = vectors.ensure_embedder(db, embedder.identity, 256)
+        vectors.put(db, n, ns[:-2], FakeEmbedder(dimension=256).embed([str(n) for n in ns[:-2]]))
+
+    world.database.write(put)
+    curating.curate(world.database, "s", means)
+    assert embedder.texts == ["What about number 0?\nIt is 0."]
+
+
+def test_an_exchange_is_read_with_what_follows_it_even_what_waits(world: World):
+    asked: list[Segment] = []
+
+    def read(exchange: Segment) -> list[Extract]:
+        asked.append(exchange)
+        return []
+
+    world.say("Which file wins?")
+    world.say("`app.local.json` wins.", role="assistant")
+    world.say("Are you sure?")
+    world.curate(read, idle_s=300)
+    assert [[one.text for one in each.later] for each in asked] == [["Are you sure?"]]

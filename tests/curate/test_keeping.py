@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lore.curate import promoting, undoing
 from lore.records import Edge, Extract, Fragment
-from lore.store import curation, edges, fragments, items
+from lore.store import confirmations, edges, fragments, items
 from tests.curate.world import World, fact
 
 CACHE = "The cache of the web server lives in folder alpha beta gamma"
@@ -192,44 +191,12 @@ def test_what_had_faded_and_is_learned_again_is_the_same_fragment(world: World):
     assert len(all_fragments(world)) == 1
 
 
-def test_what_holds_in_three_projects_is_offered_and_promoted_on_request(world: World):
-    for name in ("a", "b", "c"):
-        with world.database.read() as db:
-            assert promoting.offers(db) == []
-        world.learn(fact(CACHE), session=name, project=f"/code/{name}")
-    with world.database.read() as db:
-        (offer,) = promoting.offers(db)
-    assert len(offer.projects) == 3
-    promoted = promoting.promote(world.database, offer.fragment.id)
-    found = {one.id: one for one in world.standing()}
-    assert found[promoted].project_id is None
-    assert offer.fragment.id not in found
-    with world.database.read() as db:
-        assert promoting.offers(db) == []
-
-
-def test_a_promotion_can_be_undone(world: World):
-    world.learn(fact(CACHE))
-    before = world.contents()
-    promoted = promoting.promote(world.database, world.standing()[0].id)
-    undoing.undo(world.database)
-    assert world.contents() == before
-    assert promoted not in [one.id for one in world.standing()]
-
-
-def test_what_a_tool_said_is_never_offered(world: World):
-    for name in ("a", "b", "c", "d"):
-        world.learn(fact(CACHE), session=name, project=f"/code/{name}", role="tool")
-    with world.database.read() as db:
-        assert promoting.offers(db) == []
-
-
 def test_confirmations_are_counted_by_project(world: World):
     for session in ("a", "b"):
         world.learn(fact(CACHE), session=session)
     kept = world.standing()[0]
     with world.database.read() as db:
-        counted = curation.confirmations(db, items.resolve(db, kept.id).n)
+        counted = confirmations.by_project(db, items.resolve(db, kept.id).n)
     assert list(counted.values()) == [2]
 
 
@@ -284,3 +251,27 @@ def test_what_comes_in_late_steps_back_where_it_was_corrected(world: World):
         lambda _: [fact("We install the packages of this project with npm")], session="old"
     )
     assert world.contents() == ["We now install the packages of this project with pnpm"]
+
+
+LINT = "Always run the linter before commits."
+NO_LINT = "You no longer need to run the linter before commits, CI does it."
+
+
+def test_a_rule_that_the_person_takes_back_is_superseded(world: World):
+    world.say(LINT)
+    world.say("Never push to the main branch without asking.")
+    world.curate()
+    world.say(NO_LINT, session="t")
+    assert world.curate(session="t").superseded == 1
+    assert LINT not in world.contents()
+    assert "Never push to the main branch without asking." in world.contents()
+
+
+def test_a_rule_of_the_person_is_not_taken_back_by_a_lower_voice(world: World):
+    world.say(LINT)
+    world.curate()
+    taken = fact("You no longer need to run the linter before commits.", kind="preference",
+                 corrects="run the linter before commits")  # fmt: skip
+    made = world.learn(taken, session="t", role="tool")
+    assert made.superseded == 0
+    assert LINT in world.contents()

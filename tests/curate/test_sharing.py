@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from lore.capture.messages import message_of
 from lore.embed.none import NoEmbedder
 from lore.errors import InvalidInput, NotFound
 from lore.memory import Memory
+from tests.fakes import NOON
 
 
 @pytest.fixture
@@ -192,3 +194,16 @@ def test_what_a_person_approved_may_be_shown_unasked(memory: Memory, folder: Pat
     [hit] = memory.recall("retries", trusted_only=True).hits
     assert (hit.kind, hit.origin) == ("bug_fix", "repo")
     assert "trust 2" in memory.why(hit.id).allowed
+
+
+def test_a_rule_that_is_changed_on_the_page_stands_once_in_its_new_words(
+    memory: Memory, folder: Path
+):
+    said = "Also, always run the linter before commits. Never push to main without asking."
+    memory.capture("s", [message_of("user", said, NOON)], project=str(folder))
+    memory.curate("s")
+    share(memory, folder)
+    edit(folder, "before commits", "before pushes")
+    memory.take_shared(str(folder), changes(memory, folder))
+    told = sorted(hit.text for hit in memory.standing(project=str(folder)))
+    assert told == ["Always run the linter before pushes.", "Never push to main without asking."]

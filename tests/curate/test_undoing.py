@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from lore.embed.none import NoEmbedder
 from lore.errors import InvalidInput, NotFound
 from lore.memory import Memory
+from lore.store import changes
 from tests.fakes import FakeEmbedder
 
 
@@ -91,6 +92,13 @@ def test_forgetting_is_never_undone(memory: Memory):
     memory.forget(id=memory.store("gone"))
     with pytest.raises(InvalidInput, match="cannot be undone"):
         memory.undo()
+
+
+def test_what_a_cycle_removes_is_not_forgotten_by_a_person(memory: Memory):
+    id_ = memory.store("one")
+    memory.update(id_, "two")
+    memory.database.write(lambda db: changes.bury(db, ["gone"], memory.database.now()))
+    assert memory.undo() == ("update", id_)
 
 
 def test_what_was_undone_and_then_forgotten_is_gone(memory: Memory):

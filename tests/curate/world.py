@@ -9,7 +9,7 @@ from pathlib import Path
 from lore import settings
 from lore.capture.messages import Conversation, capture
 from lore.curate import curating
-from lore.curate.means import Means, Watch
+from lore.curate.means import CurationMeans
 from lore.llm.offline.digester import OfflineDigester
 from lore.recall.sources import Sources
 from lore.records import (
@@ -26,6 +26,7 @@ from lore.records import (
 )
 from lore.store import fragments, messages, sessions
 from lore.store.db import Database
+from lore.store.steps import Watch, unwatched
 from tests.fakes import FakeEmbedder, FixedClock
 
 Reader = Callable[[Segment], list[Extract]]
@@ -63,10 +64,10 @@ class World:
         config = settings.load(home=folder).settings
         self.sources = Sources(database, self.embedder, config, owns_embedder=False)
 
-    def means(self, read: Reader | None = None) -> Means:
+    def means(self, read: Reader | None = None) -> CurationMeans:
         """Return means with a scripted reader, or with the rules."""
         reader = OfflineDigester(self.embedder.embed) if read is None else ScriptedDigester(read)
-        return Means(reader, self.embedder, self.sources.nearest)
+        return CurationMeans(reader, self.embedder, self.sources.nearest)
 
     def say(
         self, text: str, *, role: Role = "user", session: str = "s", project: str = "/code/app",
@@ -81,7 +82,7 @@ class World:
 
     def curate(
         self, read: Reader | None = None, *, session: str = "s", idle_s: float = 0.0,
-        watch: Watch | None = None,
+        watch: Watch = unwatched,
     ) -> Curated:  # fmt: skip
         """Curate a session."""
         return curating.curate(self.database, session, self.means(read), idle_s=idle_s, watch=watch)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lore.consolidate import lock
 from lore.daemon import chores
 from lore.embed.none import NoEmbedder
 from lore.errors import BadReply, BudgetSpent, LoreError, ProviderUnavailable
@@ -191,3 +192,9 @@ def test_a_forgotten_session_is_no_failure(memory: Memory, clock: FixedClock):
     memory.forget(session="talk")
     chores.digest(memory, go_on)
     assert memory.jobs() == []
+
+
+def test_a_cycle_beside_one_of_another_process_is_left_for_later(memory: Memory):
+    with lock.hold(memory.settings.database):
+        assert chores.consolidate(memory, lambda: False) == chores.Done()
+    assert chores.consolidate(memory, lambda: False) == chores.Done({"cycles": 1})

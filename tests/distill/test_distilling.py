@@ -53,7 +53,9 @@ def test_every_message_is_covered_once_and_a_second_run_makes_nothing(memory: Me
 def test_the_lines_of_a_log_know_the_messages_that_they_quote(memory: Memory):
     say(memory, 40)
     distil(memory)
-    for one in kept(memory):
+    logs = kept(memory)
+    assert any(ordinals for one in logs for ordinals in one.sources)
+    for one in logs:
         lines = one.text.split("\n")
         assert len(lines) == len(one.sources)
         for line, ordinals in zip(lines, one.sources, strict=True):
@@ -245,8 +247,7 @@ def test_a_session_whose_distillation_is_gone_is_due_again(memory: Memory, clock
 @given(st.integers(0, 2_000_000))
 def test_a_log_has_ten_times_the_root_of_its_source_within_bounds(source: int):
     limit = Limits().of(source)
-    assert 256 <= limit <= 4_096
-    assert limit == 256 or limit == 4_096 or abs(limit - 10 * source**0.5) <= 1
+    assert limit == min(4_096, max(256, round(10 * source**0.5)))
     assert SMALL.of(source) <= limit
 
 
@@ -255,12 +256,15 @@ def test_the_same_talk_gives_the_same_logs(memory: Memory):
     say(memory, 40, session="again")
     distil(memory)
     distil(memory, "again")
-    assert [one.text for one in kept(memory)] == [one.text for one in kept(memory, "again")]
+    logs = [one.text for one in kept(memory)]
+    assert len(logs) > 2
+    assert logs == [one.text for one in kept(memory, "again")]
 
 
 def test_a_log_is_shorter_than_a_tenth_of_long_talk(memory: Memory):
     say(memory, 400)
     distilling.distil_session(memory.database, OfflineDigester(), "talk")
     made = kept(memory)
-    assert sum(one.tokens for one in made) <= 0.1 * sum(one.source_tokens for one in made)
+    assert all(any(one.sources) for one in made)
+    assert 0 < sum(one.tokens for one in made) <= 0.1 * sum(one.source_tokens for one in made)
     assert all(one.tokens == tokens.count(one.text) for one in made)

@@ -129,7 +129,9 @@ class Machine:
             if name.startswith("LORE_") or name in ("PATH", "PYTHONPYCACHEPREFIX")
         }
         lore["PATH"] = os.pathsep.join([str(found.parent), lore["PATH"]])
-        return Client(found, self.home, project, self.upstream.url, (*(settings | lore | PATIENT).items(),))
+        return Client(
+            found, self.home, project, self.upstream.url, (*(settings | lore | PATIENT).items(),)
+        )
 
     def asked(self, cue: str) -> list[Exchange]:
         """Return the requests that a cue led to, in order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -48,7 +49,9 @@ def spoil(machine: Machine) -> None:
 def lose(machine: Machine) -> None:
     """Take the command away, as if the plugin were installed alone."""
     machine.changes["PATH"] = os.pathsep.join(
-        part for part in os.environ["PATH"].split(os.pathsep) if not os.path.exists(f"{part}/lore")
+        part
+        for part in os.environ["PATH"].split(os.pathsep)
+        if not pathlib.Path(f"{part}/lore").exists()
     )
 
 

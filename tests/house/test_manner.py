@@ -41,7 +41,7 @@ def test_a_module_has_a_docstring_that_begins_with_one_sentence(module: Module):
 
 
 def test_a_benchmark_can_be_read_in_one_sitting():
-    for path in (ROOT / "benchmarks").glob("*.py"):
+    for path in (ROOT / "benchmarks").rglob("*.py"):
         assert path.read_text("utf-8").count("\n") <= LONGEST_FILE, path
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.errors import BadReply, BudgetSpent, PromptTooLong, ProviderUnavailable
+from lore.errors import BadReply, BudgetSpent, PromptTooLong, ProviderUnavailable, RateLimited
 from lore.llm.asking import INSIGHT_TOKENS, OVERVIEW_TOKENS, PAIRS_AT_ONCE, THINKING_TOKENS
 from lore.llm.chat import Ask, Usage
 from lore.records import LogLine, Verdict
@@ -190,6 +190,15 @@ def test_what_was_set_aside_never_stays_so(error, end):
     with pytest.raises(type(error)):
         digester(ScriptedChat(error), ledger).extract(TALK)
     assert ledger.told == [("reserve", "extract"), (end, "extract")]
+
+
+def test_a_failed_call_is_entered_with_what_it_took():
+    error = RateLimited("limit reached", retry_after_s=1e6)
+    error.usage = Usage(500, 20)
+    ledger = CountingLedger()
+    with pytest.raises(RateLimited):
+        digester(ScriptedChat(error), ledger).extract(TALK)
+    assert ledger.settled == [Usage(500, 20)]
 
 
 def test_without_money_nobody_is_asked():

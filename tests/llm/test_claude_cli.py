@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from lore.errors import PromptTooLong, ProviderError, ProviderUnavailable, RateLimited
-from lore.llm.chat import Ask, ChatMessage
+from lore.llm.chat import Ask, ChatMessage, Usage
 from lore.llm.claude_cli import ClaudeCliChat
 from lore.llm.reading import EMPTY, REFUSED, TRUNCATED
 from tests.clients.claude_code import SETTINGS
@@ -243,3 +243,14 @@ def test_the_command_itself_answers_without_tools_and_leaves_no_session(
     assert asked.body["max_tokens"] == 50
     assert "Be brief." in json.dumps(asked.body["system"])
     assert not list((tmp_path / "home").rglob("*.jsonl"))
+
+
+def test_a_failure_that_took_tokens_says_what_it_took(tmp_path):
+    failed = {**GOOD, "is_error": True, "result": "API Error: 500"}
+    with pytest.raises(ProviderUnavailable) as caught:
+        printing(tmp_path, failed).ask(PLAIN)
+    assert caught.value.usage == Usage(60, 5, 30, 20, 0.25)
+    free = {**failed, "usage": {}, "total_cost_usd": 0}
+    with pytest.raises(ProviderUnavailable) as caught:
+        printing(tmp_path, free).ask(PLAIN)
+    assert caught.value.usage is None

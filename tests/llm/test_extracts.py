@@ -132,7 +132,7 @@ def test_relations_name_other_facts_by_their_summaries():
         {"kind": "supports", "to": 1},
     ]
     first, _ = extracted(fact(1, "deploy", relations=links), fact(2, "Fridays"))
-    assert first.relations == (("supports", "Fridays"),)
+    assert first.edges == (("supports", "Fridays"),)
 
 
 def test_everything_is_bounded():

@@ -23,7 +23,7 @@ from lore.llm import anthropic as anthropic_chat
 from lore.llm import openai as openai_chat
 from lore.llm.anthropic import AnthropicChat
 from lore.llm.bounded import LARGEST_BODY_BYTES
-from lore.llm.chat import Ask, Chat, ChatMessage, Reply
+from lore.llm.chat import Ask, Chat, ChatMessage, Reply, Usage
 from lore.llm.openai import OpenAIChat
 from lore.llm.reading import EMPTY, REFUSED, TRUNCATED
 from tests.llm.wire import Provider, Said, chat_body, messages_body, said
@@ -415,3 +415,25 @@ def test_the_enumeration_knows_what_it_looks_for():
         anthropic_chat.translated(made(anthropic.RateLimitError, anthropic)),  # type: ignore[arg-type]
         RateLimited,
     )
+
+
+@BOTH
+def test_an_answer_that_cannot_be_read_is_entered_with_what_it_took(provider, name):
+    used = (
+        {"input_tokens": 900, "output_tokens": 70}
+        if name == "anthropic"
+        else {"prompt_tokens": 900, "completion_tokens": 70}
+    )
+    broken = {"content": "neither blocks nor choices", "choices": [], "usage": used}
+    reply = ask(provider, name, said(broken))
+    assert reply.problem
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (900, 70)
+
+
+@BOTH
+def test_what_an_answer_took_is_estimated_where_it_does_not_say(provider, name):
+    reply = ask(provider, name, said({"choices": [], "content": "some words of no use"}))
+    assert reply.problem
+    assert reply.usage.input_tokens > 0
+    assert reply.usage.output_tokens > 0
+    assert ask(provider, name, said(b"<html></html>", kind="text/html")).usage == Usage()

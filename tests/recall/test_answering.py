@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from lore.embed.none import NoEmbedder
 from lore.errors import InvalidInput, NotFound
 from lore.memory import Memory
 from tests.fakes import NOON, FixedClock
@@ -254,3 +256,21 @@ def test_a_preference_stands_as_long_as_it_is_shown(memory: Memory):
     long = memory.store("x " * 4_000, summary="As the long text says", kind="preference")
     assert memory.standing()[0].text == "As the long text says"
     assert memory.standing()[0].id == long
+
+
+def test_a_question_that_nothing_answers_is_told_from_one_that_is_answered(memory: Memory):
+    say(memory, "s", *FILLER, DEPLOY)
+    assert memory.recall("how do we deploy?").relevant
+    answer = memory.recall("zxqv blorf wubnar quatlorp vexgri muptok norskee jibplim tea?")
+    assert not answer.relevant
+    assert memory.recall("what was said today?").relevant
+    assert not memory.recall("zxqv blorf?").relevant
+
+
+def test_without_vectors_the_words_alone_say_whether_a_hit_is_relevant(
+    tmp_path: Path, clock: FixedClock
+):
+    with Memory.open(home=tmp_path, embedder=NoEmbedder(), now=clock) as memory:
+        say(memory, "s", *FILLER, DEPLOY)
+        assert memory.recall("how do we deploy?").relevant
+        assert not memory.recall("zxqv blorf wubnar quatlorp vexgri muptok nar tea?").relevant

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from lore.memory import Memory
+from lore.recall import replies
 from lore.records import NewMessage, Part
 from tests.fakes import NOON
 from tests.recall.talk import say
@@ -33,6 +35,25 @@ def test_the_answer_is_what_was_said_last_before_the_person_spoke_again(memory: 
     ])  # fmt: skip
     asked = [hit for hit in memory.recall(QUESTION, limit=1) if hit.role == "user"]
     assert [hit.answer for hit in asked] == ["Granite it is."]
+
+
+def test_the_answer_is_the_message_of_the_turn_that_fits_the_question(memory: Memory):
+    texts = (
+        ("user", "Which harbour wall do we build?"),
+        ("assistant", "Let me look at the harbour wall that we decided to build."),
+        ("assistant", "For the harbour it is a wall of granite, because of the surge."),
+        ("assistant", "The notes are tidied up and committed, too."),
+    )
+    memory.capture("s", [
+        NewMessage(role, (Part("text", text),), NOON + timedelta(seconds=place))  # type: ignore[arg-type]
+        for place, (role, text) in enumerate(texts)
+    ])  # fmt: skip
+    with memory.database.read() as db:
+        [hit] = [hit for hit in memory.recall(QUESTION, limit=9) if hit.role == "user"]
+        found = replies.with_answer(
+            db, replace(hit, answer=""), ["harbour", "wall"], most_tokens=500, shown=()
+        )
+    assert found.answer.startswith("For the harbour it is a wall of granite")
 
 
 def test_an_answer_that_is_a_hit_itself_is_not_shown_twice(memory: Memory):

@@ -11,11 +11,11 @@ from tests.fakes import FakeEmbedder
 from tests.recall.talk import say
 
 
-def test_the_last_questions_are_embedded_once(memory: Memory):
-    embedder = memory.sources.embedder
-    assert isinstance(embedder, FakeEmbedder)
-    memory.sources.embed_query("deploy")
-    memory.sources.embed_query("deploy")
+def test_the_last_questions_are_embedded_once(tmp_path: Path):
+    embedder = FakeEmbedder()
+    with Memory.open(home=tmp_path, embedder=embedder) as memory:
+        memory.sources.embed_query("deploy")
+        memory.sources.embed_query("deploy")
     assert embedder.asked.count("deploy") == 1
 
 

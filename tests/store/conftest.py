@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from lore.memory import Memory
-from lore.store import sqlite
+from lore.store import cycles, sqlite
 from lore.store.db import Database
 from lore.store.sqlite import Connection
-from tests.store.samples import open_at, open_memory
+from tests.store.samples import NOON, Cycle, open_at, open_memory
 
 
 @pytest.fixture
@@ -26,6 +26,12 @@ def db(database: Database) -> Iterator[Connection]:
     connection = sqlite.open_connection(database.path, busy_timeout_s=5, read_only=False)
     yield connection
     connection.close()
+
+
+@pytest.fixture
+def cycle(db: Connection) -> Cycle:
+    """A cycle that has begun."""
+    return Cycle(db, cycles.begin(db, ["merge"], now=NOON))
 
 
 @pytest.fixture

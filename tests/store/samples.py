@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from lore.embed.none import NoEmbedder
 from lore.memory import Memory
 from lore.records import Distillation, NewMessage, Part, Role
 from lore.settings import Settings
-from lore.store import fragments, messages, sessions, sqlite
+from lore.store import fragments, messages, reversing, sessions, sqlite, steps
 from lore.store.db import Database, open_database
 from lore.store.sqlite import Connection
+from lore.store.steps import Watch
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -72,6 +74,22 @@ def numbered_id(i: int) -> str:
 
 def add_fragment(db: Connection, i: int, content: str = "a plain fact", **fields) -> int:
     return fragments.add(db, new_fragment(numbered_id(i), content, **fields), now=NOON)
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """A cycle whose steps are written down, and all taken back at once."""
+
+    db: Connection
+    n: int
+
+    @property
+    def watch(self) -> Watch:
+        return steps.into(self.n)
+
+    def take_back(self) -> list[bool]:
+        done = steps.of_cycle(self.db, self.n)
+        return [reversing.take_back(self.db, step, now=NOON) for step in done]
 
 
 def new_distillation(i: int, text: str, first: str = "", last: str = "") -> Distillation:

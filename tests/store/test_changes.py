@@ -45,3 +45,13 @@ def test_a_source_is_known_by_agent_session_and_key_together() -> None:
         changes.source_of(*parts) for parts in (("a", "b", "c"), ("a", "bc", ""), ("ab", "", "c"))
     }
     assert len(digests) == 3
+
+
+def test_each_of_many_that_go_at_once_has_a_number_of_its_own(db: Connection) -> None:
+    add_fragment(db, 1)
+    ids = [f"gone {i}" for i in range(50)]
+    assert changes.bury(db, ids, minutes(1), sources={"gone 7": "digest"}) == 50
+    told = changes.since(db, 0)[1:]
+    assert [change.id for change in told] == ids
+    assert len({change.seq for change in told}) == 50
+    assert changes.tombstones(db)["gone 7"] == "digest"

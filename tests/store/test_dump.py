@@ -15,6 +15,7 @@ from lore.records import EDGE_KINDS, Imported, Spend, Watermark
 from lore.store import (
     changes,
     checks,
+    confirmations,
     curation,
     dump,
     items,
@@ -134,7 +135,7 @@ def test_how_far_knowledge_has_come_is_brought_along(tmp_path: Path) -> None:
         def fill(db: Connection) -> None:
             project_n = sessions.get_project(db, "/p")
             curation.advance(db, sessions.get_number(db, "talk"), 7, now=NOON)
-            curation.count_confirmation(db, items.resolve(db, id_).n, project_n, now=NOON)
+            confirmations.count(db, items.resolve(db, id_).n, project_n, now=NOON)
 
         one.database.write(fill)
         lines = lines_of(one)

@@ -68,9 +68,9 @@ def test_a_removed_distillation_leaves_a_tombstone_and_no_words(db: Connection):
 
 def test_actions_of_one_moment_belong_together(db: Connection):
     a, b, c = (add_fragment(db, i) for i in (1, 2, 3))
-    actions.record(db, "delete", a, {}, now=NOON - timedelta(seconds=1))
-    actions.record(db, "delete", b, {}, now=NOON)
-    actions.record(db, "delete", c, {}, now=NOON)
+    actions.record(db, "delete", a, now=NOON - timedelta(seconds=1))
+    actions.record(db, "delete", b, now=NOON)
+    actions.record(db, "delete", c, now=NOON)
     last = actions.find_last(db)
     assert last is not None
     assert [one.fragment_n for one in actions.together_with(db, last)] == [b, c]

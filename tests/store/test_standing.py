@@ -21,3 +21,34 @@ def test_an_instruction_holds_in_its_project_and_without_one_everywhere(db: Conn
     assert [s.text for s in standing.newest(db, None)] == ["three"]
     assert len(standing.newest(db, None, everywhere=True)) == 3
     assert len(standing.newest(db, None, everywhere=True, limit=1)) == 1
+
+
+LINT, NO_LINT = "Always run the linter before commits.", "You no longer need to run the linter."
+
+
+def test_an_instruction_that_was_taken_back_stands_no_longer(db: Connection) -> None:
+    item = add_fragment(db, 1)
+    standing.add(db, item, None, LINT, 1)
+    standing.add(db, item, None, "Never push to main.", 2)
+    standing.add(db, item, None, NO_LINT, 3)
+    assert [s.text for s in standing.newest(db, None)] == ["Never push to main."]
+    standing.add(db, item, None, LINT, 4)
+    assert [s.text for s in standing.newest(db, None)] == [LINT, "Never push to main."]
+
+
+def test_a_lower_voice_takes_nothing_back(db: Connection) -> None:
+    by_user, by_agent = add_fragment(db, 1), add_fragment(db, 2, origin="assistant")
+    standing.add(db, by_user, None, LINT, 1)
+    standing.add(db, by_agent, None, NO_LINT, 2)
+    assert [s.text for s in standing.newest(db, None)] == [LINT]
+
+
+def test_what_is_taken_back_in_one_project_holds_in_the_others(db: Connection) -> None:
+    here, there = (sessions.ensure_project(db, path, now=NOON) for path in ("/a", "/b"))
+    item = add_fragment(db, 1)
+    standing.add(db, item, there, LINT, 1)
+    standing.add(db, item, None, "Always run the linter twice.", 2)
+    standing.add(db, item, here, NO_LINT, 3)
+    assert standing.newest(db, here) == []
+    assert len(standing.newest(db, there)) == 2
+    assert len(standing.newest(db, None, everywhere=True)) == 2

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lore.text import instructions
 from lore.text.instructions import standing
 
 LASTING = """
@@ -162,6 +163,8 @@ def test_what_is_said_in_passing_is_not_kept(sentence):
             ("Always use tabs.", "Never push to main."),
         ),
         ("Two rules:\n- Always test.\n* Never guess.", ("Always test.", "Never guess.")),
+        ("1. Always test.\n2) Never guess.", ("Always test.", "Never guess.")),
+        ("I prefer plain SQL vs. an ORM.", ("I prefer plain SQL vs. an ORM.",)),
         ("```\nAlways use tabs.\n```", ()),
         ("```py\n# Always close it\n```\nNever push to main.", ("Never push to main.",)),
         ("Look at this:\n```\nalways do that", ()),
@@ -196,3 +199,12 @@ def test_what_is_kept_stands_in_the_message(pieces):
 @given(st.text())
 def test_any_text_can_be_read(text):
     assert all(sentence in text for sentence in standing(text))
+
+
+@pytest.mark.parametrize("form", ["_INSTRUCTION", "_PREFERENCE", "_HABIT"])
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_every_form_of_an_instruction_has_a_word_that_hints_at_it(form, data):
+    ascii_only = st.characters(codec="ascii")
+    said = data.draw(st.from_regex(getattr(instructions, form), alphabet=ascii_only))
+    assert instructions._hints(said)

@@ -11,7 +11,6 @@ import pytest
 
 from lore.capture.adapters import json_lists, payloads, tools
 from lore.curate import correcting
-from lore.distill import saying
 from lore.llm.offline import (
     changing,
     choices,
@@ -22,6 +21,7 @@ from lore.llm.offline import (
     fixes,
     orders,
     persons,
+    reasons,
     settling,
     told_settings,
     workflows,
@@ -37,6 +37,8 @@ from lore.text import (
     marks,
     outcomes,
     results,
+    saying,
+    sentences,
     specifics,
     statements,
     stories,
@@ -68,8 +70,9 @@ def patterns() -> list[tuple[str, re.Pattern[Any]]]:
     for module in (
         calls, entities, goals, instructions, lines, marks, outcomes, results, stories, tasks,
         traits, words, moments, question, json_lists, payloads, tools, saying, clauses, condensing,
-        statements, specifics, told, values, persons, findings, workflows, orders, changing,
-        extracting, choices, fixes, settling, told_settings, correcting,
+        sentences, statements, specifics, told, values, persons, findings, workflows, orders,
+        changing, extracting, choices, fixes, settling, told_settings, reasons,
+        correcting,
     ):  # fmt: skip
         for name, value in vars(module).items():
             held = value if isinstance(value, tuple) else (value,)

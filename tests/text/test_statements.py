@@ -1,26 +1,13 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.text.statements import LONGEST_CHARS, cut, sentences
+from lore.text.statements import LONGEST_CHARS, cut
 
 
 def texts(text: str, **how: bool) -> list[str]:
     return [statement.text for statement in cut(text, **how)]
-
-
-def test_sentences_end_where_people_end_them():
-    assert sentences("It costs $5.99 a month. See e.g. the docs. Ask Dr. Lee!") == [
-        "It costs $5.99 a month.",
-        "See e.g. the docs.",
-        "Ask Dr. Lee!",
-    ]
-
-
-def test_code_in_backticks_is_never_cut():
-    assert sentences("Call `a. B` first. Then stop.") == ["Call `a. B` first.", "Then stop."]
 
 
 def test_emphasis_and_addresses_of_links_are_left_out():
@@ -62,23 +49,3 @@ def test_whatever_is_cut_stands_in_the_text(text):
     kept = {letter for letter in text if not letter.isspace()}
     for statement in cut(text):
         assert set(statement.text.replace(" ", "")) <= kept
-
-
-@pytest.mark.parametrize(
-    ("typed", "pieces"),
-    [
-        ("Good. one thing: I prefer SQL", ["Good.", "one thing: I prefer SQL"]),
-        ("money?? who wrote that. never", ["money??", "who wrote that.", "never"]),
-        ("I use e.g. this, etc. and that", ["I use e.g. this, etc. and that"]),
-        ("three calls... how much is it", ["three calls... how much is it"]),
-        ("keep it at max. three lines", ["keep it at max. three lines"]),
-        ("see `a. b`. then go", ["see `a. b`.", "then go"]),
-        ("take v1.2 of lib.so now", ["take v1.2 of lib.so now"]),
-    ],
-)
-def test_what_a_person_typed_may_go_on_in_lower_case(typed, pieces):
-    assert sentences(typed, typed=True) == pieces
-
-
-def test_what_an_agent_wrote_is_cut_before_capitals_only():
-    assert sentences("It runs. and then") == ["It runs. and then"]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lore.text.told import is_whole, stands_alone, strip_opening, told
+from lore.text.told import behind, day_asked, is_whole, stands_alone, strip_opening, told
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,32 @@ def test_a_sentence_that_names_its_matter_stands_alone():
 @pytest.mark.parametrize("sentence", ["The code should either", "It says (see x", 'He said "no'])
 def test_what_was_cut_off_is_not_whole(sentence):
     assert not is_whole(sentence)
+
+
+def test_what_is_told_behind_a_question_is_found_too():
+    said = "I moved to Porto in May, can you help me, considering I sold my car for $900?"
+    assert told(said) == "I moved to Porto in May"
+    assert behind(said) == "I sold my car for $900"
+
+
+def test_what_points_at_the_first_half_is_told_with_it():
+    said = "I chose between Ana's course and Leo's, so was I right, since I declined his offer?"
+    assert behind(said) == "I chose between Ana's course and Leo's. I declined his offer"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I moved to Porto in May.",
+        "Can you help me, since I sold my car?",
+        "I moved to Porto, can you help me, considering my taste and my wish to cook?",
+    ],
+)
+def test_nothing_is_behind_where_nothing_more_is_told(said):
+    assert behind(said) == ""
+
+
+def test_the_day_that_only_the_question_names_is_found():
+    said = "I've planned a trip with Leo, can you help with our visit on May 9 at 11 AM?"
+    assert day_asked(said) == "our visit on May 9 at 11 AM"
+    assert day_asked("I leave on May 8, can you help with our visit on May 9?") == ""

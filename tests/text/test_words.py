@@ -336,3 +336,15 @@ def test_megabytes_of_one_thing_take_linear_time(piece):
     words.identifiers(text[: MEGABYTES // 10])
     words.quoted(text[: MEGABYTES // 100])
     assert time.thread_time() - started < HOPELESS_S
+
+
+@pytest.mark.parametrize(
+    ("forms", "stem"),
+    [
+        (("cache", "caches", "cached", "caching"), "cach"),
+        (("test", "tests", "tested", "testing"), "test"),
+        (("is", "red", "sing"), None),
+    ],
+)
+def test_a_stem_is_the_same_for_the_forms_of_a_word(forms, stem):
+    assert [words.stem(form) for form in forms] == [stem or form for form in forms]

@@ -11,11 +11,14 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from lore import clock
 from lore.capture import staging
+from lore.capture.delivering import Delivery, Parcel
 from lore.capture.rehearsing import Rehearsal
+from lore.capture.slips import SLIPS
 from lore.capture.staging import Batch, Counts
 from lore.capture.transcript_files import (
     OpenFile,
@@ -33,6 +36,7 @@ from lore.records import Watermark
 from lore.redaction import UNKEPT
 from lore.store import watermarks
 from lore.store.db import Connection, Database
+from lore.store.keywords import NewMessageText
 from lore.text import words
 from lore.text.secrets import Redactor
 
@@ -41,17 +45,6 @@ Progress = Callable[[int], None]
 
 UNKNOWN = "is no transcript that Lore knows"
 _BAD_LINES = "has lines that are "
-
-_SLIPS = (
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-)
-"""What an adapter raises that did not expect what it found: never a failure of the machine."""
 
 _ASKED_AGAIN = timedelta(days=1)
 """A file that nobody knows is looked at daily: a newer Lore may know it."""
@@ -83,16 +76,27 @@ class FileReading:
 
 def read_file(reading: FileReading, path: Path) -> Counts:
     """Read what is new in a file and store it; what is wrong with it is told in the counts."""
+    with Delivery(reading.database, reading.batch_messages) as delivery:
+        return read_into(delivery, reading, path)
+
+
+def read_into(delivery: Delivery, reading: FileReading, path: Path) -> Counts:
+    """Read what is new in a file; the last of it may wait for the files that are read next.
+
+    What was new and what was known is counted once it is written.
+    """
     source = kept_source(path, reading.redactor)
+    if delivery.holds(source):
+        delivery.send()
     mark = _find_mark(reading.database, source)
     if mark is not None and is_unchanged(path, mark) and not _is_due(reading, mark):
-        return Counts(problem=mark.problem)
-    counts = Counts()
+        return Counts(source, problem=mark.problem)
+    counts = Counts(source)
     try:
         with open_file(path) as opened:
             adapter = _get_adapter(reading, opened)
             counts.agent = adapter.agent
-            reader = _Reader(reading, opened, source, counts, mark)
+            reader = _Reader(reading, opened, source, counts, mark, delivery)
             if isinstance(adapter, LineAdapter):
                 _read_lines(reader, adapter)
             else:
@@ -115,7 +119,7 @@ def _is_due(reading: FileReading, mark: Watermark) -> bool:
 def _get_adapter(reading: FileReading, opened: OpenFile) -> Adapter:
     try:
         adapter = reading.find_adapter(opened.path, opened.head)
-    except _SLIPS as error:
+    except SLIPS as error:
         raise CaptureError(_slipped(error)) from error
     if adapter is None:
         raise CaptureError(UNKNOWN)
@@ -161,6 +165,7 @@ class _Reader:
         source: str,
         counts: Counts,
         mark: Watermark | None,
+        delivery: Delivery,
     ) -> None:
         self.reading = reading
         self.opened = opened
@@ -169,6 +174,7 @@ class _Reader:
         self.counts = counts
         self.batch = self._new_batch()
         self.bad: set[str] = set()
+        self._delivery = delivery
         self._stored = mark
         self._renamed: Watermark | None = None
 
@@ -193,12 +199,17 @@ class _Reader:
         """Return the watermark that the file has under a former name."""
         if self.reading.database is None:
             return None
+        if self._delivery.holds(self.source, self.opened.file):
+            self._delivery.send()
         with self.reading.database.read() as db:
             mark = watermarks.find_renamed(db, self.opened.file)
         return mark if mark is not None and self.opened.goes_on_from(mark) else None
 
     def write(self, position: int, fingerprint: str, context: str, *, is_end: bool = False) -> bool:
-        """Store what was gathered with how far that is; False if another reader was quicker."""
+        """Store what was gathered with how far that is; False if another reader was quicker.
+
+        The end of a file may wait for other files.
+        """
         problem = _BAD_LINES + ", ".join(sorted(self.bad)) if self.bad else ""
         told = self._stored.problem if self._stored else ""
         self.counts.problem, self.counts.news = problem, problem not in ("", told)
@@ -216,32 +227,46 @@ class _Reader:
         )
         batch, self.batch = self.batch, self._new_batch()
         batch.prepare()
-        added = self._store(batch, mark)
-        if added is None:
-            return False
-        self._stored, self._renamed = mark, None
+        overtaken: list[bool] = []
+
+        def tell(added: int | None) -> None:
+            overtaken.append(added is None)
+            if added is not None:
+                self._stored, self._renamed = mark, None
+                self._count(batch, added)
+
+        database = self.reading.database
+        if database is None or self.reading.dry_run:
+            tell(self._rehearse(database, batch))
+        else:
+            write = partial(self._write, batch, mark)
+            self._delivery.put(Parcel(batch, mark, write, tell))
+            if not is_end:
+                self._delivery.send()
+        return not any(overtaken)
+
+    def _count(self, batch: Batch, added: int) -> None:
         self.counts.added += added
         self.counts.known += batch.messages - added
         self.counts.sessions |= {
             (self.agent, run.context.session) for run in batch.runs if run.prepared
         }
-        return True
 
-    def _store(self, batch: Batch, mark: Watermark) -> int | None:
-        database = self.reading.database
+    def _rehearse(self, database: Database | None, batch: Batch) -> int:
         rehearsal, projects = self.reading.rehearsal, self.reading.projects
         if database is None:
             return rehearsal.count_new(None, batch, self.agent, projects)
-        if self.reading.dry_run:
-            with database.read() as db:
-                return rehearsal.count_new(db, batch, self.agent, projects)
-        return database.write(lambda db: self._write(db, batch, mark))
+        with database.read() as db:
+            return rehearsal.count_new(db, batch, self.agent, projects)
 
-    def _write(self, db: Connection, batch: Batch, mark: Watermark) -> int | None:
+    def _write(
+        self, batch: Batch, mark: Watermark, db: Connection, unindexed: list[NewMessageText]
+    ) -> int | None:
         if not _is_same(watermarks.find(db, mark.source), self._stored):
             return None
+        projects = self.reading.projects
         session_n, added = staging.write(
-            db, batch, self.agent, self.reading.projects, now=mark.updated_at
+            db, batch, self.agent, projects, unindexed, now=mark.updated_at
         )
         if self._renamed is not None and self._is_past(self._renamed.source):
             watermarks.remove(db, self._renamed.source)
@@ -290,11 +315,12 @@ def _read_lines(reader: _Reader, adapter: LineAdapter) -> None:
         if not line.ended and not isinstance(value, dict):
             break
         place.position, place.last = line.end, line.raw
+        is_full = False
         if isinstance(value, Unparsed):
             reader.skip(value.reason)
         elif value is not None:
-            _take(reader, adapter, place, value)
-        if reader.batch.is_full() or place.position - told_to > _QUIET_BYTES:
+            is_full = _take(reader, adapter, place, value)
+        if is_full or place.position - told_to > _QUIET_BYTES:
             reader.tell_progress(place.position - told_to)
             told_to = place.position
             if not _write_lines(reader, place) or reader.reading.stopping():
@@ -334,23 +360,25 @@ def _begin(reader: _Reader, adapter: LineAdapter) -> _Place:
         return _Place(mark.position, context, mark.fingerprint)
     try:
         context = adapter.begin(reader.opened.path)
-    except _SLIPS as error:
+    except SLIPS as error:
         raise CaptureError(_slipped(error)) from error
     return _Place(0, _named(context, reader.opened.path))
 
 
-def _take(reader: _Reader, adapter: LineAdapter, place: _Place, value: object) -> None:
+def _take(reader: _Reader, adapter: LineAdapter, place: _Place, value: object) -> bool:
+    """Put what a line says into the batch; tell whether it is time to write that."""
     try:
-        told = adapter.tell(value, place.context)
-    except _SLIPS:
+        context, said, unknown = adapter.tell(value, place.context)
+    except SLIPS:
         reader.skip(UNREADABLE)
-        return
-    place.context = told.context
-    if told.unknown:
-        reader.counts.skipped[told.unknown] += 1
-    if told.messages:
-        context = _named(told.context, reader.opened.path)
-        reader.batch.add(context, told.messages, len(place.last or b""))
+        return False
+    place.context = context
+    if unknown:
+        reader.counts.skipped[unknown] += 1
+    if not said:
+        return False
+    reader.batch.add(_named(context, reader.opened.path), said, len(place.last or b""))
+    return reader.batch.is_full()
 
 
 def _read_whole(reader: _Reader, adapter: WholeAdapter) -> None:
@@ -382,7 +410,7 @@ def _stretches(adapter: WholeAdapter, path: Path, position: int) -> Iterator[Str
         yield from adapter.read(path, position)
     except (OSError, ValueError, LoreError) as error:
         raise CaptureError(f"cannot be read: {str(error).rstrip('.')}") from error
-    except _SLIPS as error:
+    except SLIPS as error:
         raise CaptureError(_slipped(error)) from error
 
 

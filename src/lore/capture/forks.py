@@ -8,11 +8,17 @@ from itertools import groupby
 
 from lore.store import claims, copies, messages
 from lore.store.db import Connection
+from lore.store.keywords import NewMessageText
 from lore.store.messages import PreparedMessage
 
 
 def add(
-    db: Connection, session_n: int, prepared: Sequence[PreparedMessage], *, now: datetime
+    db: Connection,
+    session_n: int,
+    prepared: Sequence[PreparedMessage],
+    unindexed: list[NewMessageText],
+    *,
+    now: datetime,
 ) -> int:
     """Store what is a session's own, link it to where it was forked, and count what was new.
 
@@ -25,7 +31,7 @@ def add(
     held = copies.find(db, session_n, fresh)
     gone = copies.forgotten(db, session_n, (one for one in fresh if one.key not in held))
     if not held and not gone:
-        return _add_own(db, session_n, prepared, now=now)
+        return _add_own(db, session_n, prepared, unindexed, now=now)
     forks = copies.below(db, session_n) if held else set()
     origins = [one.session_n for key in keys if (one := held.get(key))]
     origins = [origin for origin in origins if origin not in forks]
@@ -41,7 +47,7 @@ def add(
     for where, group in groupby(prepared, key=place):
         run = list(group)
         if where == "own":
-            added += _add_own(db, session_n, run, now=now)
+            added += _add_own(db, session_n, run, unindexed, now=now)
         elif where == "fork":
             brought = dict.fromkeys(held[message.key].n for message in run)
             copies.take_back(db, session_n, list(brought), now=now)
@@ -49,7 +55,12 @@ def add(
 
 
 def _add_own(
-    db: Connection, session_n: int, prepared: Sequence[PreparedMessage], *, now: datetime
+    db: Connection,
+    session_n: int,
+    prepared: Sequence[PreparedMessage],
+    unindexed: list[NewMessageText],
+    *,
+    now: datetime,
 ) -> int:
-    ids = messages.add(db, session_n, prepared, now=now, channel="file")
+    ids = messages.add(db, session_n, prepared, now=now, channel="file", unindexed=unindexed)
     return sum(id_ == message.id for id_, message in zip(ids, prepared, strict=True))

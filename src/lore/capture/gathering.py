@@ -6,15 +6,16 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
 from lore import clock
-from lore.capture.files import UNKNOWN, FileReading, find_mark, read_file
+from lore.capture.delivering import Delivery
+from lore.capture.files import UNKNOWN, FileReading, find_mark, read_into
 from lore.capture.staging import Counts
-from lore.capture.transcript_files import is_unchanged, kept_source, source_of
+from lore.capture.transcript_files import is_unchanged, source_of
 from lore.capture.transcripts import Adapter
 from lore.errors import NotFound
 from lore.records import Captured, CapturedFile, CaptureEstimate, FileProblem, Redaction
@@ -106,51 +107,75 @@ def capture_files(
 ) -> Captured:
     """Read files one after the other and return what that brought."""
     total, started = sum(file.size for file in files), time.perf_counter()
-    done, summed, captured = 0, Counts(), 0
-    problems: list[FileProblem] = []
-    redacted: list[Redaction] = []
-    each: list[CapturedFile] = []
-    for file in files:
-        if reading.stopping():
-            break
+    done, tally = 0, _Tally()
+    with Delivery(reading.database, reading.batch_messages) as delivery:
+        for file in files:
+            if reading.stopping():
+                break
 
-        def tell(size: int, before: int = done) -> None:
-            if progress:
-                progress(min(before + size, total), total)
+            def tell(size: int, before: int = done) -> None:
+                if progress:
+                    progress(min(before + size, total), total)
 
-        how = replace(reading, progress=_adding(tell), remembers_unknown=file.named)
-        counts = read_file(how, file.path)
-        done += file.size
-        tell(0, done)
-        _sum_up(summed, counts)
-        source = kept_source(file.path, reading.redactor)
-        redacted += (
-            Redaction(source, kind, line, count)
-            for (kind, line), count in islice(counts.redacted.items(), _MOST_SHOWN - len(redacted))
-        )
-        captured += bool(counts.agent)
-        if counts.agent:
-            named = tuple(sorted(name for _, name in counts.sessions))
-            each.append(CapturedFile(source, counts.agent, counts.added, counts.known, named))
-        if counts.problem and (file.named or counts.problem != UNKNOWN):
-            problems.append(FileProblem(source, counts.problem, counts.news))
+            how = replace(reading, progress=_adding(tell), remembers_unknown=file.named)
+            counts = read_into(delivery, how, file.path)
+            done += file.size
+            tell(0, done)
+            tally.waiting.append((file, counts))
+            if delivery.is_empty():
+                tally.settle()
+    tally.settle()
+    summed = tally.summed
     seconds = time.perf_counter() - started
     if summed.bytes >= _MEASURED_BYTES and reading.database and not reading.dry_run:
         speed = summed.bytes / max(seconds, 1e-3)
         reading.database.write(lambda db: watermarks.put_speed(db, speed))
     return Captured(
-        files=captured,
+        files=tally.captured,
         bytes=summed.bytes,
         sessions=len(summed.sessions),
         added=summed.added,
         known=summed.known,
         skipped=_told(summed.skipped, reading.redactor),
         redactions=dict(summed.redactions.most_common()),
-        problems=tuple(problems),
-        redacted=tuple(redacted),
+        problems=tuple(tally.problems),
+        redacted=tuple(tally.redacted),
         seconds=seconds,
-        each=tuple(each),
+        each=tuple(tally.each),
     )
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What came of all files; a file that is not written yet waits for its counts."""
+
+    summed: Counts = field(default_factory=Counts)
+    captured: int = 0
+    problems: list[FileProblem] = field(default_factory=list)
+    redacted: list[Redaction] = field(default_factory=list)
+    each: list[CapturedFile] = field(default_factory=list)
+    waiting: list[tuple[Found, Counts]] = field(default_factory=list)
+
+    def settle(self) -> None:
+        """Sum up what was written."""
+        for file, counts in self.waiting:
+            self._sum_up(file, counts)
+        self.waiting.clear()
+
+    def _sum_up(self, file: Found, counts: Counts) -> None:
+        source = counts.source
+        _sum_up(self.summed, counts)
+        room = _MOST_SHOWN - len(self.redacted)
+        self.redacted += (
+            Redaction(source, kind, line, count)
+            for (kind, line), count in islice(counts.redacted.items(), room)
+        )
+        self.captured += bool(counts.agent)
+        if counts.agent:
+            named = tuple(sorted(name for _, name in counts.sessions))
+            self.each.append(CapturedFile(source, counts.agent, counts.added, counts.known, named))
+        if counts.problem and (file.named or counts.problem != UNKNOWN):
+            self.problems.append(FileProblem(source, counts.problem, counts.news))
 
 
 def _told(skipped: Counter[str], redactor: Redactor) -> dict[str, int]:

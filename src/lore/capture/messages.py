@@ -29,6 +29,7 @@ from lore.text import digests, parts, tokens, words
 from lore.text.secrets import Redactor
 from lore.text.traits import traits_of
 from lore.text.typed import standing_in
+from lore.text.withdrawals import is_only
 
 _ORIGINS: dict[Role, Origin] = {
     "user": "user",
@@ -70,7 +71,8 @@ def capture(
         return []
     for message in new:
         check(message)
-    prepared = [_derive(message) for message in _keyed(_all_cleaned(new, redactor))]
+    keyed = _keyed(_all_cleaned(new, redactor))
+    prepared = [_derive(message, clock.new_id(message.created_at)) for message in keyed]
     told = _cleaned_place(conversation, redactor)
     place = Projects().find(told.project)
     return database.write(lambda db: _store(db, told, place, prepared, now=database.now()))
@@ -163,12 +165,15 @@ def _keyed(new: Sequence[NewMessage]) -> list[NewMessage]:
 def prepare(message: NewMessage, *, id: str = "", redactor: Redactor = UNKEPT) -> PreparedMessage:
     """Redact a message and derive all that the store keeps beside it."""
     check(message)
-    return _derive(_redacted(_changed(_with_origin(message), words.clean), redactor), id=id)
+    cleaned = _redacted(_changed(_with_origin(message), words.clean), redactor)
+    return _derive(cleaned, id or clock.new_id(message.created_at))
 
 
 def prepare_all(new: Sequence[NewMessage], *, redactor: Redactor) -> list[PreparedMessage]:
     """Prepare messages that were checked; together that is quicker than one by one."""
-    return [_derive(message) for message in _all_cleaned(new, redactor)]
+    cleaned = _all_cleaned(new, redactor)
+    ids = clock.new_ids([message.created_at for message in cleaned])
+    return [_derive(message, id_) for message, id_ in zip(cleaned, ids, strict=True)]
 
 
 def _all_cleaned(new: Sequence[NewMessage], redactor: Redactor) -> list[NewMessage]:
@@ -201,16 +206,16 @@ def _texts(messages: Iterable[NewMessage]) -> list[str]:
     return [text for text in texts if text]
 
 
-def _derive(message: NewMessage, *, id: str = "") -> PreparedMessage:
+def _derive(message: NewMessage, id_: str) -> PreparedMessage:
     standing = standing_in(message)
     searchable = parts.searchable(message.parts)
     return PreparedMessage(
         new=message,
-        id=id or clock.new_id(message.created_at),
+        id=id_,
         key=message.key,
         tokens=tokens.count(parts.whole(message.parts)),
         embeds=message.role in ("user", "assistant") and parts.says_something(message.parts),
-        traits=traits_of(searchable, message.role, standing=bool(standing)),
+        traits=traits_of(searchable, message.role, standing=not all(map(is_only, standing))),
         standing=standing,
         digest=digests.digest_of(message.role, message.parts),
         searchable=searchable,
@@ -259,13 +264,14 @@ def check(message: NewMessage) -> None:
     if message.role not in ROLES:
         msg = f"'{message.role}' is no role."
         raise InvalidInput(msg, hint=f"Roles: {', '.join(ROLES)}.")
+    if message.origin is not None:
+        check_origin(message.origin)
     for part in message.parts:
         if part.kind not in PART_KINDS:
             msg = f"'{part.kind}' is no kind of part."
             raise InvalidInput(msg, hint=f"Kinds: {', '.join(PART_KINDS)}.")
-    for origin in (message.origin, *(part.origin for part in message.parts)):
-        if origin is not None:
-            check_origin(origin)
+        if part.origin is not None:
+            check_origin(part.origin)
 
 
 def message_of(role: Role, text: str, created_at: datetime) -> NewMessage:

@@ -154,6 +154,10 @@ SHAPES: dict[str, dict[str, Test]] = {
     "confirmation": {
         "fragment_id": _name, "project_id": _name, "times": _count, "at": _moment,
     },
+    "judgement": {
+        "a_id": _name, "b_id": _name, "verb": _name, "verdict": _name, "a_version": _count,
+        "b_version": _count, "at": _moment,
+    },
     "shared": {"entry": _name, "fragment_id": _name, "digest": _text, "left_out": _whole},
     "spend": {
         "key": _name, "at": _moment, "session_id": _maybe(_name), "project_id": _maybe(_name),

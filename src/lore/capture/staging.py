@@ -21,6 +21,7 @@ from lore.records import NewMessage
 from lore.redaction import UNKEPT
 from lore.store import claims, messages, names, sessions
 from lore.store.db import Connection
+from lore.store.keywords import NewMessageText
 from lore.store.messages import PreparedMessage
 from lore.text import goals, lines, words
 from lore.text.secrets import Redactor
@@ -48,6 +49,7 @@ _DRIVE = re.compile(r"[A-Za-z]:[/\\]")
 class Counts:
     """What came of reading one file."""
 
+    source: str = ""
     agent: str = ""
     bytes: int = 0
     added: int = 0
@@ -148,9 +150,18 @@ def _line_around(text: str, start: int, end: int) -> str:
 
 
 def write(
-    db: Connection, batch: Batch, agent: str, seen: Projects, *, now: datetime
+    db: Connection,
+    batch: Batch,
+    agent: str,
+    seen: Projects,
+    unindexed: list[NewMessageText],
+    *,
+    now: datetime,
 ) -> tuple[int | None, int]:
-    """Store a batch in the caller's transaction; return its last session and what was new."""
+    """Store a batch in the caller's transaction; return its last session and what was new.
+
+    The caller adds what is left in `unindexed` to the keyword index.
+    """
     session_n, added = None, 0
     for run in batch.runs:
         run.context = without_forgotten(db, agent, run.context)
@@ -160,7 +171,7 @@ def write(
             _describe(db, sessions.find_number(db, _name(run), agent=agent), run.context)
             continue
         session_n = _ensure_session(db, agent, run, seen, now=now)
-        added += _add(db, session_n, run, now=now)
+        added += _add(db, session_n, run, unindexed, now=now)
         goal = "" if run.context.title else _find_goal(db, session_n, own)
         _describe(db, session_n, run.context, goal)
     return session_n, added
@@ -176,11 +187,13 @@ def without_forgotten(db: Connection, agent: str, context: Context) -> Context:
     return replace(context, title=title, branch=branch)
 
 
-def _add(db: Connection, session_n: int, run: Run, *, now: datetime) -> int:
+def _add(
+    db: Connection, session_n: int, run: Run, unindexed: list[NewMessageText], *, now: datetime
+) -> int:
     """Store the messages of a run and count those that were new."""
     if run.context.lasting_keys:
-        return forks.add(db, session_n, run.prepared, now=now)
-    ids = messages.add(db, session_n, run.prepared, now=now, channel="file")
+        return forks.add(db, session_n, run.prepared, unindexed, now=now)
+    ids = messages.add(db, session_n, run.prepared, now=now, channel="file", unindexed=unindexed)
     return sum(id_ == message.id for id_, message in zip(ids, run.prepared, strict=True))
 
 

@@ -35,6 +35,9 @@ Query = Annotated[str, typer.Argument(help="What you want to know, or '-' for st
 STANDING_SHOWN = 3
 """Standing instructions beside an answer; `lore standing` shows them all."""
 
+NEAREST_SHOWN = 3
+"""Hits where none is relevant: enough to see that the question was understood."""
+
 _SIGNALS_SHOWN = 8
 
 _FITTING = 5
@@ -218,8 +221,11 @@ def standing(context: typer.Context, project: Project = "", json: Json = False) 
 
 def print_answer(memory: Memory, answer: Answer, *, explain: bool = False) -> None:
     """Show an answer to a person."""
-    short = memory.short_ids([hit.id for hit in answer.hits])
-    for place, hit in enumerate(answer.hits, 1):
+    hits = answer.hits if answer.relevant else answer.hits[:NEAREST_SHOWN]
+    short = memory.short_ids([hit.id for hit in hits])
+    if hits and not answer.relevant:
+        print("Nothing relevant found; nearest:")
+    for place, hit in enumerate(hits, 1):
         print(f"{bold(f'{place}. {_heading(hit)}')}  {dim(short[hit.id])}")
         print(indented(hit.text))
         if hit.answer:
@@ -233,10 +239,14 @@ def print_answer(memory: Memory, answer: Answer, *, explain: bool = False) -> No
         _print_standing(answer.standing)
     for fate in answer.fates:
         _print_fate(memory, answer, fate)
-    if answer.hits:
-        shown = f"{counted(len(answer.hits), 'hit')} of {answer.considered:,} considered"
-        cost = counted(answer.tokens, "token")
+    if hits:
+        shown = f"{counted(len(hits), 'hit')} of {answer.considered:,} considered"
+        cost = counted(answer.tokens if answer.relevant else _size(hits), "token")
         print(dim(f"{shown}, {cost}. 'lore read ID' shows one whole."))
+
+
+def _size(hits: Iterable[Hit]) -> int:
+    return sum(hit.tokens for hit in hits)
 
 
 def _heading(hit: Hit) -> str:

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from lore.records import Stats
 
 
+_STANDARD = Path("-")
+"""Standard output or input, as in other programs; a file of that name has to be given whole."""
+
+
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this file."""
     for command in (stats, backup, restore, export):
@@ -87,6 +91,9 @@ def backup(
 
     Other processes go on reading and writing meanwhile.
     """
+    if file == _STANDARD:
+        msg = "A backup is a database: it needs a file of its own."
+        raise InvalidInput(msg, hint="'lore export -' writes to standard output.")
     with open_memory(context) as memory:
         target = memory.backup(file)
     if json:
@@ -120,7 +127,9 @@ def export(
     file: Annotated[
         Path | None,
         typer.Argument(
-            help="A new file; default: standard output.", parser=given_path, metavar="[FILE]"
+            help="A new file; none, or '-', for standard output.",
+            parser=given_path,
+            metavar="[FILE]",
         ),
     ] = None,
     overwrite: Annotated[
@@ -129,6 +138,7 @@ def export(
     json: Json = False,
 ) -> None:
     """Write everything as JSON lines."""
+    file = None if file == _STANDARD else file
     with open_memory(context) as memory:
         count = _export(memory, file, overwrite=overwrite)
     if json and file:
@@ -187,15 +197,8 @@ def import_file(
     What is here already, or was forgotten, is skipped. What another home wrote needs a word on
     whether to trust it: a peer's word is found by asking only, and deletes nothing.
     """
-    if str(file) != "-" and not file.exists():
-        msg = f"There is no file {file}."
-        raise NotFound(msg)
-    if file.is_dir():
-        msg = f"{file} is a folder, not an export."
-        raise InvalidInput(msg)
-    source = sys.stdin.buffer if str(file) == "-" else file.open("rb")
     with (
-        source,
+        _to_import(file) as source,
         open_memory(context, create=True) as memory,
         progress("importing", quiet=json) as report,
     ):
@@ -207,6 +210,18 @@ def import_file(
     peers = " as a peer's word" if counts.foreign else ""
     brought = f"{counted(counts.added, 'record')} imported{peers}"
     print(f"{brought}, {counts.skipped:,} skipped{left_out}.")
+
+
+def _to_import(file: Path) -> BinaryIO:
+    if file == _STANDARD:
+        return sys.stdin.buffer
+    if not file.exists():
+        msg = f"There is no file {file}."
+        raise NotFound(msg)
+    if file.is_dir():
+        msg = f"{file} is a folder, not an export."
+        raise InvalidInput(msg)
+    return file.open("rb")
 
 
 def embed(context: typer.Context, json: Json = False) -> None:

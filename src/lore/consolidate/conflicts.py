@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from lore.errors import NotFound
 from lore.records import Conflict, Decision
-from lore.store import actions, conflicts, edges, fragments, items, judgements
+from lore.store import actions, conflicts, edges, fragments, items, judgements, superseding
+from lore.store.befores import Before, Link, Successor
 from lore.store.db import Connection, Database
 from lore.store.judgements import Judgement
 
@@ -36,25 +37,18 @@ def _resolve(db: Connection, database: Database, one: str, other: str, decision:
         msg = f"There is no conflict between '{one}' and '{other}'."
         raise NotFound(msg, hint="'lore conflicts' lists those that there are.")
     if decision == "keep":
-        kept, gone = fragments.get(db, a), fragments.get(db, b)
-        edges.put(db, a, b, "supersedes", now=now)
-        fragments.set_superseded(db, b, kept.id, now=now)
-        before = {"newer": a, "former": gone.superseded_by}
+        before = Before(successor=Successor(a, fragments.get(db, b).superseded_by))
+        superseding.supersede(db, b, a, now=now)
         actions.record(db, "supersede", b, before, now=now)
         return
     source, target = edge
-    dropped = {
-        "target": target,
-        "kind": "contradicts",
-        "edge": edges.find(db, source, target, "contradicts"),
-        "together": _GROUP,
-    }
+    former = Link(target, "contradicts", edges.find(db, source, target, "contradicts"))
     edges.remove(db, source, target, "contradicts")
-    actions.record(db, "link", source, dropped, now=now)
+    actions.record(db, "link", source, Before(link=former, together=_GROUP), now=now)
     if decision == "both" and edges.find(db, source, target, "related_to") is None:
         edges.put(db, source, target, "related_to", now=now)
-        drawn = {"target": target, "kind": "related_to", "edge": None, "together": _GROUP}
-        actions.record(db, "link", source, drawn, now=now)
+        drawn = Link(target, "related_to")
+        actions.record(db, "link", source, Before(link=drawn, together=_GROUP), now=now)
     versions = {n: fragments.get(db, n).version for n in (a, b)}
     low, high = sorted((a, b))
     judged = Judgement(low, high, "judge", "agrees", versions[low], versions[high])

@@ -11,11 +11,23 @@ from typing import NamedTuple
 from lore.consolidate.joining import find_embedding, join
 from lore.consolidate.phase import Work, named
 from lore.records import Fragment, Verdict
-from lore.store import consolidation, cycles, edges, fragments, judgements, steps
+from lore.store import (
+    consolidation,
+    cycles,
+    edges,
+    fragments,
+    judgements,
+    overviews,
+    steps,
+    superseding,
+    trees,
+    watched_edges,
+)
 from lore.store.consolidation import Embedding
 from lore.store.db import Connection
 from lore.store.edges import EdgeRow
 from lore.store.judgements import Judgement
+from lore.store.steps import Watch
 
 LEAST = 0.5
 BATCH = 10
@@ -58,6 +70,8 @@ def contradict(work: Work) -> None:
     with work.database.read() as db:
         fresh = consolidation.children_since(db, cycles.find_mark(db, MARK), limit=limit)
         pairs = list(_sibling_pairs(db, fresh, embedding))
+        left = consolidation.count_children_since(db, fresh[-1][0]) if fresh else 0
+    work.count("children waiting", left)
     joined = join(work, embedding, ROOTS_MARK)
     pairs += [Pair(near.a.n, near.b.n, near.cosine) for near in joined.pairs]
     asked = list(_unjudged(work, pairs))
@@ -68,10 +82,8 @@ def contradict(work: Work) -> None:
     if work.dry_run and work.asks:
         work.count("to ask", len(asked))
         return
-    step = BATCH if work.asks else BATCH * _SAVED_BATCHES
-    for start in range(0, len(asked), step):
-        work.advance(start, len(asked))
-        _judge(work, asked[start : start + step])
+    for piece in work.pieces(asked, BATCH if work.asks else BATCH * _SAVED_BATCHES):
+        _judge(work, piece)
     if not waiting and not work.counts.get("unjudged"):
         seq = fresh[-1][0] if fresh else 0
         work.write(partial(_set_marks, seq=seq, roots_seq=joined.seq))
@@ -181,6 +193,7 @@ def _keep(
 
     Of a pair without a verdict it is remembered only that it was asked about.
     """
+    watch = steps.into(cycle_n)
     ns = [n for one in asked for n in (one.older_n, one.newer_n)]
     found = fragments.by_number(db, ns)
     gone = fragments.deleted_among(db, ns)
@@ -204,21 +217,21 @@ def _keep(
         work.count("judged")
         if verdict == "changes" and one.newer.trust >= one.older.trust:
             if edges.find_parent(db, one.newer_n) == one.older_n:
-                steps.take_place(db, cycle_n, one.newer_n, one.older_n, now=work.now)
-            steps.supersede(db, cycle_n, one.older_n, one.newer_n, now=work.now)
+                trees.take_place(db, one.newer_n, one.older_n, now=work.now, watch=watch)
+            superseding.supersede(db, one.older_n, one.newer_n, now=work.now, watch=watch)
             superseded.add(one.older_n)
             work.count("superseded")
             work.tell(f"{named(one.newer)} supersedes {named(one.older)}")
         elif verdict != "agrees":
             edge = EdgeRow(one.newer_n, one.older_n, "contradicts", one.cosine)
-            if steps.add_edge(db, cycle_n, edge, now=work.now):
+            if watched_edges.draw(db, edge, now=work.now, watch=watch):
                 work.count("conflicts")
                 work.tell(f"{named(one.newer)} contradicts {named(one.older)}")
-    _withdraw_overviews(db, cycle_n, sorted(superseded), work)
+    _withdraw_overviews(db, watch, sorted(superseded), work)
     judgements.put(db, judged, now=work.now)
 
 
-def _withdraw_overviews(db: Connection, cycle_n: int, ns: Sequence[int], work: Work) -> None:
+def _withdraw_overviews(db: Connection, watch: Watch, ns: Sequence[int], work: Work) -> None:
     """Give the parents of what was superseded their own words back, until the next cycle.
 
     An overview that still tells what was just superseded would bring it back; a fresh one costs
@@ -226,8 +239,8 @@ def _withdraw_overviews(db: Connection, cycle_n: int, ns: Sequence[int], work: W
     """
     parents = {edges.find_parent(db, n) for n in ns} - {None, *ns}
     for parent in sorted(n for n in parents if n is not None):
-        own = steps.find_own_words(db, parent)
+        own = overviews.find_own_words(db, parent)
         if own is not None:
-            steps.reword(db, cycle_n, parent, own.content, own.summary, now=work.now)
+            overviews.reword(db, parent, own.content, own.summary, now=work.now, watch=watch)
             work.count("overviews withdrawn")
     consolidation.ask_for_overviews(db, ns)

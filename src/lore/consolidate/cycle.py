@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from lore import clock
+from lore.consolidate import lock
 from lore.consolidate.contradict import contradict
 from lore.consolidate.digest import digest
 from lore.consolidate.link import link
@@ -57,6 +58,7 @@ def run_cycle(
 
     A whole cycle that was stopped goes on with the phase it was in. A phase that fails is
     reported, and the others go on. A dry run counts what would be done and writes nothing.
+    While another process runs a cycle on the database, none is begun.
     """
     chosen = [phase for phase in PHASES if not only or phase.__name__ in only]
     unknown = sorted(set(only) - set(phase_names()))
@@ -66,6 +68,13 @@ def run_cycle(
     work = Work(database, means, "", 0, database.now(), dry_run, progress, stopping)
     if dry_run:
         return _rehearse(work, chosen)
+    with lock.hold(database.path):
+        return _run_all(work, chosen)
+
+
+def _run_all(work: Work, chosen: Sequence[Phase]) -> CycleReport:
+    """Run phases one after the other, those that are done in the cycle that goes on left out."""
+    database = work.database
     names = [phase.__name__ for phase in chosen]
     with database.read() as db:
         open_cycle = cycles.find_open(db, names)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from functools import partial
 
 from lore.consolidate.phase import DigestSession, Work
 from lore.errors import BadReply, BudgetSpent, LoreError, ProviderError
 from lore.store import consolidation, jobs, session_states, steps
 from lore.store.consolidation import Waiting
 from lore.store.db import Connection
-from lore.store.steps import Step
 
 _FAILURES_IN_A_ROW = 3
 """After so many failures the provider is down, not the session at fault."""
@@ -88,7 +86,7 @@ def _work_off(work: Work, session: Waiting, kind: str, digest_session: DigestSes
 
     n = work.database.write(begin)
     try:
-        counts = digest_session(session.id, partial(_watch, work.cycle_n))
+        counts = digest_session(session.id, steps.into(work.cycle_n))
     except BudgetSpent as error:
         why, until = str(error), error.until or now()
         work.database.write(lambda db: jobs.postpone(db, n, why, until=until, now=now()))
@@ -104,8 +102,3 @@ def _work_off(work: Work, session: Waiting, kind: str, digest_session: DigestSes
     work.database.write(lambda db: jobs.finish(db, n, now=now()))
     for what, by in counts.items():
         work.count(what, by)
-
-
-def _watch(cycle_n: int, db: Connection, step: Step) -> None:
-    """Write down what curation does to fragments, so that it can be taken back."""
-    steps.record(db, cycle_n, step)

@@ -9,7 +9,7 @@ import numpy as np
 
 from lore.consolidate.joining import find_embedding, join
 from lore.consolidate.phase import Near, Work
-from lore.store import consolidation, cycles, steps
+from lore.store import consolidation, cycles, steps, watched_edges
 from lore.store.consolidation import Embedding
 from lore.store.db import Connection
 from lore.store.edges import EdgeRow
@@ -33,9 +33,8 @@ def link(work: Work) -> None:
     joined = join(work, embedding, MARK)
     work.count("compared", joined.compared)
     work.count("near roots", len(joined.pairs))
-    for start in range(0, len(joined.pairs), _BATCH):
-        work.advance(start, len(joined.pairs))
-        found = _edges(work, joined.pairs[start : start + _BATCH], embedding)
+    for piece in work.pieces(joined.pairs, _BATCH):
+        found = _edges(work, piece, embedding)
         work.write(partial(_draw, found=found, work=work))
     work.write(lambda db, _: cycles.set_mark(db, MARK, joined.seq))
 
@@ -65,10 +64,11 @@ def _edges(work: Work, pairs: Sequence[Near], embedding: Embedding) -> list[Edge
 
 
 def _draw(db: Connection, cycle_n: int, *, found: Sequence[EdgeRow], work: Work) -> None:
+    watch = steps.into(cycle_n)
     there = consolidation.associated(db, sorted({edge.source_n for edge in found}))
     for edge in found:
         ends = (min(edge[:2]), max(edge[:2]))
         if ends not in there:
             there.add(ends)
-            steps.add_edge(db, cycle_n, edge, now=work.now)
+            watched_edges.draw(db, edge, now=work.now, watch=watch)
             work.count("linked")

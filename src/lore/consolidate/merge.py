@@ -8,9 +8,21 @@ from functools import partial
 from lore.consolidate.joining import find_embedding, join
 from lore.consolidate.phase import Near, Work, named
 from lore.records import UNASKED_TRUST
-from lore.store import consolidation, cycles, edges, fragments, judgements, steps, vectors
+from lore.store import (
+    consolidation,
+    cycles,
+    edges,
+    fragments,
+    judgements,
+    steps,
+    superseding,
+    trees,
+    vectors,
+    watched_edges,
+)
 from lore.store.consolidation import Root
 from lore.store.db import Connection
+from lore.store.steps import Watch
 from lore.text import values
 
 ABOVE = 0.85
@@ -28,9 +40,8 @@ def merge(work: Work) -> None:
     joined = join(work, embedding, MARK)
     work.count("compared", joined.compared)
     planned = _plan(work, [pair for pair in joined.pairs if pair.cosine > ABOVE])
-    for start in range(0, len(planned), _BATCH):
-        work.advance(start, len(planned))
-        work.write(partial(_merge_all, planned=planned[start : start + _BATCH], work=work))
+    for piece in work.pieces(planned, _BATCH):
+        work.write(partial(_merge_all, planned=piece, work=work))
     work.write(lambda db, _: cycles.set_mark(db, MARK, joined.seq))
 
 
@@ -86,6 +97,7 @@ def _rank(root: Root) -> tuple[int, int, int, int]:
 def _merge_all(
     db: Connection, cycle_n: int, *, planned: Sequence[tuple[int, int]], work: Work
 ) -> None:
+    watch = steps.into(cycle_n)
     ns = [n for pair in planned for n in pair]
     found = fragments.by_number(db, ns)
     gone = fragments.deleted_among(db, ns)
@@ -97,10 +109,10 @@ def _merge_all(
             continue
         children = edges.children(db, victim)
         for child in children:
-            steps.reparent(db, cycle_n, child, survivor, now=work.now)
+            trees.reparent(db, child, survivor, now=work.now, watch=watch)
         for edge in edges.among_fragments(db, [victim], ("associative",)):
-            _move_edge(db, cycle_n, edge, victim, survivor, work)
-        steps.supersede(db, cycle_n, victim, survivor, now=work.now)
+            _move_edge(db, watch, edge, victim, survivor, work)
+        superseding.supersede(db, victim, survivor, now=work.now, watch=watch)
         consolidation.set_overview_at(db, survivor, None)
         # It has other children now, and may be near another survivor: it is compared again.
         vectors.renew(db, survivor)
@@ -110,11 +122,11 @@ def _merge_all(
 
 
 def _move_edge(
-    db: Connection, cycle_n: int, edge: edges.EdgeRow, victim: int, survivor: int, work: Work
+    db: Connection, watch: Watch, edge: edges.EdgeRow, victim: int, survivor: int, work: Work
 ) -> None:
     """Let what was linked to the victim be linked to the survivor."""
     other = edge.target_n if edge.source_n == victim else edge.source_n
     low, high = sorted((other, survivor))
     if other != survivor and (low, high) not in consolidation.associated(db, [survivor]):
         moved = edges.EdgeRow(survivor, other, "associative", edge.weight)
-        steps.add_edge(db, cycle_n, moved, now=work.now)
+        watched_edges.draw(db, moved, now=work.now, watch=watch)

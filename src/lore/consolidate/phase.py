@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import NamedTuple, TypeVar
 
 from lore.curate import curating
-from lore.curate.means import Watch
 from lore.llm import Digester
 from lore.records import Fragment, PhaseReport
 from lore.redaction import UNKEPT
 from lore.store import cycles
 from lore.store.consolidation import Root
 from lore.store.db import Connection, Database
+from lore.store.steps import Watch
 from lore.text import lines, words
 from lore.text.secrets import Redactor
 
@@ -103,10 +103,13 @@ class Work:
 
     def batches(self, asked: Sequence[T]) -> Iterator[Sequence[T]]:
         """Yield what is asked in the pieces in which answers are kept, and show the progress."""
-        size = 1 if self.asks else BATCH
-        for start in range(0, len(asked), size):
-            self.advance(start, len(asked))
-            yield asked[start : start + size]
+        return self.pieces(asked, 1 if self.asks else BATCH)
+
+    def pieces(self, found: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+        """Yield what is to be done in pieces of a size, and show the progress."""
+        for start in range(0, len(found), size):
+            self.advance(start, len(found))
+            yield found[start : start + size]
 
     def cleaned(self, answer: str) -> str:
         """Return what a digester wrote as it may be stored: clean, and without secrets."""

@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 
 from lore.consolidate.phase import Work, named
-from lore.store import consolidation, cycles, edges, forgetting, fragments, steps
+from lore.store import consolidation, cycles, edges, forgetting, fragments, lifetimes, steps, trees
 from lore.store.db import Connection
 from lore.store.forgetting import Doomed
 
@@ -23,9 +23,8 @@ def prune_fragments(work: Work) -> None:
     _remove(work)
     with work.database.read() as db:
         faded = consolidation.prunable(db, unread=UNREAD, any_=ANY, now=work.now)
-    for start in range(0, len(faded), _BATCH):
-        work.advance(start, len(faded))
-        work.write(partial(_hide, ns=faded[start : start + _BATCH], work=work))
+    for piece in work.pieces(faded, _BATCH):
+        work.write(partial(_hide, ns=piece, work=work))
 
 
 def _remove(work: Work) -> None:
@@ -54,6 +53,7 @@ def _remove(work: Work) -> None:
 
 def _hide(db: Connection, cycle_n: int, *, ns: Sequence[int], work: Work) -> None:
     """Hide fragments, and hang what is below them where they hung."""
+    watch = steps.into(cycle_n)
     found = fragments.by_number(db, ns)
     gone = fragments.deleted_among(db, ns)
     for n in ns:
@@ -62,8 +62,8 @@ def _hide(db: Connection, cycle_n: int, *, ns: Sequence[int], work: Work) -> Non
             continue
         children = edges.all_children(db, n)
         for child in children:
-            steps.reparent(db, cycle_n, child, parent, now=work.now)
-        steps.hide(db, cycle_n, n, now=work.now)
+            trees.reparent(db, child, parent, now=work.now, watch=watch)
+        lifetimes.hide(db, n, now=work.now, watch=watch)
         work.count("pruned")
         work.count("children moved", len(children))
         work.tell(named(found[n]))

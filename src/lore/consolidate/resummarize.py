@@ -9,7 +9,7 @@ from functools import partial
 from lore.consolidate.phase import Work, named
 from lore.records import Fragment
 from lore.relevance import VISIBLE
-from lore.store import consolidation, fragments, steps
+from lore.store import consolidation, fragments, overviews, steps
 from lore.store.db import Connection
 from lore.text import lines
 
@@ -24,11 +24,13 @@ def resummarize(work: Work) -> None:
     """Give roots that Lore made a fresh text; the old one stays as a version."""
     most = _MOST_ASKED if work.asks else _MOST
     with work.database.read() as db:
-        stale = consolidation.stale_overviews(db, least_children=LEAST_CHILDREN, limit=most)
+        all_stale = consolidation.stale_overviews(db, least_children=LEAST_CHILDREN)
+        stale = all_stale[:most]
         children = consolidation.children_of(db, stale)
         below = sorted({n for ns in children.values() for n in ns})
         found = fragments.by_number(db, [*stale, *below])
         own = consolidation.own_words(db, stale)
+    work.count("waiting", len(all_stale) - len(stale))
     if work.dry_run and work.asks:
         work.count("to ask", len(stale))
         return
@@ -58,6 +60,7 @@ def _keep(
     db: Connection, cycle_n: int, *, fresh: Sequence[tuple[int, Fragment, str]], work: Work
 ) -> None:
     """Write overviews, unless a root was changed meanwhile."""
+    watch = steps.into(cycle_n)
     ns = [n for n, _, _ in fresh]
     now = fragments.by_number(db, ns)
     gone = fragments.deleted_among(db, ns)
@@ -66,7 +69,7 @@ def _keep(
             continue
         if text != root.content:
             summary = root.summary or lines.summary(text)
-            steps.reword(db, cycle_n, n, text, summary, now=work.now)
+            overviews.reword(db, n, text, summary, now=work.now, watch=watch)
             work.count("reworded")
             work.tell(named(root))
         consolidation.set_overview_at(db, n, work.now)

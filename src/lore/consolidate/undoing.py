@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from lore.consolidate import lock
 from lore.errors import InvalidInput, NotFound
 from lore.records import UndoneCycle
-from lore.store import cycles, fragments, judgements, steps, weights
+from lore.store import cycles, fragments, judgements, reversing, steps, trees
 from lore.store.cycles import CycleRow
 from lore.store.db import Connection, Database
 from lore.store.judgements import Judgement
@@ -17,7 +18,8 @@ def undo_cycle(database: Database, id_: str = "") -> UndoneCycle:
     What it learned, merged, pruned, judged and reflected on is not done again by later cycles.
     The logs that it made stay: they are what was said.
     """
-    return database.write(lambda db: _undo(db, database, id_))
+    with lock.hold(database.path):
+        return database.write(lambda db: _undo(db, database, id_))
 
 
 def _undo(db: Connection, database: Database, id_: str) -> UndoneCycle:
@@ -28,13 +30,8 @@ def _undo(db: Connection, database: Database, id_: str) -> UndoneCycle:
         msg = f"The cycle ended {ended:%Y-%m-%d %H:%M} UTC, and only a day can be taken back."
         raise InvalidInput(msg, hint="'lore undo ID' undoes what was done to one fragment.")
     done = steps.of_cycle(db, cycle.n)
-    left = 0
-    for step in done:
-        if step.verb == "decayed":
-            weights.take_back(db, step)
-        elif not steps.take_back(db, step, now=now):
-            left += 1
-    steps.settle_trees(db, done, now=now)
+    left = sum(not reversing.take_back(db, step, now=now) for step in done)
+    trees.settle(db, done, now=now)
     kept = [one for step in done for one in _kept(step)]
     there = fragments.by_number(db, sorted({n for one in kept for n in (one.a_n, one.b_n)}))
     judgements.put(db, (one for one in kept if {one.a_n, one.b_n} <= there.keys()), now=now)

@@ -12,9 +12,8 @@ import numpy as np
 from lore.curate.drafting import Drafted
 from lore.curate.merging import Candidate
 from lore.curate.placing import NO_ROOTS
-from lore.store import edges, fragments
-from lore.store.db import Connection
-from lore.text import values, words
+from lore.text import values, withdrawals, words
+from lore.text.withdrawals import Withdrawal
 
 SAID_BEFORE = 0.75
 """A fragment that is so near to the words that are corrected says what was so before."""
@@ -34,6 +33,9 @@ def find(
     """Return the older fragment that a draft corrects, if it names one that is known."""
     if not draft.corrects:
         return None
+    withdrawal = withdrawals.find(draft.content) if draft.kind == "preference" else None
+    if withdrawal:
+        return _taken_back(withdrawal, [one for one in known if one.fragment.created_at < at])
     fitting = [
         (max(one.cosine, before), one)
         for one in known
@@ -43,6 +45,13 @@ def find(
         or _is_corrected(one.fragment.content, draft.content, draft.corrects, one.cosine)
     ]
     return max(fitting, key=lambda pair: (pair[0], -pair[1].n))[1] if fitting else None
+
+
+def _taken_back(withdrawal: Withdrawal, known: Sequence[Candidate]) -> Candidate | None:
+    """Return the rule that a person takes back: by its words, for near it are other rules."""
+    rules = [one for one in known if one.fragment.kind == "preference"]
+    places = withdrawals.meant(withdrawal, [one.fragment.content for one in rules])
+    return max((rules[i] for i in places), key=lambda one: (one.cosine, -one.n), default=None)
 
 
 def find_newer(draft: Drafted, at: datetime, known: Sequence[Candidate]) -> Candidate | None:
@@ -99,9 +108,3 @@ def is_same_setting(
 
 def _surroundings(text: str) -> set[str]:
     return {found.lower() for found in _SURROUNDINGS.findall(text)}
-
-
-def supersede(db: Connection, older: int, newer: int, *, now: datetime) -> None:
-    """Let a newer fragment stand in the place of an older one; both are kept."""
-    edges.put(db, newer, older, "supersedes", now=now)
-    fragments.set_superseded(db, older, fragments.get(db, newer).id, now=now)

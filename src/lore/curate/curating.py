@@ -12,14 +12,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
+import numpy as np
+
 from lore.curate import drafting, events, exchanges, nearness
 from lore.curate.drafting import Voices
-from lore.curate.keeping import Keeper, Place, Tally
-from lore.curate.means import Means, Watch
-from lore.records import Curated, Message, Segment
-from lore.store import curation, messages, sessions, vectors
+from lore.curate.keeping import Keeper, Place
+from lore.curate.means import CurationMeans, Scores
+from lore.records import Curated, Message, Said, Segment
+from lore.store import curation, items, messages, sessions, vectors
 from lore.store.db import Connection, Database
-from lore.store.steps import Step
+from lore.store.steps import Watch, unwatched
+from lore.text import saying
 
 IDLE_S = 300.0
 """A session that was silent for so long is curated; from the specification."""
@@ -33,16 +36,13 @@ READ_TOGETHER_TOKENS = 1_024
 TURN_CHARS = 240
 """Of a request and of the answer, so much is compared to find where a session turns."""
 
+LOOK_AHEAD = 60
+"""Messages after an exchange that are shown with it: what is said is soon repaired or denied."""
+
 PAGE = 4_000
 """Messages that are looked at together: events of a longer session are cut page by page."""
 
 Progress = Callable[[int, int], None]
-
-
-_COUNTS = (
-    "merged", "known", "attached", "superseded", "contradicted", "refused", "dropped",
-    "downgraded",
-)  # fmt: skip
 
 
 def due(db: Connection, *, now: datetime, idle_s: float = IDLE_S, turns: int = TURNS) -> list[str]:
@@ -53,10 +53,10 @@ def due(db: Connection, *, now: datetime, idle_s: float = IDLE_S, turns: int = T
 def curate(
     database: Database,
     session: str,
-    means: Means,
+    means: CurationMeans,
     *,
     idle_s: float = 0.0,
-    watch: Watch | None = None,
+    watch: Watch = unwatched,
     progress: Progress | None = None,
 ) -> Curated:
     """Make knowledge of what is new in a session and return what it brought.
@@ -73,10 +73,10 @@ def curate(
     while (page := _page(database, session_n, means, idle_s=idle_s)) is not None:
         for done, told in enumerate(page):
             voices.hear(told[-1])
-            tally = _curate_one(database, session_n, told, voices, means, watch)
-            if tally is None:
+            brought = _curate_one(database, session_n, told, voices, means, watch)
+            if brought is None:
                 break
-            result = _plus(result, tally)
+            result += brought
             if progress:
                 progress(done + 1, len(page))
         else:
@@ -89,7 +89,9 @@ Read = tuple[int, Segment, list[Message]]
 """An exchange, the mark that must stand before it, and its messages."""
 
 
-def _page(database: Database, session_n: int, means: Means, *, idle_s: float) -> list[Read] | None:
+def _page(
+    database: Database, session_n: int, means: CurationMeans, *, idle_s: float
+) -> list[Read] | None:
     """Return the next exchanges of a session in order; None if there is nothing new."""
     with database.read() as db:
         mark = curation.find_mark(db, session_n)
@@ -98,7 +100,7 @@ def _page(database: Database, session_n: int, means: Means, *, idle_s: float) ->
     if not found:
         return None
     whole = len(found) < PAGE
-    said = exchanges.saids(found)
+    said = [one for one in saying.said_of(found, saying.FOR_KNOWLEDGE) if one.text]
     cut = exchanges.exchanges(found[0].session_id, said, title=session.title)
     silent_since = database.now() - timedelta(seconds=idle_s)
     is_idle = not idle_s or session.last_message_at <= silent_since
@@ -108,14 +110,15 @@ def _page(database: Database, session_n: int, means: Means, *, idle_s: float) ->
         last = None
     else:
         last = found[-1].ordinal
-    pages = list(_with_messages(_grouped(cut, means), found, mark, last))
+    grouped = _looking_ahead(_grouped(database, cut, means), said)
+    pages = list(_with_messages(grouped, found, mark, last))
     return pages or None
 
 
-def _grouped(cut: Sequence[Segment], means: Means) -> list[Segment]:
+def _grouped(database: Database, cut: Sequence[Segment], means: CurationMeans) -> list[Segment]:
     """Put short exchanges of one event together; no group reaches over a boundary."""
     turns = [_begun(exchange) for exchange in cut]
-    embed = means.embedder.embed if means.embedder.dimension else None
+    embed = partial(_turn_vectors, database, cut, means) if means.embedder.dimension else None
     grouped: list[Segment] = []
     for event in events.split(turns, embed):
         run: list[Segment] = []
@@ -127,6 +130,36 @@ def _grouped(cut: Sequence[Segment], means: Means) -> list[Segment]:
         if run:
             grouped.append(_joined(run))
     return grouped
+
+
+def _turn_vectors(
+    database: Database, cut: Sequence[Segment], means: CurationMeans, turns: Sequence[str]
+) -> Scores:
+    """Return a vector of how each exchange begins; only where none is stored is it embedded."""
+    begun = [[one.id for one in exchange.said[:2]] for exchange in cut]
+    rows = np.zeros((len(cut), means.embedder.dimension), np.float32)
+    with database.read() as db:
+        if vectors.find_adopted(db) == means.embedder.identity:
+            known = items.numbers_of(db, [id_ for ids in begun for id_ in ids])
+            for place, ids in enumerate(begun):
+                ns = np.array([known[id_] for id_ in ids if id_ in known], np.int64)
+                rows[place] = vectors.load(db, ns, means.embedder.dimension).sum(axis=0)
+    lengths = np.linalg.norm(rows, axis=1)
+    rows[lengths > 0] /= lengths[lengths > 0, None]
+    missing = np.flatnonzero(lengths == 0)
+    if len(missing):
+        rows[missing] = means.embedder.embed([turns[place] for place in missing.tolist()])
+    return rows
+
+
+def _looking_ahead(grouped: Sequence[Segment], said: Sequence[Said]) -> list[Segment]:
+    """Give each exchange the messages that follow it, those that wait to be curated included."""
+    found: list[Segment] = []
+    end = 0
+    for exchange in grouped:
+        end += len(exchange.said)
+        found.append(replace(exchange, later=tuple(said[end : end + LOOK_AHEAD])))
+    return found
 
 
 def _begun(exchange: Segment) -> str:
@@ -162,9 +195,9 @@ def _curate_one(
     session_n: int,
     told: Read,
     voices: Voices,
-    means: Means,
-    watch: Watch | None,
-) -> Tally | None:
+    means: CurationMeans,
+    watch: Watch,
+) -> Curated | None:
     """Curate one exchange; None if another process has done it meanwhile."""
     mark, exchange, read = told
     extracts = means.digester.extract(exchange) if exchange.said else []
@@ -179,33 +212,21 @@ def _curate_one(
                   database.now())  # fmt: skip
     times = {message.id: message.created_at for message in read}
 
-    def work(db: Connection) -> Tally | None:
+    def work(db: Connection) -> Curated | None:
         if curation.find_mark(db, session_n) != mark:
             return None
         adopted = vectors.find_adopted(db) in (None, means.embedder.identity)
         here = place if adopted else replace(place, embedder_n=None)
-        keeper = Keeper(db, here, watch or _unwatched)
+        keeper = Keeper(db, here, watch)
         keeper.keep(drafts, near, times)
         curation.advance(db, session_n, read[-1].ordinal, now=place.now)
-        keeper.tally.dropped += dropped
-        keeper.tally.downgraded += sum(one.downgraded for one in drafts)
-        return keeper.tally
+        downgraded = sum(one.downgraded for one in drafts)
+        return keeper.brought + Curated(exchanges=1, dropped=dropped, downgraded=downgraded)
 
     return database.write(work)
 
 
-def _plus(result: Curated, tally: Tally) -> Curated:
-    """Return the sum with what one more exchange brought."""
-    more = {name: getattr(result, name) + getattr(tally, name) for name in _COUNTS}
-    stored = (*result.stored, *tally.stored)
-    return replace(result, exchanges=result.exchanges + 1, stored=stored, **more)
-
-
-def _unwatched(_db: Connection, _step: Step) -> None:
-    """Take no notice."""
-
-
-def _ensure_embedder(database: Database, means: Means) -> int | None:
+def _ensure_embedder(database: Database, means: CurationMeans) -> int | None:
     embedder = means.embedder
     if not embedder.dimension:
         return None

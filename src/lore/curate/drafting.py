@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lore import payloads
-from lore.curate.means import Means, Scores
+from lore.curate.means import CurationMeans, Scores
 from lore.records import TRUST, UNASKED_TRUST, EdgeKind, Extract, FragmentKind, Message, Segment
 from lore.redaction import redact_tree
 from lore.store import vectors
@@ -43,7 +43,7 @@ class Drafted:
     sources: tuple[str, ...]
     parent: int | None
     corrects: str
-    relations: tuple[tuple[EdgeKind, str], ...]
+    edges: tuple[tuple[EdgeKind, str], ...]
     vector: Scores | None = None
     corrects_vector: Scores | None = None
     downgraded: bool = False
@@ -85,7 +85,7 @@ def draft(
     exchange: Segment,
     messages: Sequence[Message],
     voices: Voices,
-    means: Means,
+    means: CurationMeans,
 ) -> tuple[list[Drafted], int]:
     """Return the drafts of an exchange, parents before children, and how many were dropped."""
     origin = _Origin(
@@ -123,7 +123,9 @@ class _Origin:
         return tuple(dict.fromkeys([*named, *self.voices.quoted_in(content)]))
 
 
-def _checked(extract: Extract, parent: int | None, origin: _Origin, means: Means) -> Drafted | None:
+def _checked(
+    extract: Extract, parent: int | None, origin: _Origin, means: CurationMeans
+) -> Drafted | None:
     content = means.redactor.redact(words.clean(extract.content)).strip()
     title = lines.one_line(means.redactor.redact(words.clean(extract.summary)), SUMMARY_CHARS)
     title = title or lines.summary(content)
@@ -146,7 +148,7 @@ def _checked(extract: Extract, parent: int | None, origin: _Origin, means: Means
         sources=origin.sources_of(extract, content),
         parent=parent,
         corrects=corrects,
-        relations=extract.relations,
+        edges=extract.edges,
         downgraded=kind != extract.kind,
     )
 
@@ -160,7 +162,7 @@ def _runs(text: str) -> set[tuple[str, ...]]:
     return {tuple(told[i : i + QUOTED_WORDS]) for i in range(len(told) - QUOTED_WORDS + 1)}
 
 
-def _with_vectors(drafts: Sequence[Drafted], means: Means) -> list[Drafted]:
+def _with_vectors(drafts: Sequence[Drafted], means: CurationMeans) -> list[Drafted]:
     rows = means.embed([vectors.fragment_text(one.summary, one.content) for one in drafts])
     if rows is None:
         return list(drafts)

@@ -4,49 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lore.records import Message, Part, Said, Segment
-from lore.text import lines, tokens, told_calls
-from lore.text.parts import is_said, lowest_origin
+from lore.records import Said, Segment
 
 MOST_TOKENS = 16_384
 """A longer exchange is read in pieces; the limit of a segment in the specification."""
-
-RESULT_CHARS = 4_000
-"""Of a longer tool output only the ends are read: errors stand there."""
-
-CALL_CHARS = 400
-
-
-def saids(messages: Sequence[Message]) -> list[Said]:
-    """Return messages as digesters read them: no asides, no reasoning, a line for each call."""
-    read = (_said(message) for message in messages)
-    return [one for one in read if one is not None]
-
-
-def _said(message: Message) -> Said | None:
-    told = [_told(part) for part in message.parts]
-    text = "\n".join(line for line in told if line)
-    if not text.strip():
-        return None
-    voice = message.speaker or message.role
-    origin = lowest_origin(message.parts, message.origin)
-    return Said(message.id, message.ordinal, message.created_at, voice, text, origin,
-                tokens.count(text))  # fmt: skip
-
-
-def _told(part: Part) -> str:
-    if part.kind == "tool_call":
-        return lines.one_line(told_calls.tell(part.name, part.text, brief=True), CALL_CHARS)
-    if part.kind == "tool_result":
-        return _ends(part.text)
-    return part.text if is_said(part) and part.kind == "text" else ""
-
-
-def _ends(text: str) -> str:
-    if len(text) <= RESULT_CHARS:
-        return text
-    half = RESULT_CHARS // 2
-    return f"{text[:half]}\n… {len(text) - RESULT_CHARS} characters …\n{text[-half:]}"
 
 
 def exchanges(session_id: str, said: Sequence[Said], *, title: str = "") -> list[Segment]:

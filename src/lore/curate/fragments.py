@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import Any
 
 import orjson
 
@@ -27,7 +26,8 @@ from lore.records import (
     Origin,
 )
 from lore.redaction import UNKEPT, redact_tree
-from lore.store import actions, edges, fragments, items, sessions, trusting
+from lore.store import actions, edges, fragments, items, sessions, superseding, trees, trusting
+from lore.store.befores import NOTHING, Before, Link, Successor, Words
 from lore.store.db import Connection, Database
 from lore.text import entities, lines, words
 from lore.text.secrets import Redactor
@@ -115,7 +115,7 @@ def storing(
         n = fragments.add(db, new, now=now)
         if parent:
             edges.put(db, parent, n, "hierarchical", now=now)
-        actions.record(db, "store", n, {}, now=now)
+        actions.record(db, "store", n, now=now)
         return new.id
 
     return work
@@ -189,7 +189,8 @@ def update(  # noqa: PLR0913 - what a change has, and how it is written
         n = _living(db, id_)
         old = fragments.get(db, n)
         trust.check_may_change(origin, old)
-        actions.record(db, "update", n, {"content": old.content, "summary": old.summary}, now=now)
+        said = Words(old.content, old.summary)
+        actions.record(db, "update", n, Before(words=said), now=now)
         return fragments.update(
             db,
             n,
@@ -214,13 +215,13 @@ def delete(database: Database, id_: str, *, origin: Origin = "user", key: str = 
         n = _living(db, id_)
         fragment = fragments.get(db, n)
         trust.check_may_delete(origin, fragment)
-        hide(db, n, {}, now=now)
+        hide(db, n, now=now)
         return fragment.id
 
     return database.write(work, key=scoped("delete", key))
 
 
-def hide(db: Connection, n: int, before: dict[str, Any], *, now: datetime) -> None:
+def hide(db: Connection, n: int, before: Before = NOTHING, *, now: datetime) -> None:
     """Hide a fragment in a way that can be undone; `before` is what has to come back with it."""
     fragments.set_deleted(db, n, now, now=now)
     actions.record(db, "delete", n, before, now=now)
@@ -259,42 +260,23 @@ def link(  # noqa: PLR0913 - what an edge has, and how it is written
         if kind == "supersedes":
             msg = "Use supersede for that: it also hides the older one."
             raise InvalidInput(msg)
-        before = {"target": b, "kind": kind, "edge": edges.find(db, a, b, kind)}
+        parent = edges.find_parent(db, b) if kind == "hierarchical" else None
+        drawn = Link(b, kind, edges.find(db, a, b, kind), parent)
         if kind == "hierarchical":
             trust.check_may_move(origin, fragments.get(db, b))
-            before["parent"] = edges.find_parent(db, b)
-            move(db, b, a)
+            move(db, b, a, now=now)
         edges.put(db, a, b, kind, now=now, weight=weight, note=remark)
-        actions.record(db, "link", a, before, now=now)
+        actions.record(db, "link", a, Before(link=drawn), now=now)
 
     database.write(work, key=scoped("link", key))
 
 
-def move(db: Connection, child: int, parent: int | None) -> None:
-    """Take a child with its subtree to the depth below another parent, or to the top."""
-    below = _below(db, child)
-    if parent in below:
+def move(db: Connection, child: int, parent: int | None, *, now: datetime) -> None:
+    """Hang a child with all below it under another parent, or let it be a root."""
+    if parent is not None and child in (parent, *edges.ancestors(db, parent)):
         msg = "That would make a fragment its own ancestor."
         raise InvalidInput(msg)
-    former = edges.find_parent(db, child)
-    if former is not None:
-        edges.remove(db, former, child, "hierarchical")
-    depth = 0 if parent is None else fragments.get(db, parent).depth + 1
-    for n, distance in below.items():
-        fragments.set_depth(db, n, depth + distance)
-
-
-def _below(db: Connection, top: int) -> dict[int, int]:
-    """Return a fragment and all below it with their distances; deleted ones may come back."""
-    found = {top: 0}
-    level = [top]
-    while level:
-        rows = edges.among_fragments(db, level, ("hierarchical",))
-        above = set(level)
-        level = [row.target_n for row in rows if row.source_n in above]
-        level = [n for n in dict.fromkeys(level) if n not in found]
-        found |= dict.fromkeys(level, found[next(iter(above))] + 1)
-    return found
+    trees.reparent(db, child, parent, now=now)
 
 
 def supersede(
@@ -318,9 +300,8 @@ def supersede(
             msg = "The newer one is itself superseded by the older one."
             raise InvalidInput(msg)
         trust.check_may_supersede(origin, a, b)
-        edges.put(db, newer, older, "supersedes", now=now)
-        fragments.set_superseded(db, older, b.id, now=now)
-        before = {"newer": newer, "former": a.superseded_by}
+        superseding.supersede(db, older, newer, now=now)
+        before = Before(successor=Successor(newer, a.superseded_by))
         actions.record(db, "supersede", older, before, now=now)
 
     database.write(work, key=scoped("supersede", key))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
@@ -11,15 +11,26 @@ import numpy as np
 from lore import clock
 from lore.curate import correcting, merging, nearness, placing
 from lore.curate.drafting import Drafted
-from lore.curate.means import Watch
 from lore.curate.merging import Candidate
 from lore.curate.placing import NO_ROOTS, Neighbour
 from lore.curate.trust import needed_for
-from lore.records import NOTE_EDGES, TRUST, UNASKED_TRUST, EdgeKind, Origin
-from lore.store import curation, edges, fragments, steps, trusting, vectors
+from lore.records import NOTE_EDGES, TRUST, UNASKED_TRUST, Curated, EdgeKind, Origin
+from lore.store import (
+    confirmations,
+    curation,
+    edges,
+    fragments,
+    lifetimes,
+    strengths,
+    superseding,
+    trusting,
+    vectors,
+    watched_edges,
+)
 from lore.store.db import Connection
+from lore.store.edges import EdgeRow
 from lore.store.fragments import NewFragment
-from lore.store.steps import Step
+from lore.store.steps import Watch
 from lore.text import entities, words
 
 CONFIDENCE = 0.7
@@ -42,21 +53,6 @@ class Place:
     now: datetime
 
 
-@dataclass(slots=True)
-class Tally:
-    """What became of drafts: `known` from a higher voice already, `refused` as deleted before."""
-
-    stored: list[str] = field(default_factory=list)
-    merged: int = 0
-    known: int = 0
-    attached: int = 0
-    superseded: int = 0
-    contradicted: int = 0
-    refused: int = 0
-    dropped: int = 0
-    downgraded: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class _One:
     """A draft with what the store knows of its messages."""
@@ -76,7 +72,7 @@ class Keeper:
     """Stores the drafts of one exchange inside one transaction."""
 
     def __init__(self, db: Connection, place: Place, watch: Watch) -> None:
-        self.tally = Tally()
+        self.brought = Curated()
         self._db = db
         self._place = place
         self._watch = watch
@@ -90,7 +86,7 @@ class Keeper:
         near: Sequence[Sequence[Neighbour]],
         times: Mapping[str, datetime],
     ) -> None:
-        """Store drafts that are new, merge those that are known, and draw their relations."""
+        """Store drafts that are new, merge those that are known, and draw their edges."""
         told = sorted({id_ for draft in drafts for id_ in draft.sources})
         self._deleted = curation.deleted_of(self._db, told)
         kept: list[int | None] = []
@@ -116,20 +112,20 @@ class Keeper:
         """Store or merge a draft and return the number of the fragment that holds it."""
         there = curation.messages_there(self._db, draft.sources)
         if not there:
-            self.tally.dropped += 1
+            self.brought += Curated(dropped=1)
             return None
         origin = trusting.lowest(self._db, "user", list(there.values()))
         said = [times[id_] for id_ in there if id_ in times]
         at = min(self._place.now, max(said, default=self._place.now))
         one = _One(draft, tuple(there), origin, at, parent)
         if self._was_deleted(one):
-            self.tally.refused += 1
+            self.brought += Curated(refused=1)
             return None
         known = nearness.candidates(self._db, [*neighbours, *self._near(draft)])
         own = [candidate for candidate in known if self._is_own(candidate)]
         same = self._same(one, own)
         if same is not None and merging.outcome(one.trust, same.fragment) == "known":
-            self.tally.known += 1
+            self.brought += Curated(known=1)
             return same.n
         if same is not None and merging.outcome(one.trust, same.fragment) == "merge":
             self._merge(one, same)
@@ -180,7 +176,7 @@ class Keeper:
         """Let a fragment stand on the draft's messages too, in the newer words if they say all."""
         old, draft, now = same.fragment, one.draft, self._place.now
         if set(one.sources) <= set(old.source_messages):
-            self.tally.known += 1
+            self.brought += Curated(known=1)
             return
         sources = tuple(dict.fromkeys([*old.source_messages, *one.sources]))
         self._confirm(same.n, sources)
@@ -192,7 +188,7 @@ class Keeper:
                 now=now, reason="said again",
             )  # fmt: skip
             self._put_vector(same.n, draft)
-        self.tally.merged += 1
+        self.brought += Curated(merged=1)
 
     def _add(self, one: _One, own: Sequence[Candidate]) -> int:
         draft, place = one.draft, self._place
@@ -223,8 +219,8 @@ class Keeper:
         n = fragments.add(self._db, new, now=place.now)
         self._put_vector(n, draft)
         self._fresh.append(n)
-        self._watch(self._db, steps.learned(self._db, n))
-        self.tally.stored.append(new.id)
+        self._watch(self._db, lifetimes.learned(self._db, n))
+        self.brought += Curated(stored=(new.id,))
         self._count(n)
         if parent is not None:
             self._hang(n, parent, one, reinforces=one.parent is None)
@@ -235,23 +231,22 @@ class Keeper:
     def _confirm(self, n: int, sources: Sequence[str]) -> None:
         """Let a fragment be surer, and count that it holds in this project."""
         now = self._place.now
-        self._watch(self._db, steps.before_strengthening(self._db, n, now=now))
-        self._watch(self._db, steps.before_confirming(self._db, n))
-        curation.confirm(self._db, n, sources=sources, surer_by=merging.SURER_BY, now=now)
+        self._watch(self._db, strengths.before_strengthening(self._db, n, now=now))
+        self._watch(self._db, confirmations.before_confirming(self._db, n))
+        confirmations.confirm(self._db, n, sources=sources, surer_by=merging.SURER_BY, now=now)
         self._count(n)
 
     def _count(self, n: int) -> None:
         """Count that a fragment was confirmed in this project."""
         project_n = self._place.project_n
         if project_n is not None:
-            self._watch(self._db, steps.before_counting(self._db, n, project_n))
-            curation.count_confirmation(self._db, n, project_n, now=self._place.now)
+            self._watch(self._db, confirmations.before_counting(self._db, n, project_n))
+            confirmations.count(self._db, n, project_n, now=self._place.now)
 
     def _draw(self, source: int, target: int, kind: EdgeKind, weight: float = 1.0) -> None:
-        """Draw an edge, unless it is there: somebody may have given it a weight and a note."""
-        if edges.find(self._db, source, target, kind) is None:
-            self._watch(self._db, Step("edge_added", source, target, kind))
-            edges.put(self._db, source, target, kind, now=self._place.now, weight=weight)
+        """Draw an edge, unless it is there."""
+        edge = EdgeRow(source, target, kind, weight)
+        watched_edges.draw(self._db, edge, now=self._place.now, watch=self._watch)
 
     def _hang(self, n: int, parent: int, one: _One, *, reinforces: bool) -> None:
         """Put a fragment below its parent and after its elder sibling.
@@ -263,10 +258,10 @@ class Keeper:
         if elder:
             self._draw(elder[-1], n, "temporal")
         if reinforces:
-            self.tally.attached += 1
+            self.brought += Curated(attached=1)
             if one.trust >= UNASKED_TRUST:
                 now = self._place.now
-                self._watch(self._db, steps.before_strengthening(self._db, parent, now=now))
+                self._watch(self._db, strengths.before_strengthening(self._db, parent, now=now))
                 fragments.reinforce(self._db, parent, now=now)
 
     def _put_vector(self, n: int, draft: Drafted) -> None:
@@ -275,10 +270,9 @@ class Keeper:
             vectors.put(self._db, self._place.embedder_n, [n], draft.vector[None, :])
 
     def _supersede(self, older: int, newer: int) -> None:
-        self._watch(self._db, steps.before_superseding(self._db, older, newer))
-        self._draw(newer, older, "supersedes")
-        correcting.supersede(self._db, older, newer, now=self._place.now)
-        self.tally.superseded += 1
+        now = self._place.now
+        superseding.supersede(self._db, older, newer, now=now, watch=self._watch)
+        self.brought += Curated(superseded=1)
 
     def _correct(self, one: _One, n: int, own: Sequence[Candidate]) -> None:
         """Let a correction stand in the place of what it corrects, as far as trust allows."""
@@ -295,7 +289,7 @@ class Keeper:
             self._supersede(found.n, n)
         else:
             self._draw(n, found.n, "contradicts")
-            self.tally.contradicted += 1
+            self.brought += Curated(contradicted=1)
 
     def _step_back(self, one: _One, n: int, own: Sequence[Candidate]) -> None:
         """Let what came in late step back where something newer, as trusted, has corrected it."""
@@ -335,7 +329,7 @@ class Keeper:
         """Draw the edges that drafts of one exchange name to each other by their summaries."""
         by_summary = {d.summary: n for d, n in zip(drafts, kept, strict=True) if n is not None}
         for draft, n in zip(drafts, kept, strict=True):
-            for kind, summary in draft.relations:
+            for kind, summary in draft.edges:
                 other = by_summary.get(summary)
                 if n is not None and other is not None and other != n and kind in _DRAWN:
                     self._draw(n, other, kind)

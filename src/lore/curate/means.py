@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from lore.embed import Embedder
 from lore.llm import Digester
 from lore.redaction import UNKEPT
-from lore.store.db import Connection
-from lore.store.steps import Step
 from lore.store.vector_index import Where
 from lore.text.secrets import Redactor
 
@@ -30,13 +28,8 @@ class Nearest(Protocol):
         """Return the numbers of items and their cosines, nearest first."""
 
 
-Watch = Callable[[Connection, Step], None]
-"""Told of every change inside its transaction, as the step that takes it back. A consolidation
-cycle writes them down."""
-
-
 @dataclass(frozen=True, slots=True)
-class Means:
+class CurationMeans:
     """The digester, the embedder, the search for near items and the redactor of one memory."""
 
     digester: Digester

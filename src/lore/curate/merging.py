@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from lore.curate.trust import needed_for
 from lore.records import Fragment, FragmentKind
-from lore.text import values
+from lore.text import values, withdrawals
 
 THRESHOLDS: Mapping[FragmentKind, float] = {
     "preference": 0.8,
@@ -53,7 +53,8 @@ def is_same(kind: FragmentKind, content: str, payload: Mapping[str, Any], known:
         return True
     if known.cosine < THRESHOLDS.get(kind, USUAL_THRESHOLD):
         return False
-    return values.agree(content, fragment.content)
+    takes_back = [withdrawals.find(said) is not None for said in (content, fragment.content)]
+    return values.agree(content, fragment.content) and takes_back[0] == takes_back[1]
 
 
 _KEYS: Mapping[FragmentKind, tuple[str, ...]] = {

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from lore import clock
-from lore.curate import correcting
 from lore.curate.fragments import scoped
 from lore.errors import InvalidInput
 from lore.records import UNASKED_TRUST, Offer
-from lore.store import actions, curation, fragments, items
+from lore.store import actions, confirmations, fragments, items, superseding
 from lore.store.db import Connection, Database
 from lore.store.fragments import NewFragment
 from lore.text import entities
@@ -18,11 +17,11 @@ PROJECTS, CONFIDENCE = 3, 0.8
 
 def offers(db: Connection) -> list[Offer]:
     """Return what may be promoted, confirmed in most projects first."""
-    found = curation.widely_confirmed(
+    found = confirmations.widely_confirmed(
         db, projects=PROJECTS, confidence=CONFIDENCE, trust=UNASKED_TRUST
     )
     known = fragments.by_number(db, [n for n, _ in found])
-    return [Offer(known[n], curation.confirmations(db, n)) for n, _ in found]
+    return [Offer(known[n], confirmations.by_project(db, n)) for n, _ in found]
 
 
 def promote(database: Database, id_: str, *, key: str = "") -> str:
@@ -58,8 +57,8 @@ def promote(database: Database, id_: str, *, key: str = "") -> str:
             metadata={**old.metadata, "promoted_from": old.id},
         )
         newer = fragments.add(db, new, now=now)
-        correcting.supersede(db, n, newer, now=now)
-        actions.record(db, "store", newer, {}, now=now)
+        superseding.supersede(db, n, newer, now=now)
+        actions.record(db, "store", newer, now=now)
         return new.id
 
     return database.write(work, key=scoped("promote", key))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from lore import projects
-from lore.curate import correcting, fragments, merging, nearness, placing
+from lore.curate import fragments, merging, nearness, placing
 from lore.curate.means import Nearest, Scores
 from lore.curate.merging import Candidate
 from lore.curate.placing import NO_ROOTS, Neighbour, Placement
@@ -20,8 +20,9 @@ from lore.errors import EmbedderError
 from lore.projects import Projects
 from lore.records import TRUST, UNASKED_TRUST, Draft, Storing
 from lore.redaction import UNKEPT
-from lore.store import actions, curation, edges, items, sessions, vectors
+from lore.store import actions, curation, edges, items, sessions, superseding, vectors
 from lore.store import fragments as fragment_store
+from lore.store.befores import Before, Successor
 from lore.store.db import Connection, Database
 from lore.text import lines
 from lore.text.secrets import Redactor
@@ -158,8 +159,8 @@ def _store(
         if placed.linked is not None:
             edges.put(db, n, placed.linked, "associative", now=now, weight=round(placed.weight, 4))
         if known.same is not None and TRUST[draft.origin] > known.same.fragment.trust:
-            correcting.supersede(db, known.same.n, n, now=now)
-            before = {"newer": n, "former": None}
+            superseding.supersede(db, known.same.n, n, now=now)
+            before = Before(successor=Successor(n))
             actions.record(db, "supersede", known.same.n, before, now=now)
         return id_, True
 

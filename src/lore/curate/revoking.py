@@ -20,6 +20,7 @@ from lore.store import (
     standing,
     watermarks,
 )
+from lore.store.befores import Before
 from lore.store.db import Connection, Database
 from lore.store.forgetting import Doomed
 from lore.text import calls, parts, tokens
@@ -65,7 +66,8 @@ def _revoke(database: Database, suspect: Suspect, db: Connection) -> Revocation:
     told = _told(db, reach)
     removed = standing.remove(db, sorted(reach.messages))
     for place, n in enumerate(reach.fragments):
-        hide(db, n, {"together": "revocation", "standing": [] if place else removed}, now=now)
+        taken_out = () if place else tuple(removed)
+        hide(db, n, Before(together="revocation", standing=taken_out), now=now)
     distillations.remove(db, reach.distillations, now=now)
     return told
 

@@ -16,6 +16,7 @@ from lore.errors import InvalidInput, NotFound
 from lore.records import UNASKED_TRUST, Draft, Fragment, SharedChange, SharedEntry, SharedPage
 from lore.redaction import UNKEPT
 from lore.store import actions, fragments, items, sessions, shared
+from lore.store.befores import Before, Whose, Words
 from lore.store.db import Connection, Database
 from lore.store.shared import Shared
 from lore.text import entities, hidden, lines, shared_page
@@ -185,7 +186,7 @@ def take(
                 _reword(database, db, change)
             else:
                 n = items.resolve(db, change.fragment_id, type="fragment").n
-                storing.hide(db, n, {}, now=database.now())
+                storing.hide(db, n, now=database.now())
                 shared.remove(db, [change.entry])
         return len(works)
 
@@ -205,9 +206,8 @@ def _reword(database: Database, db: Connection, change: SharedChange) -> None:
     n = items.resolve(db, change.fragment_id, type="fragment").n
     old = fragments.get(db, n)
     now = database.now()
-    said = {"content": old.content, "summary": old.summary}
-    whose = {"origin": old.origin, "trust": old.trust, "kind": old.kind}
-    actions.record(db, "update", n, {**said, **whose}, now=now)
+    said = Words(old.content, old.summary, Whose(old.origin, old.trust, old.kind))
+    actions.record(db, "update", n, Before(words=said), now=now)
     fragments.attribute(db, n, "repo", min(old.trust, UNASKED_TRUST), change.kind)
     fragments.update(
         db,

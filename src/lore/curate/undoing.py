@@ -7,15 +7,27 @@ does something new after an undo can no longer redo.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from lore import clock
 from lore.curate.fragments import move, scoped
 from lore.errors import InvalidInput, NotFound
-from lore.store import actions, edges, fragments, items, loading, messages, standing, upkeep
+from lore.store import (
+    actions,
+    edges,
+    fragments,
+    items,
+    loading,
+    messages,
+    standing,
+    superseding,
+    upkeep,
+)
 from lore.store.actions import Action
+from lore.store.befores import Link, Whose, Words
 from lore.store.db import Connection, Database
+from lore.store.edges import Drawn
 from lore.text import entities
 from lore.text.typed import standing_in
 
@@ -34,9 +46,9 @@ def undo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]
         for one in _whole(db, action, n):
             after = _state(db, one)
             _reverse(db, one, now)
-            actions.mark_undone(db, one.n, {**one.before, "after": after})
+            actions.mark_undone(db, one.n, replace(one.before, after=after))
             if n is None:
-                _say_again(db, one.before.get("standing", ()))
+                _say_again(db, one.before.standing)
         return _name(action, n), fragments.get(db, action.fragment_n).id
 
     verb, undone = database.write(work, key=scoped("undo", key))
@@ -54,7 +66,7 @@ def redo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]
             _repeat(db, one, now)
             actions.mark_done(db, one.n)
             if n is None:
-                standing.remove(db, one.before.get("standing", ()))
+                standing.remove(db, one.before.standing)
         return _name(action, n), fragments.get(db, action.fragment_n).id
 
     verb, redone = database.write(work, key=scoped("redo", key))
@@ -74,16 +86,16 @@ def find_next(db: Connection, id_: str = "", *, redo: bool = False) -> tuple[str
 
 def _whole(db: Connection, action: Action, n: int | None, *, undone: bool = False) -> list[Action]:
     """Return what was done together with an action, unless it is about one fragment alone."""
-    if n is not None or not action.before.get("together"):
+    if n is not None or not action.before.together:
         return [action]
     found = actions.together_with(db, action, undone=undone)
-    return [one for one in found if one.before.get("together") == action.before["together"]]
+    return [one for one in found if one.before.together == action.before.together]
 
 
 def _name(action: Action, n: int | None) -> str:
     """Return what an action is called: by its group, if it was done with others."""
-    group = action.before.get("together")
-    return str(group) if n is None and group else action.verb
+    group = action.before.together
+    return group if n is None and group else action.verb
 
 
 def _number(db: Connection, id_: str) -> int | None:
@@ -105,45 +117,41 @@ def _there(action: Action | None, verb: str) -> Action:
     return action
 
 
-def _state(db: Connection, action: Action) -> Any:
+def _state(db: Connection, action: Action) -> Words | Drawn | None:
     """Return what doing an action again needs to know of the present."""
-    if action.verb == "update":
+    words, link = action.before.words, action.before.link
+    if words is not None:
         now = fragments.get(db, action.fragment_n)
-        said: dict[str, Any] = {"content": now.content, "summary": now.summary}
-        if "origin" in action.before:
-            said |= {"origin": now.origin, "trust": now.trust, "kind": now.kind}
-        return said
-    if action.verb == "link":
-        return edges.find(db, action.fragment_n, action.before["target"], action.before["kind"])
-    return None
+        whose = Whose(now.origin, now.trust, now.kind) if words.whose else None
+        return Words(now.content, now.summary, whose)
+    return None if link is None else edges.find(db, action.fragment_n, link.target, link.kind)
 
 
 def _reverse(db: Connection, action: Action, now: datetime) -> None:
     n, before = action.fragment_n, action.before
     if action.verb in ("store", "delete"):
         fragments.set_deleted(db, n, now if action.verb == "store" else None, now=now)
-    elif action.verb == "update":
-        _reword(db, n, before, "undo", now)
-    elif action.verb == "link":
-        _unlink(db, n, before, now)
-    else:
-        edges.remove(db, before["newer"], n, "supersedes")
-        former = before.get("former")
+    elif before.words is not None:
+        _reword(db, n, before.words, "undo", now)
+    elif before.link is not None:
+        _unlink(db, n, before.link, now)
+    elif before.successor is not None:
+        edges.remove(db, before.successor.newer, n, "supersedes")
+        former = before.successor.former
         there = former is not None and loading.has_item(db, former)
         fragments.set_superseded(db, n, former if there else None, now=now)
 
 
 def _repeat(db: Connection, action: Action, now: datetime) -> None:
-    n, before = action.fragment_n, action.before
+    n, before, after = action.fragment_n, action.before, action.before.after
     if action.verb in ("store", "delete"):
         fragments.set_deleted(db, n, now if action.verb == "delete" else None, now=now)
-    elif action.verb == "update":
-        _reword(db, n, before["after"], "redo", now)
-    elif action.verb == "link":
-        _link_again(db, n, before, now)
-    elif fragments.by_number(db, [before["newer"]]):
-        edges.put(db, before["newer"], n, "supersedes", now=now)
-        fragments.set_superseded(db, n, fragments.get(db, before["newer"]).id, now=now)
+    elif isinstance(after, Words):
+        _reword(db, n, after, "redo", now)
+    elif before.link is not None and after is not None:
+        _link_again(db, n, before.link, after, now)
+    elif before.successor is not None and fragments.by_number(db, [before.successor.newer]):
+        superseding.supersede(db, n, before.successor.newer, now=now)
 
 
 def _say_again(db: Connection, item_ns: Sequence[int]) -> None:
@@ -154,42 +162,37 @@ def _say_again(db: Connection, item_ns: Sequence[int]) -> None:
             standing.add(db, n, project_n, text, clock.to_us(message.created_at))
 
 
-def _reword(db: Connection, n: int, said: dict[str, Any], reason: str, now: datetime) -> None:
-    if "origin" in said:
-        fragments.attribute(db, n, said["origin"], said["trust"], said["kind"])
+def _reword(db: Connection, n: int, said: Words, reason: str, now: datetime) -> None:
+    if said.whose is not None:
+        fragments.attribute(db, n, *said.whose)
     fragments.update(
         db,
         n,
-        content=said["content"],
-        summary=said["summary"],
-        mentioned=entities.of_fragment(said["content"], said["summary"]),
+        content=said.content,
+        summary=said.summary,
+        mentioned=entities.of_fragment(said.content, said.summary),
         now=now,
         reason=reason,
     )
 
 
-def _link_again(db: Connection, source: int, before: dict[str, Any], now: datetime) -> None:
-    target, kind = before["target"], before["kind"]
-    if not fragments.by_number(db, [target]) or not before["after"]:
+def _link_again(db: Connection, source: int, link: Link, edge: Drawn, now: datetime) -> None:
+    if not fragments.by_number(db, [link.target]):
         return
-    if kind == "hierarchical":
-        move(db, target, source)
-    weight, note = before["after"]
-    edges.put(db, source, target, kind, now=now, weight=weight, note=note)
+    if link.kind == "hierarchical":
+        move(db, link.target, source, now=now)
+    edges.put(db, source, link.target, link.kind, now=now, weight=edge.weight, note=edge.note)
 
 
-def _unlink(db: Connection, source: int, before: dict[str, Any], now: datetime) -> None:
+def _unlink(db: Connection, source: int, link: Link, now: datetime) -> None:
     """Take an edge away again, and let what it replaced stand where it stood."""
-    target, kind = before["target"], before["kind"]
-    if not fragments.by_number(db, [target]):
+    if not fragments.by_number(db, [link.target]):
         return
-    edges.remove(db, source, target, kind)
-    if kind == "hierarchical":
-        parent = before.get("parent")
-        parent = parent if parent is not None and fragments.by_number(db, [parent]) else None
-        move(db, target, parent)
-        if parent is not None:
-            edges.put(db, parent, target, "hierarchical", now=now)
-    if before.get("edge"):
-        weight, note = before["edge"]
-        edges.put(db, source, target, kind, now=now, weight=weight, note=note)
+    edges.remove(db, source, link.target, link.kind)
+    if link.kind == "hierarchical":
+        parent = link.parent
+        there = parent is not None and fragments.by_number(db, [parent])
+        move(db, link.target, parent if there else None, now=now)
+    if link.edge is not None:
+        weight, note = link.edge
+        edges.put(db, source, link.target, link.kind, now=now, weight=weight, note=note)

@@ -11,7 +11,7 @@ from functools import partial
 from lore.daemon import jobs
 from lore.daemon.attempts import log
 from lore.daemon.jobs import Kinds
-from lore.errors import NotFound
+from lore.errors import CycleRunning, NotFound
 from lore.memory import Memory
 from lore.memory.working import CURATE, DISTILL, EPISODE
 from lore.records import Job
@@ -151,7 +151,11 @@ def consolidate(memory: Memory, stopping: Stopping) -> Done:
     """Run a cycle of upkeep, if the last one was long enough ago; it stops between its steps."""
     if not memory.is_cycle_due():
         return Done()
-    report = memory.consolidate(stopping=stopping)
+    try:
+        report = memory.consolidate(stopping=stopping)
+    except CycleRunning:
+        log.info("another process runs a cycle")
+        return Done()
     return Done({"cycles": 1} if report.ended_at else {})
 
 

@@ -11,14 +11,14 @@ from math import sqrt
 import numpy as np
 
 from lore import clock
-from lore.distill import saying, segmenting, tracing
+from lore.distill import segmenting, tracing
 from lore.errors import PromptTooLong
 from lore.llm import Digester
 from lore.records import Distillation, Log, LogLine, Said, Segment
 from lore.store import distillations, items, messages, sessions, vectors
 from lore.store.db import Connection, Database
 from lore.store.distillations import Span
-from lore.text import lines, tokens
+from lore.text import lines, saying, tokens
 
 LEAST_LIMIT, MOST_LIMIT, PER_ROOT = 256, 4_096, 10.0
 """A log has at most ten times the root of its source's tokens, within these bounds."""
@@ -133,7 +133,7 @@ def _uncovered(
         read = messages.of_session(db, session_n, first=start, limit=most)
         found = [one for one in read if until is None or one.ordinal < until]
         if found:
-            said = saying.said_of(found, most_tokens=segmenting.MOST_TOKENS)
+            said = saying.said_of(found, saying.FOR_LOG, most_tokens=segmenting.MOST_TOKENS)
             runs.append((said, until is None))
     return runs
 

@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from lore.errors import ProviderError, ProviderUnavailable
 from lore.llm.bounded import open_client
 from lore.llm.chat import Ask, Reply, Usage
-from lore.llm.reading import REFUSED, TRUNCATED, Count, read_reply
+from lore.llm.reading import REFUSED, TRUNCATED, Count, read_part, read_reply
 from lore.llm.refusals import refusal, said_by
+from lore.text import tokens
 
 if TYPE_CHECKING:
     from lore.llm.presets import Choice
@@ -37,6 +38,13 @@ class _Usage(BaseModel):
     output_tokens: Count = 0
     cache_read_input_tokens: Count | None = None
     cache_creation_input_tokens: Count | None = None
+
+
+class _Used(BaseModel):
+    """What is read of an answer that cannot be used otherwise: it was charged for, too."""
+
+    model_config = ConfigDict(extra="ignore")
+    usage: _Usage = _Usage()
 
 
 class _Message(BaseModel):
@@ -82,7 +90,8 @@ class AnthropicChat:
             )
         except anthropic.AnthropicError as error:
             raise translated(error, self._choice.key) from None
-        return _read(answered.http_response.content, ask)
+        told = "\n".join((ask.system, *(one.text for one in ask.messages)))
+        return _read(answered.http_response.content, ask, told)
 
     def close(self) -> None:
         """End what is under way, and give everything back."""
@@ -104,13 +113,22 @@ def translated(error: anthropic.AnthropicError, key: str = "") -> ProviderError:
     return ProviderUnavailable(f"Anthropic's SDK failed ({type(error).__name__}).")
 
 
-def _read(body: bytes, ask: Ask) -> Reply:
+def _read(body: bytes, ask: Ask, told: str) -> Reply:
     try:
         message = _Message.model_validate_json(body)
     except ValidationError:
-        return Reply("", Usage(), problem=_UNREADABLE)
-    told = message.usage
-    read, written = told.cache_read_input_tokens or 0, told.cache_creation_input_tokens or 0
-    usage = Usage(told.input_tokens + read + written, told.output_tokens, read, written)
+        used = read_part(body, _Used)
+        taken = _usage(used.usage, told, body.decode(errors="replace")) if used else Usage()
+        return Reply("", taken, problem=_UNREADABLE)
     text = "".join(block.text for block in message.content if block.type == "text")
+    usage = _usage(message.usage, told, text)
     return read_reply(text, usage, ask.schema, _PROBLEMS.get(message.stop_reason or "", ""))
+
+
+def _usage(used: _Usage, told: str, text: str) -> Usage:
+    """Return what an answer took, estimated where whoever stands between does not tell."""
+    read, written = used.cache_read_input_tokens or 0, used.cache_creation_input_tokens or 0
+    given = used.input_tokens + read + written
+    if not given:
+        return Usage(tokens.count(told), tokens.count(text))
+    return Usage(given, used.output_tokens, read, written)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from lore.errors import ProviderUnavailable
+from lore.errors import ProviderError, ProviderUnavailable
 from lore.llm import extracts, prompts, recording
 from lore.llm.chat import Ask, Chat, ChatMessage, Reply, Usage
 from lore.llm.grounding import Grounds
@@ -169,10 +169,12 @@ class ChatDigester:
         reserved = self._ledger.reserve(question, self.identity, most)
         try:
             reply = self._chat.ask(ask)
-        except ProviderUnavailable as error:
+        except ProviderError as error:
             # An answer that came too late was written, and will be charged for.
-            if error.billed:
-                self._ledger.settle(reserved, most)
+            late = isinstance(error, ProviderUnavailable) and error.billed
+            if isinstance(error.usage, Usage) or late:
+                used = error.usage if isinstance(error.usage, Usage) else most
+                self._ledger.settle(reserved, used)
             else:
                 self._ledger.release(reserved)
             raise

@@ -92,18 +92,12 @@ class ClaudeCliChat:
         except ValidationError:
             msg = "claude printed something that is no result."
             raise ProviderUnavailable(msg, hint="Try 'claude -p hello'.") from None
+        usage = _usage(result)
         cut_off = _CUT_OFF in result.result[:_LONGEST_SAID_CHARS]
         if (result.is_error and not cut_off) or result.type != "result":
-            raise _failure(result)
-        told = result.usage
-        read, written = told.cache_read_input_tokens, told.cache_creation_input_tokens
-        usage = Usage(
-            told.input_tokens + read + written,
-            told.output_tokens,
-            read,
-            written,
-            result.total_cost_usd,
-        )
+            failure = _failure(result)
+            failure.usage = usage if usage.input_tokens or usage.usd else None
+            raise failure
         problem = TRUNCATED if cut_off else _PROBLEMS.get(result.stop_reason or "", "")
         return read_reply(result.result, usage, ask.schema, problem)
 
@@ -177,6 +171,13 @@ def _joined(ask: Ask) -> str:
     """Return the messages as one prompt: the command takes a single one."""
     told = [one.text for one in ask.messages]
     return told[0] if len(told) == 1 else "\n\n".join([told[0], _AGAIN, *told[1:]])
+
+
+def _usage(result: _Result) -> Usage:
+    told = result.usage
+    read, written = told.cache_read_input_tokens, told.cache_creation_input_tokens
+    given = told.input_tokens + read + written
+    return Usage(given, told.output_tokens, read, written, result.total_cost_usd)
 
 
 def _failure(result: _Result) -> ProviderError:

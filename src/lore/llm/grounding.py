@@ -26,10 +26,8 @@ message: any long output has some word of everything."""
 MOST_ADDED = 3
 """The least trusted of them comes first, and decides; the others say where else to look."""
 
-_SHORTEST_STEM = 5
 _SHORTEST_HARD = 3
 _DATE = re.compile(r"\b(?:19|20)\d\d-\d\d(?:-\d\d)?\b")
-_ENDINGS = ("ing", "ed", "es", "s")
 
 
 @dataclass(frozen=True)
@@ -90,16 +88,9 @@ def _telling(text: str) -> frozenset[str]:
     """
     text = _DATE.sub(" ", text)
     listed = words.split(words.searchable_form(text))
-    found = {_stem(word) for word in listed if word not in words.STOP_WORDS}
+    found = {words.stem(word) for word in listed if word not in words.STOP_WORDS}
     found |= {identifier.lower() for identifier in words.identifiers(text)}
     return frozenset(found)
-
-
-def _stem(word: str) -> str:
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM - 1:
-            return word[: -len(ending)]
-    return word
 
 
 def _is_hard(word: str) -> bool:

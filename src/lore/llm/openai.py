@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from lore.errors import ProviderError, ProviderUnavailable
 from lore.llm.bounded import open_client
 from lore.llm.chat import Ask, Reply, Usage
-from lore.llm.reading import REFUSED, TRUNCATED, Count, read_reply, schema_request
+from lore.llm.reading import REFUSED, TRUNCATED, Count, read_part, read_reply, schema_request
 from lore.llm.refusals import refusal, said_by
 from lore.text import tokens
 
@@ -58,6 +58,13 @@ class _Usage(BaseModel):
     completion_tokens: Count = 0
     prompt_tokens_details: _Details | None = None
     cost: float | None = Field(None, ge=0, allow_inf_nan=False)
+
+
+class _Used(BaseModel):
+    """What is read of an answer that cannot be used otherwise: it was charged for, too."""
+
+    model_config = ConfigDict(extra="ignore")
+    usage: _Usage | None = None
 
 
 class _Completion(BaseModel):
@@ -135,7 +142,9 @@ def _read(body: bytes, ask: Ask, told: str, provider: str) -> Reply:
     try:
         completion = _Completion.model_validate_json(body)
     except ValidationError:
-        return Reply("", Usage(), problem=_UNREADABLE)
+        used = read_part(body, _Used)
+        taken = _usage(used.usage, told, body.decode(errors="replace"), provider) if used else None
+        return Reply("", taken or Usage(), problem=_UNREADABLE)
     choice = completion.choices[0]
     text = choice.message.text
     problem = _PROBLEMS.get(choice.finish_reason or "", "")

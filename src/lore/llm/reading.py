@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
 from lore.llm.chat import Reply, Usage
+
+P = TypeVar("P", bound=BaseModel)
 
 Count = Annotated[int, Field(ge=0, le=10**9)]
 """Tokens, as a provider tells them; no answer takes a thousand million."""
@@ -50,6 +52,14 @@ def read_value(text: str, schema: type[BaseModel]) -> tuple[BaseModel | None, st
         except ValidationError as error:
             problem = problem or _told(error)
     return None, problem
+
+
+def read_part(body: bytes, part: type[P]) -> P | None:
+    """Return a part of an answer that is a document of JSON, whatever else is wrong with it."""
+    try:
+        return part.model_validate_json(body)
+    except ValidationError:
+        return None
 
 
 def schema_request(schema: type[BaseModel]) -> str:

@@ -25,8 +25,9 @@ from lore.records import (
 from lore.store import cycles, sessions
 
 if TYPE_CHECKING:
-    from lore.curate.means import Means, Watch
+    from lore.curate.means import CurationMeans
     from lore.llm import Digester
+    from lore.store.steps import Watch
 
 Progress = Callable[[int, int], None]
 _ALL = 1_000_000
@@ -227,10 +228,11 @@ class Digesting(Desk):
         """End what a chat has under way; whoever waits for it is told that it was cut off."""
         self.end_requests()
 
-    def _curation(self) -> Means:
-        from lore.curate.means import Means
+    def _curation(self) -> CurationMeans:
+        from lore.curate.means import CurationMeans
 
-        return Means(self._digester(), self.sources.embedder, self.sources.nearest, self.redactor)
+        embedder, nearest = self.sources.embedder, self.sources.nearest
+        return CurationMeans(self._digester(), embedder, nearest, self.redactor)
 
     def _digester(self) -> Digester:
         """Return who digests, opened at the first call."""

@@ -9,6 +9,7 @@ from lore import clock, settings
 from lore.capture import embedding
 from lore.checking import checked, checked_class
 from lore.embed import Embedder, open_embedder
+from lore.embed.remembering import RememberingEmbedder
 from lore.errors import LoreError, NotFound
 from lore.memory.admitting import Admitting
 from lore.memory.asking import Asking
@@ -69,7 +70,8 @@ class Memory(
             opened, notice = (embedder, "") if embedder else _open_embedder(config)
             embedding.adopt_embedder(database, opened)
             upkeep.begin_upkeep(database)
-            sources = Sources(database, opened, config, owns_embedder=embedder is None)
+            remembering = RememberingEmbedder(opened) if opened.dimension else opened
+            sources = Sources(database, remembering, config, owns_embedder=embedder is None)
         except BaseException:
             database.close()
             raise

@@ -46,6 +46,16 @@ UNRELATED = 0.2
 """A text that shares no word with the question, whose meaning is no nearer than this and that
 stands beside none that is nearer, has nothing to do with it."""
 
+FITTING, FITTING_WORDS = 0.5, 0.2
+"""What the hits must reach for a question to count as answered: the nearest in meaning plus the
+largest share of the question's words, or that share alone where there are no vectors. Of 156
+questions of LoCoMo and BEAM asked of their own conversations none is below; of 300 asked of
+another data set's 254 are, and all of 120 made of words that do not exist. At 0.6 one of the 156
+would be lost, for 286 of the 300."""
+
+_JUDGED = 15
+"""So many of the best hits are looked at for that: as many as are shown by default."""
+
 _MOST = 1_000
 
 
@@ -105,6 +115,7 @@ def recall(sources: Sources, request: Request) -> Answer:
         tokens=sum(hit.tokens for hit in chosen.hits) + sum(hit.tokens for hit in at_hand),
         considered=ranked.pool.considered,
         fates=fates,
+        relevant=bool(chosen.hits) and _fits(sources, question, ranked, order[:_JUDGED]),
     )
 
 
@@ -186,6 +197,21 @@ def worth_showing(ranked: Ranked) -> np.ndarray:
     fits |= ranked.features["date"] > 0
     order = order[fits[order]]
     return order[: _strong(ranked, order)]
+
+
+def _fits(sources: Sources, question: Question, ranked: Ranked, best: np.ndarray) -> bool:
+    """Tell whether the best candidates have to do with a question, or are only the nearest.
+
+    One that names a time is answered by what was said then, and of one without a word to look
+    for nothing can be told; nor where a recipe does not look at words.
+    """
+    covered = ranked.features.get("covered")
+    if covered is None or not question.terms or (ranked.features["date"][best] > 0).any():
+        return True
+    share = float(covered[best].max(initial=0.0))
+    if not sources.embedder.dimension:
+        return share >= FITTING_WORDS
+    return share + float(ranked.pool.cosine[best].max(initial=0.0)) >= FITTING
 
 
 def _strong(ranked: Ranked, order: np.ndarray) -> int:

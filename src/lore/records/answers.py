@@ -76,7 +76,7 @@ class Fate:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of one recall."""
+    """The result of one recall; hits that are not `relevant` are only what lies nearest."""
 
     question: str
     hits: tuple[Hit, ...]
@@ -85,6 +85,7 @@ class Answer:
     considered: int = 0
     notice: str = ""
     fates: tuple[Fate, ...] = ()
+    relevant: bool = True
 
     def __iter__(self) -> Iterator[Hit]:
         """Iterate over the hits, best first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -34,11 +34,15 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A run of messages of one session that are digested together."""
+    """A run of messages of one session that are digested together.
+
+    `later` is what was said after it, as far as that is known: it may take something back.
+    """
 
     session_id: str
     said: tuple[Said, ...]
     title: str = ""
+    later: tuple[Said, ...] = ()
 
     @property
     def tokens(self) -> int:
@@ -70,7 +74,7 @@ class Log:
 class Extract:
     """A draft that extraction found, with what is more specific below it.
 
-    `sources` are ids of messages. `corrects` says in words what it replaces, `relations` name
+    `sources` are ids of messages. `corrects` says in words what it replaces, `edges` name
     other extracts of the same reply by their summaries.
     """
 
@@ -81,15 +85,19 @@ class Extract:
     sources: tuple[str, ...]
     payload: dict[str, Any] = field(default_factory=dict)
     corrects: str = ""
-    relations: tuple[tuple[EdgeKind, str], ...] = ()
+    edges: tuple[tuple[EdgeKind, str], ...] = ()
     children: tuple[Extract, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Curated:
-    """What curating a session brought; `downgraded` to facts are drafts with a wrong payload."""
+    """What curating a session, or an exchange of it, brought.
 
-    session_id: str
+    Drafts were `known` from a higher voice already, `refused` as deleted before, `downgraded` to
+    facts for a wrong payload.
+    """
+
+    session_id: str = ""
     exchanges: int = 0
     stored: tuple[str, ...] = ()
     merged: int = 0
@@ -100,6 +108,11 @@ class Curated:
     refused: int = 0
     dropped: int = 0
     downgraded: int = 0
+
+    def __add__(self, other: Curated) -> Curated:
+        """Return what both brought to the session of the first."""
+        summed = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
+        return Curated(**(summed | {"session_id": self.session_id or other.session_id}))
 
 
 @dataclass(frozen=True, slots=True)

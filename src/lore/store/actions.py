@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
-
-import orjson
+from typing import Literal, NamedTuple
 
 from lore import clock
-from lore.store.packing import moment, unpack_json
-from lore.store.sqlite import Connection
+from lore.store import befores
+from lore.store.befores import NOTHING, Before
+from lore.store.packing import moment
+from lore.store.sqlite import Connection, Row
 
 _FINAL = 1
 """An action that stands has 0; one that was undone for good has this; those that can be done
@@ -27,11 +27,11 @@ class Action(NamedTuple):
     at: datetime
     verb: Verb
     fragment_n: int
-    before: dict[str, Any]
+    before: Before
 
 
 def record(
-    db: Connection, verb: Verb, fragment_n: int, before: dict[str, Any], *, now: datetime
+    db: Connection, verb: Verb, fragment_n: int, before: Before = NOTHING, *, now: datetime
 ) -> None:
     """Remember an action; what was undone before it can no longer be done again."""
     db.run("UPDATE actions SET undone = :final WHERE undone > :final", final=_FINAL)
@@ -41,7 +41,7 @@ def record(
         at=clock.to_us(now),
         verb=verb,
         fragment_n=fragment_n,
-        before=orjson.dumps(before).decode(),
+        before=befores.pack(before),
     )
 
 
@@ -63,8 +63,7 @@ def _find(db: Connection, condition: str, order: str, fragment_n: int | None) ->
     )
     if row is None:
         return None
-    n, at, verb, fragment, before = row
-    return Action(n, moment(at), verb, fragment, unpack_json(before))
+    return _action(row)
 
 
 class Past(NamedTuple):
@@ -91,18 +90,21 @@ def together_with(db: Connection, action: Action, *, undone: bool = False) -> li
         at=clock.to_us(action.at),
         verb=action.verb,
     )
-    return [
-        Action(n, moment(at), verb, fragment, unpack_json(b)) for n, at, verb, fragment, b in rows
-    ]
+    return [_action(row) for row in rows]
 
 
-def mark_undone(db: Connection, n: int, before: dict[str, Any]) -> None:
+def _action(row: Row) -> Action:
+    n, at, verb, fragment_n, before = row
+    return Action(n, moment(at), verb, fragment_n, befores.unpack(before))
+
+
+def mark_undone(db: Connection, n: int, before: Before = NOTHING) -> None:
     """Remember that an action was undone, as the last of all, with what redoing it needs."""
     db.run(
         "UPDATE actions SET before = :before,"
         " undone = (SELECT coalesce(max(undone), :final) + 1 FROM actions"
         " WHERE undone > :final) WHERE n = :n",
-        before=orjson.dumps(before).decode(),
+        before=befores.pack(before),
         final=_FINAL,
         n=n,
     )

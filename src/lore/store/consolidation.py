@@ -95,20 +95,29 @@ def children_of(db: Connection, ns: Sequence[int]) -> dict[int, list[int]]:
     return found
 
 
+_CHILDREN_SINCE = (
+    "FROM vectors v JOIN fragments f ON f.n = v.n"
+    " JOIN edges e ON e.target_n = v.n AND e.kind = 'hierarchical'"
+    f" WHERE v.seq > :seq AND {LIVING_FRAGMENT} AND f.kind <> 'episode'"
+)
+
+
 def children_since(db: Connection, seq: int, *, limit: int) -> list[tuple[int, int, int]]:
     """Return living children whose vectors came after a change number, oldest first.
 
     Each as (change number, child, parent).
     """
     rows = db.rows(
-        "SELECT v.seq, v.n, e.source_n FROM vectors v JOIN fragments f ON f.n = v.n"
-        " JOIN edges e ON e.target_n = v.n AND e.kind = 'hierarchical'"
-        f" WHERE v.seq > :seq AND {LIVING_FRAGMENT} AND f.kind <> 'episode'"
-        " ORDER BY v.seq LIMIT :limit",
+        f"SELECT v.seq, v.n, e.source_n {_CHILDREN_SINCE} ORDER BY v.seq LIMIT :limit",
         seq=seq,
         limit=limit,
     )
     return [(row[0], row[1], row[2]) for row in rows]
+
+
+def count_children_since(db: Connection, seq: int) -> int:
+    """Count the living children whose vectors came after a change number."""
+    return int(db.value(f"SELECT count(*) {_CHILDREN_SINCE}", seq=seq))
 
 
 def vectors_of(db: Connection, ns: Sequence[int], embedding: Embedding) -> Matrix:
@@ -159,7 +168,7 @@ def _living_roots(db: Connection) -> set[int]:
     return {row[0] for row in rows}
 
 
-def stale_overviews(db: Connection, *, least_children: int, limit: int) -> list[int]:
+def stale_overviews(db: Connection, *, least_children: int) -> list[int]:
     """Return roots that Lore made whose children changed since their last overview.
 
     What a person said, and what somebody stored or changed by hand, is not Lore's to reword.
@@ -174,10 +183,9 @@ def stale_overviews(db: Connection, *, least_children: int, limit: int) -> list[
         f" HAVING sum(CASE WHEN {LIVING_FRAGMENT} THEN 1 ELSE 0 END) >= :least"
         " AND (r.overview_at IS NULL OR max(f.updated_at) > r.overview_at"
         " OR max(e.created_at) > r.overview_at OR max(coalesce(f.deleted_at, 0)) > r.overview_at"
-        " OR max(coalesce(f.valid_to, 0)) > r.overview_at) ORDER BY r.n LIMIT :limit",
+        " OR max(coalesce(f.valid_to, 0)) > r.overview_at) ORDER BY r.n",
         person=TRUST["user"],
         least=least_children,
-        limit=limit,
     )
     return [row[0] for row in rows]
 

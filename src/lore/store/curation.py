@@ -1,15 +1,12 @@
-"""Curation: how far sessions have become knowledge, and what merging changes of fragments."""
+"""Curation: how far sessions have become knowledge, and what is known already."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
 
-import orjson
-
 from lore import clock
-from lore.relevance import relevance
-from lore.store import changes, items
+from lore.store import items
 from lore.store.packing import pack_role, unpack_json
 from lore.store.sqlite import Connection, field_of, shares, texts
 
@@ -95,68 +92,6 @@ def settings_named(db: Connection, name: str, *, project_n: int | None) -> list[
         project_n=project_n,
     )
     return [int(n) for (n,) in rows]
-
-
-def confirm(
-    db: Connection, n: int, *, sources: Sequence[str], surer_by: float, now: datetime
-) -> None:
-    """Let a fragment stand on more messages, and surer; what had faded is fresh again."""
-    row = db.find("SELECT importance, access_count FROM fragments WHERE n = :n", n=n)
-    if row is None:
-        return
-    db.run(
-        "UPDATE fragments SET source_messages = :sources,"
-        " confidence = CASE WHEN confidence + :by > 1.0 THEN 1.0 ELSE confidence + :by END,"
-        " relevance = CASE WHEN relevance > :fresh THEN relevance ELSE :fresh END,"
-        " updated_at = :at, last_reinforced = CASE WHEN last_reinforced > :at THEN"
-        " last_reinforced ELSE :at END WHERE n = :n",
-        sources=orjson.dumps(list(sources)).decode(),
-        by=surer_by,
-        fresh=relevance(row[0], row[1], 0.0),
-        at=clock.to_us(now),
-        n=n,
-    )
-    changes.log(db, "change", [n], now)
-
-
-def count_confirmation(db: Connection, n: int, project_n: int | None, *, now: datetime) -> None:
-    """Count that a fragment was confirmed in a project."""
-    if project_n is not None:
-        db.run(
-            "INSERT INTO confirmations (fragment_n, project_n, times, at)"
-            " VALUES (:n, :project_n, 1, :at) ON CONFLICT (fragment_n, project_n)"
-            " DO UPDATE SET times = times + 1, at = excluded.at",
-            n=n,
-            project_n=project_n,
-            at=clock.to_us(now),
-        )
-
-
-def confirmations(db: Connection, n: int) -> dict[str, int]:
-    """Return in which projects, by id, a fragment was confirmed, and how often."""
-    rows = db.rows(
-        "SELECT p.id, c.times FROM confirmations c JOIN projects p ON p.n = c.project_n"
-        " WHERE c.fragment_n = :n ORDER BY c.at, p.n",
-        n=n,
-    )
-    return dict(rows)
-
-
-def widely_confirmed(
-    db: Connection, *, projects: int, confidence: float, trust: int
-) -> list[tuple[int, int]]:
-    """Return fragments of one project that hold in so many, with how many, surest first."""
-    rows = db.rows(
-        "SELECT f.n, count(*) FROM confirmations c JOIN fragments f ON f.n = c.fragment_n"
-        " JOIN items i ON i.n = f.n WHERE i.project_n IS NOT NULL AND f.deleted_at IS NULL"
-        " AND f.superseded_by IS NULL AND f.confidence >= :confidence AND f.trust >= :trust"
-        " GROUP BY f.n HAVING count(*) >= :projects ORDER BY count(*) DESC, f.n",
-        projects=projects,
-        # Confirmations add up in binary fractions: 0.7 and two of 0.05 are a hair below 0.8.
-        confidence=confidence - 1e-9,
-        trust=trust,
-    )
-    return [(n, count) for n, count in rows]
 
 
 def vectors_since(db: Connection, seq: int, embedder_n: int) -> list[int]:

@@ -81,6 +81,12 @@ _BESIDE = {
         " JOIN items i ON i.n = c.fragment_n JOIN projects p ON p.n = c.project_n"
         " ORDER BY c.fragment_n, c.project_n",
     ),
+    "judgement": (
+        ("a_id", "b_id", "verb", "verdict", "a_version", "b_version", "at"),
+        f"SELECT {id_text('a.id')}, {id_text('b.id')}, j.verb, j.verdict, j.a_version,"
+        " j.b_version, j.at FROM judgements j JOIN items a ON a.n = j.a_n"
+        " JOIN items b ON b.n = j.b_n ORDER BY j.a_n, j.b_n, j.verb",
+    ),
     "shared": (
         ("entry", "fragment_id", "digest", "left_out"),
         f"SELECT s.entry, {id_text('i.id')}, s.digest, s.left_out FROM shared s"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lore import clock
 from lore.records import Edge, EdgeKind
@@ -21,6 +21,13 @@ class EdgeRow(NamedTuple):
     target_n: int
     kind: EdgeKind
     weight: float
+
+
+class Drawn(NamedTuple):
+    """What an edge has beside its ends and its kind."""
+
+    weight: float
+    note: str
 
 
 def put(
@@ -58,7 +65,7 @@ def remove(db: Connection, source_n: int, target_n: int, kind: EdgeKind) -> None
     )
 
 
-def find(db: Connection, source_n: int, target_n: int, kind: EdgeKind) -> list[Any] | None:
+def find(db: Connection, source_n: int, target_n: int, kind: EdgeKind) -> Drawn | None:
     """Return weight and note of an edge, if it is there."""
     row = db.find(
         "SELECT weight, note FROM edges"
@@ -67,7 +74,7 @@ def find(db: Connection, source_n: int, target_n: int, kind: EdgeKind) -> list[A
         target_n=target_n,
         kind=kind,
     )
-    return None if row is None else list(row)
+    return None if row is None else Drawn(*row)
 
 
 def of_fragment(db: Connection, n: int) -> list[Edge]:

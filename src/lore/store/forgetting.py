@@ -20,8 +20,9 @@ from lore.store import (
     keywords,
     mentions,
     names,
+    overviews,
     sessions,
-    steps,
+    trees,
 )
 from lore.store.names import Named
 from lore.store.packing import unpack_json, unpack_key, unpack_parts
@@ -228,7 +229,7 @@ def forget(db: Connection, doomed: Doomed, *, text: str = "", now: datetime) -> 
     elsewhere = claims.sources_elsewhere(db, doomed.item_ns)
     elsewhere |= copies.sources(db, doomed.item_ns)
     _clean_logs(db, gone)
-    steps.withdraw_overviews(db, doomed.item_ns, now=now)
+    overviews.withdraw(db, doomed.item_ns, now=now)
     _clean_titles(db, doomed, now)
     if text:
         _clean_text(db, levelled(text), now)
@@ -284,14 +285,7 @@ def _lift_orphans(db: Connection, ns: Sequence[int]) -> None:
     )
     for (orphan,) in orphans:
         if orphan not in gone:
-            db.run(
-                "WITH RECURSIVE below (n, depth) AS (SELECT :n, 0 UNION"
-                " SELECT e.target_n, b.depth + 1 FROM below b JOIN edges e ON e.source_n = b.n"
-                " WHERE e.kind = 'hierarchical' AND b.depth < 64)"
-                " UPDATE fragments SET depth = below.depth FROM below"
-                " WHERE fragments.n = below.n",
-                n=orphan,
-            )
+            trees.set_depths(db, orphan, 0)
 
 
 def _delete_places(db: Connection, doomed: Doomed) -> list[str]:

@@ -275,6 +275,31 @@ def add_confirmation(db: Connection, line: Line, _now: datetime) -> bool:
     )
 
 
+def add_judgement(db: Connection, line: Line, _now: datetime) -> bool:
+    """Bring in what was decided of two fragments, unless that is known or one was forgotten.
+
+    The first of a pair is the one that came in first here; of a cluster it stands for all.
+    """
+    ends = [(_number(db, "items", line[f"{end}_id"]), line[f"{end}_version"]) for end in "ab"]
+    if line["verb"] != "reflect":
+        ends.sort(key=lambda end: end[0] or 0)
+    (a_n, a_version), (b_n, b_version) = ends
+    if a_n is None or b_n is None:
+        return False
+    return bool(
+        db.run(
+            "INSERT INTO judgements (a_n, b_n, verb, verdict, a_version, b_version, at)"
+            " VALUES (:a_n, :b_n, :verb, :verdict, :a_version, :b_version, :at)"
+            " ON CONFLICT DO NOTHING",
+            a_n=a_n,
+            b_n=b_n,
+            a_version=a_version,
+            b_version=b_version,
+            **_fields(line, "verb", "verdict", "at"),
+        )
+    )
+
+
 def add_shared(db: Connection, line: Line, _now: datetime) -> bool:
     """Bring in that a fragment stands on a project's page, unless that is known or it is gone."""
     n = _number(db, "items", line["fragment_id"])
@@ -321,6 +346,7 @@ ADDERS: dict[str, Callable[[Connection, Line, datetime], bool]] = {
     "session_state": add_session_state,
     "curation": add_curation,
     "confirmation": add_confirmation,
+    "judgement": add_judgement,
     "shared": add_shared,
     "spend": add_spend,
     "tombstone": add_tombstone,

@@ -52,12 +52,14 @@ def add(
     now: datetime,
     ordinal: int = 0,
     channel: Channel = "push",
+    unindexed: list[keywords.NewMessageText] | None = None,
 ) -> list[str]:
     """Append messages to a session, skipping those it has; return the ids of all of them.
 
     A message that was forgotten is not stored again: its former id is returned. One that came
     in by another channel is claimed. The first one takes the place `ordinal`, if the session
-    has not come so far yet.
+    has not come so far yet. Who gives a list `unindexed` finds there what is new, and adds it to
+    the keyword index in the same transaction.
     """
     if not prepared:
         return []
@@ -81,7 +83,11 @@ def add(
         place = _Place(session_n, project_n, ordinal, channel)
         moments = [clock.to_us(message.new.created_at) for message in added]
         ns = _insert(db, place, added, moments)
-        _index(db, place, ns, added, moments)
+        texts = _index(db, place, ns, added, moments)
+        if unindexed is None:
+            keywords.add_messages(db, texts)
+        else:
+            unindexed += texts
         changes.log(db, "add", ns, now)
         db.run(
             "UPDATE sessions SET last_message_at = :at WHERE n = :n AND last_message_at < :at",
@@ -196,8 +202,8 @@ def _index(
     ns: Sequence[int],
     added: Sequence[PreparedMessage],
     moments: Sequence[int],
-) -> None:
-    """Make messages findable."""
+) -> list[keywords.NewMessageText]:
+    """Note speakers and standing instructions; return the texts for the keyword index."""
     for speaker in {message.new.speaker for message in added if message.new.speaker}:
         db.run("INSERT INTO speakers (name) VALUES (:name) ON CONFLICT DO NOTHING", name=speaker)
     new = []
@@ -206,7 +212,7 @@ def _index(
         new.append(keywords.NewMessageText(n, *said, at))
         for text in message.standing:
             standing.add(db, n, place.project_n, text, at)
-    keywords.add_messages(db, new)
+    return new
 
 
 def get(db: Connection, n: int) -> Message:

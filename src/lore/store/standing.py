@@ -6,9 +6,14 @@ import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lore.records import Origin
+from lore.records import TRUST, Origin
+from lore.store import items
+from lore.store.packing import unpack_json
 from lore.store.sqlite import Connection, among, numbers
-from lore.text import words
+from lore.text import withdrawals, words
+
+_MOST_READ = 1_000
+"""So many are looked at, newest first: what takes back an instruction is newer than that."""
 
 
 class Standing(NamedTuple):
@@ -60,7 +65,11 @@ def remove(db: Connection, item_ns: Sequence[int]) -> list[int]:
 def newest(
     db: Connection, project_n: int | None, *, everywhere: bool = False, limit: int = 200
 ) -> list[Standing]:
-    """Return the instructions that hold in a project, or in all of them, newest first."""
+    """Return the instructions that hold in a project, or in all of them, newest first.
+
+    One that the person took back later is left out, or gave other words in the fragment made of
+    it, and so is the sentence that only takes back; whoever is trusted less takes nothing back.
+    """
     rows = db.rows(
         "SELECT s.item_n, s.text, s.created_at, (SELECT f.origin FROM fragments f"
         " WHERE f.n = s.item_n), (SELECT p.id FROM projects p WHERE p.n = s.project_n),"
@@ -72,6 +81,56 @@ def newest(
         " ORDER BY s.created_at DESC, s.n DESC LIMIT :limit",
         project_n=project_n,
         everywhere=int(everywhere),
-        limit=limit,
+        limit=_MOST_READ,
     )
-    return [Standing(*row) for row in rows]
+    found = [Standing(*row) for row in rows]
+    former = _former_words(db, found)
+    found = [
+        one
+        for one in found
+        if not any(withdrawals.is_same(one.text, text) for text in former.get(one.item_n, ()))
+    ]
+    return _holding(found, everywhere=everywhere)[:limit]
+
+
+def _former_words(db: Connection, found: Sequence[Standing]) -> dict[int, list[str]]:
+    """Return for messages the words that fragments made of them had, and have no longer."""
+    rows = db.rows(
+        "SELECT f.source_messages, v.content FROM fragment_versions v"
+        f" JOIN fragments f ON f.n = v.fragment_n WHERE {among('f.n', 'ns')}",
+        ns=numbers([one.item_n for one in found if one.fragment_origin]),
+    )
+    former: dict[int, list[str]] = {}
+    for packed, content in rows:
+        for n in items.numbers_of(db, unpack_json(packed)).values():
+            former.setdefault(n, []).append(content)
+    return former
+
+
+def _holding(found: Sequence[Standing], *, everywhere: bool) -> list[Standing]:
+    """Leave out what was taken back, of instructions that stand newest first."""
+    gone: set[int] = set()
+    for place, one in enumerate(found):
+        withdrawal = withdrawals.find(one.text)
+        if withdrawal is None or place in gone:
+            continue
+        older = [
+            i
+            for i in range(place + 1, len(found))
+            if _trust(found[i]) <= _trust(one) and _reaches(one, found[i], everywhere=everywhere)
+        ]
+        gone |= {older[i] for i in withdrawals.meant(withdrawal, [found[i].text for i in older])}
+    return [
+        one
+        for place, one in enumerate(found)
+        if place not in gone and not withdrawals.is_only(one.text)
+    ]
+
+
+def _reaches(newer: Standing, older: Standing, *, everywhere: bool) -> bool:
+    """Tell whether what is said for one project is said for the project of an older instruction."""
+    return not everywhere or newer.project_id in (None, older.project_id)
+
+
+def _trust(one: Standing) -> int:
+    return TRUST[one.fragment_origin or "user"]

@@ -7,8 +7,8 @@ from lore.store import items, messages
 from lore.store.packing import pack_role
 from lore.store.sqlite import Connection
 
-_LAST_LOOKED_AT = 4
-"""The words of a turn stand at its end; the calls of tools before them are many."""
+_LAST_LOOKED_AT = 8
+"""The words of a turn stand near its end; the calls of tools before them are many."""
 
 _FAR = 2_000
 """Where nobody spoke again, no more than so many messages are walked."""

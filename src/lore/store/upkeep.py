@@ -146,7 +146,19 @@ def _swap(fresh: Path, path: Path, kept: Path | None) -> None:
 
 def forget(database: Database, doomed: Doomed, text: str, backups: Path) -> list[str]:
     """Forget in the database and in the automatic backups, down to the bytes on disk."""
-    ids = database.write(lambda db: forgetting.forget(db, doomed, text=text, now=database.now()))
+
+    def work(db: Connection) -> list[str]:
+        now = database.now()
+        gone = forgetting.forget(db, doomed, text=text, now=now)
+        if gone:
+            db.run(
+                "INSERT INTO meta (key, value) VALUES ('forgotten_at', :at)"
+                " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                at=str(clock.to_us(now)),
+            )
+        return gone
+
+    ids = database.write(work)
     database.erase_traces()
     with database.read() as db:
         known = changes.tombstones(db)
@@ -187,9 +199,12 @@ def _forget_all(db: Connection, *, gone: dict[str, str], text: str, now: datetim
 
 
 def forgotten_since(db: Connection, moment: datetime) -> bool:
-    """Tell whether something was forgotten after a moment."""
-    newest = db.value("SELECT max(at) FROM tombstones")
-    return newest is not None and int(newest) > clock.to_us(moment)
+    """Tell whether a person had something forgotten after a moment.
+
+    Tombstones do not say: what a cycle prunes, and what is taken back with one, leaves some too.
+    """
+    at = db.value("SELECT value FROM meta WHERE key = 'forgotten_at'")
+    return at is not None and int(at) > clock.to_us(moment)
 
 
 def epoch(db: Connection) -> str:

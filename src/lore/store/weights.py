@@ -49,7 +49,7 @@ def fade(db: Connection, cycle_n: int, *, now: datetime) -> tuple[int, int]:
     return faded, dropped
 
 
-def take_back(db: Connection, step: Step) -> None:
+def take_back(db: Connection, step: Step, _now: datetime) -> bool:
     """Give associative edges the weight back that they lost in one fading."""
     last, until = step.at or 0, int(step.value or 0)
     former = f"weight / exp({_LN_DAILY} * {_days(':since', ':until')})"
@@ -61,3 +61,4 @@ def take_back(db: Connection, step: Step) -> None:
     )
     if cycles.find_mark(db, MARK) == until:
         cycles.set_mark(db, MARK, last)
+    return True

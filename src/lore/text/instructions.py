@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+
+from lore.text.sentences import spans
 
 _INSTRUCTION = re.compile(
     r"""^(?:(?:please|pls|also|and|but|so|ok(?:ay)?|hey|note)[,:]?\s+)*
@@ -49,6 +52,15 @@ _PREFERENCE = re.compile(
       | \bmy\ insistence\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+_HINTS = (
+    "always", "ever", "now on", "forward", "future", "time", "remember", "in mind", "sure",
+    "stop", "avoid", "for all", "for any", "my", "i ask", "rule", "matter", "here on", "point",
+    "henceforth", "unless", "until", "without", "more", "in this", "in our", "prefer", "rather",
+    "favo", "like", "i do", "i really", "i want", "i love", "i hate", "insist", "used to", "chose",
+    "decided", "opted", "usually",
+)  # fmt: skip
+"""Looked for first, which is quicker than all forms: few sentences have one of them."""
+
 _QUOTED = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>[^\n]*|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 _QUESTION = re.compile(
     r"(?:do|does|did|should|shall|am|is|are|was|were|have|has|which|what|why|how|where|who)\b"
@@ -57,7 +69,7 @@ _QUESTION = re.compile(
 )
 """What asks for a habit does not state one; 'could you always …?' is a request."""
 
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+_LISTED = re.compile(r"[-*•\s]*(?:\d{1,3}[.)]\s+)?")
 
 _READ_CHARS = 4_000
 _SHORTEST, _LONGEST = 8, 600
@@ -65,19 +77,31 @@ _SHORTEST, _LONGEST = 8, 600
 
 def standing(text: str) -> tuple[str, ...]:
     """Return the sentences of a person's message that are meant to last, word for word."""
+    return tuple(said for said, masked in sentences(text) if lasts(masked))
+
+
+def sentences(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the sentences of a person's message, word for word and with what is quoted masked."""
     head = text[:_READ_CHARS]
     masked = _QUOTED.sub(lambda found: "\x01" * len(found.group()), head.replace("’", "'"))
-    found = []
-    start = 0
-    for end in [*(match.start() for match in _SENTENCE.finditer(masked)), len(masked)]:
-        said = masked[start:end].strip(" -*•\t\n")
-        if _SHORTEST <= len(said.replace("\x01", "")) <= _LONGEST and _lasts(said):
-            found.append(head[start:end].strip(" -*•\t\n"))
-        start = end
-    return tuple(found)
+    for start, end in spans(masked, typed=True):
+        listed = _LISTED.match(masked, start, end)
+        begin = listed.end() if listed else start
+        said = masked[begin:end].strip(" -*•\t\n")
+        if _SHORTEST <= len(said.replace("\x01", "")) <= _LONGEST:
+            yield head[begin:end].strip(" -*•\t\n"), said
 
 
-def _lasts(sentence: str) -> bool:
+def _hints(sentence: str) -> bool:
+    """Tell whether a sentence has a word that each form of an instruction has one of."""
+    lower = sentence.lower()
+    return any(hint in lower for hint in _HINTS)
+
+
+def lasts(sentence: str) -> bool:
+    """Tell whether a sentence says how things shall be from now on."""
+    if sentence.isascii() and not _hints(sentence):
+        return False
     if _QUESTION.match(sentence):
         return False
     return any(form.search(sentence) for form in (_INSTRUCTION, _PREFERENCE, _HABIT))

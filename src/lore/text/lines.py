@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
-_ABBREVIATION = re.compile(
-    r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Mt|Jr|Sr|No|Nr|vs|ca|cf|approx|e\.g|i\.e)\.$"
-)
+from lore.text import sentences
+
 _SPACE = re.compile(r"\s+")
 _MARKUP = re.compile(r"^(?:[#>*\-•]+\s+)+")
 
@@ -20,20 +18,12 @@ def summary(content: str, most: int = SUMMARY_CHARS) -> str:
     lines = (_SPACE.sub(" ", line).strip() for line in head.splitlines())
     filled = [line for line in lines if line]
     telling = next((line for line in filled if line.strip("#>*-•=_ ")), "".join(filled[:1]))
-    return _cut(_first_sentence(_MARKUP.sub("", telling)), most)
+    return _cut(sentences.first(_MARKUP.sub("", telling)), most)
 
 
 def one_line(text: str, most: int) -> str:
     """Return a whole text on one line, cut at a word if it is long."""
     return _cut(_SPACE.sub(" ", text.lstrip()[: most * 8]).strip(), most)
-
-
-def _first_sentence(line: str) -> str:
-    for end in _SENTENCE_END.finditer(line):
-        sentence = line[: end.start()]
-        if not _ABBREVIATION.search(sentence[-8:]):
-            return sentence
-    return line
 
 
 def _cut(line: str, most: int) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lore.records import TRUST, Origin, Part
+from lore.records import TRUST, Origin, Part, PartKind
 from lore.text import told_calls
 
-_SAID = ("text", "image", "document")
+SAID: tuple[PartKind, ...] = ("text", "image", "document")
+"""Parts that hold what was said in words."""
+
 _UNSEARCHED = ("reasoning", "aside", "opaque")
 _BESIDE = ("aside", "opaque")
 _SEARCHED_CHARS = 60_000
@@ -16,7 +18,7 @@ _SEARCHED_CHARS = 60_000
 
 def is_said(part: Part) -> bool:
     """Tell whether a part is something that was said in words."""
-    return part.kind in _SAID
+    return part.kind in SAID
 
 
 def is_spoken(part: Part) -> bool:
@@ -41,12 +43,12 @@ def lowest_origin(parts: Iterable[Part], of_message: Origin) -> Origin:
 
 def said(parts: Iterable[Part]) -> str:
     """Return what was said in words, without tool traffic and reasoning."""
-    return "\n".join(part.text for part in parts if part.kind in _SAID and part.text)
+    return "\n".join(part.text for part in parts if part.kind in SAID and part.text)
 
 
 def says_something(parts: Iterable[Part]) -> bool:
     """Tell whether anything was said in words."""
-    return any(part.kind in _SAID and part.text and not part.text.isspace() for part in parts)
+    return any(part.kind in SAID and part.text and not part.text.isspace() for part in parts)
 
 
 def searchable(parts: Iterable[Part]) -> str:

@@ -13,7 +13,8 @@ from lore.text.secret_reading import Value, read_address, read_value
 __all__ = ["ADDRESSES", "JUDGES"]
 
 ADDRESSES = (
-    r"(?P<query>[?&](?:amp;|u0026)?(?:key|signature|x-(?:amz|goog)-signature|hmac|sign|sid|code)="
+    r"(?P<query>[?&](?:amp;|u0026)?(?:key|k|signature|x-(?:amz|goog)-signature|hmac|sign|sid|code|app_?id"
+    r"|auth|ticket|jwt|sas|assertion|wskey|subscription-key|oauth_signature|apitoken|sk)="
     r"|,[ ]?signature=|-dsonar\.login=|\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,60}\t)"
     r"|(?P<url>://[^\s:/?#@\[\"'`<>\\]*:)"
     r"|(?P<escaped>%3a%2f%2f[^%\s\"'`]+%3a)[^%\s\"'`]+%40"

@@ -79,14 +79,14 @@ _STORED = (
     r"[ \t](?:--value|--secret-string)"
 )
 COMMANDS = (
-    r"(?P<user>[ \t](?:-[ua][ \t]*|--(?:user|auth|proxy-user|creds|login)(?:[ \t]+|=))"
-    rf"{QUOTE}?[^\s:\"'`]*:)[^/\s]"
+    r"(?P<user>[ \t](?:-[uaU][ \t]*|--(?:user|auth|proxy-user|creds|login)(?:[ \t]+|=))"
+    rf"{QUOTE}?[^\s:\"'`]*:)(?:[^/\s]|[ \t])"
     rf"|(?P<flag>(?:(?:^|[\s\"'`,\[])--?[A-Za-z][\w\-]*(?:{_WORDS})[\w\-]*"
     rf"|(?:^|[\s\"'`,\[])(?:--(?:pw|{_WORDS})|-(?:{_WORDS}))[\w\-]*"
     rf"|\b(?:env|setx|setenv|set[ \t]+-\w+|config(?:ure)?[ \t]+set"
     rf"|con(?:nection)?[ \t]+modify[ \t]\S+)[ \t]+[\w.:\-]*(?:{_WORDS})[\w.]*"
     rf"|login[ \t]+\S+\s+password|secure-?string(?:[ \t]+-string)?){QUOTE}?,?[ \t]+)"
-    r"|(?P<short>[ \t]['\"]?-(?:p|a|w|x|pw)[ \t]*|\bpass(?:in|out)?[ \t]+pass:"
+    r"|(?P<short>[ \t]['\"]?-(?:pw|hp|p|a|w|x)[ \t]*|\bpass(?:in|out)?[ \t]+pass:"
     r"|:(?:5432|5433|6432):[^:\s]+:[^:\s]+:|identified[ \t]+by[ \t]+['\"])"
     rf"|(?P<positional>(?:^|[^\w\-])(?:(?:{_POSITIONAL})[ \t]+|{_GLUED_TO})"
     r"|\d>[ \t]*auth(?:[ \t]+default)?[ \t]+|\]:\d{2,5}[ \t]+[\w.@+\-]{1,60}:"
@@ -102,6 +102,10 @@ COMMANDS = (
 """Where a value stands behind a command; each group has its judge below."""
 
 _CURL = re.compile(rb"\b(?:curl|wget|https?|xh|ab|hey|lftp|etcdctl|aria2c|skopeo|influx)\b[^\n]*$")
+_LONE_ACCOUNT = re.compile(rb"([\w+/=\-]{16,}):$")
+_ACCOUNT_BYTES = 128
+"""Some services take their key for the account, and no password."""
+
 _GLUED = re.compile(rb"\b(?:mysql\w*|mariadb\w*|mycli|7z|7za|rar|unrar)\b[^\n]*$")
 _SHORT_COMMANDS = {
     b"-p": re.compile(
@@ -122,6 +126,9 @@ _SHORT_COMMANDS = {
     ),
     b"-pw": re.compile(rb"\b(?:plink|pscp|putty|psftp)\b[^\n]*$"),
 }
+_WITH_USER = re.compile(
+    rb"[ \t](?:-[ulU]|--user(?:name)?)[ =]?\S+|\b(?:user(?:add|mod)|rar|veracrypt)\b"
+)
 _ECHO = re.compile(
     rb"\b(?:echo|printf|print)[ \t]+(?:-\w+[ \t]+|\\*['\"]%s(?:\\+n)?\\*['\"][ \t]+)?"
     rb"(?=[^|\n]+\|[^\n]*$)"
@@ -182,8 +189,14 @@ def _line_before(data: bytes, found: Any) -> bytes:
 
 
 def _user(data: bytes, found: Any, at: int) -> Iterator[Span]:
-    if _CURL.search(_line_before(data, found)):
-        yield from chosen(read_value(data, at, whole_line=True), "password")
+    if not _CURL.search(_line_before(data, found)):
+        return
+    if data[at : at + 1] in (b" ", b"\t", b'"', b"'"):
+        account = _LONE_ACCOUNT.search(data, max(0, at - _ACCOUNT_BYTES), at)
+        if account and secret_values.is_random(account.group(1).decode("latin-1"), least=16):
+            yield *account.span(1), "secret"
+        return
+    yield from chosen(read_value(data, at, whole_line=True), "password")
 
 
 def _short(data: bytes, found: Any, at: int) -> Iterator[Span]:
@@ -197,6 +210,13 @@ def _short(data: bytes, found: Any, at: int) -> Iterator[Span]:
     glued = flag == b"-p" and found.group().endswith(flag) and _GLUED.search(line)
     if glued or (command is not None and command.search(line)):
         yield from chosen(value, "password")
+    elif (
+        flag in (b"-p", b"-P", b"-hp")
+        and _WITH_USER.search(line)
+        and not _GLUED.search(line)
+        and is_named_password(value.text)
+    ):
+        yield value.start, value.end, "password"
 
 
 def _positional(data: bytes, found: Any, at: int) -> Iterator[Span]:

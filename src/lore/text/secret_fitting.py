@@ -6,7 +6,14 @@ import re
 from collections.abc import Callable, Iterator
 
 from lore.text import secret_values
-from lore.text.secret_habits import is_passphrase, is_scattered, is_word_and_number
+from lore.text.secret_habits import (
+    is_interleaved,
+    is_passphrase,
+    is_plain_phrase,
+    is_scattered,
+    is_short_phrase,
+    is_word_and_number,
+)
 from lore.text.secret_names import NameKind
 from lore.text.secret_reading import Value
 
@@ -49,6 +56,7 @@ def fits(kind: NameKind, value: str, *, bare: bool) -> bool:
     if kind in ("password", "phrase"):
         joint = "-" if kind == "password" else " "
         in_words = not bare and secret_values.is_word_chain(value, joint)
+        in_words = in_words or is_plain_phrase(value)
         return (
             in_words
             or secret_values.is_password(value, bare=bare)
@@ -105,6 +113,9 @@ def is_named_password(value: str) -> bool:
         secret_values.is_dotted(value)
         or is_passphrase(value)
         or is_word_and_number(value)
+        or is_short_phrase(value)
+        or is_plain_phrase(value)
+        or is_interleaved(value)
         or (bool(_UNSPOKEN.search(value)) and is_scattered(value))
     )
 

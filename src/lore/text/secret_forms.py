@@ -272,9 +272,9 @@ FORMS = (
     Form(
         "link",
         r"[A-Za-z0-9_\-.]{24,}",
-        r"https?://[^\s\"'<>?#]{3,120}/(?:reset(?:-password)?|password[_\-/]reset"
+        r"https?://[^\s\"'<>?#]{3,160}/(?:private-|(?:reset(?:-password)?|password[_\-/]reset"
         r"|magic(?:-link)?|verify(?:-email)?|confirm(?:-email)?|activate|invites?"
-        r"|invitations?(?:/accept)?|unsubscribe|recover(?:y)?|one-time|otp|secret|private)/",
+        r"|invitations?(?:/accept)?|unsubscribe|recover(?:y)?|one-time|otp|secret|private|webhooks?|hooks?)/)",
         weak=True,
     ),
     Form(

@@ -7,13 +7,48 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["is_passphrase", "is_scattered", "is_word_and_number"]
+__all__ = [
+    "is_interleaved",
+    "is_passphrase",
+    "is_plain_phrase",
+    "is_scattered",
+    "is_short_phrase",
+    "is_word_and_number",
+]
 
 _PASSPHRASE = re.compile(
     r"^[A-Za-z][a-z]{2,11}(?:([\-_.+~=,])[A-Za-z][a-z]{2,11})(?:\1[A-Za-z][a-z]{2,11}){1,6}"
     r"(?:\1?\d{1,4}[!?#*$%.]*|\1?[!?#*$%]+|\1\d{1,4}\1[A-Za-z]{3,12})$"
 )
 """Three or more words with a number or sign at the end, all joined the same way."""
+
+_SHORT_PHRASE = re.compile(
+    r"^[A-Za-z][a-z]{2,11}([\-_.+~=,])[A-Za-z][a-z]{2,11}\1?\d{2,5}[!?#*$%.]{0,2}$"
+    r"|^\d{2,5}([\-_.+~=,])[A-Za-z][a-z]{2,11}\2[A-Za-z][a-z]{2,11}[!?#*$%.]{0,2}$"
+)
+"""Two words and a number: things have such names too, unless they are called a password."""
+
+_PLAIN_PHRASE = re.compile(
+    r"^[A-Za-z][a-z]{2,11}(?:([ \-_.+])[A-Za-z][a-z]{2,11})(?:\1[A-Za-z][a-z]{2,11}){2,8}$"
+)
+"""Four words or more in a row, as dice choose them."""
+
+_SENTENCE = frozenset(
+    """the and for with that this from you your are not have has was were can may must will when
+    where which what how then than them they into before after its our his her their there here
+    been being but all any each some who why does did should would could about only also just very
+    more most such over under again once own same too out off per via yes please see ask use used
+    using set get let put keep make made need needs want same must stored saved shown given sent
+    found wrong correct required missing expired optional empty unset field least long short new
+    old one two three first last next none""".split()
+)
+"""Words of sentences: dice throw them too, but seldom, and a sentence is made of them."""
+
+_INTERLEAVED = re.compile(r"^[a-z0-9]{8,24}$|^[A-Z0-9]{8,24}$")
+_INTERLEAVED_GROUPS = 3
+"""Groups of digits between letters: versions and names have fewer."""
+
+_DIGITS = re.compile(r"\d+")
 
 _WORD_NUMBER = re.compile(
     r"^[A-Za-z][a-z]{3,11}(?:[!@#$%&*+_\-.,:^~?]{1,2}\d{2,6}|=\d{4,6}|\d{3,6})[!@#$%&*+=_\-.^~?]{0,3}$"
@@ -63,6 +98,23 @@ _TECHNICAL = frozenset(
 def is_passphrase(value: str) -> bool:
     """Tell whether a value is words and a number in a row, none of them a word of the trade."""
     return bool(_PASSPHRASE.match(value)) and _is_untechnical(value)
+
+
+def is_short_phrase(value: str) -> bool:
+    """Tell whether a value is two words and a number, none of them a word of the trade."""
+    return bool(_SHORT_PHRASE.match(value)) and _is_untechnical(value)
+
+
+def is_plain_phrase(value: str) -> bool:
+    """Tell whether a value is words in a row that make no sentence and name nothing technical."""
+    if not _PLAIN_PHRASE.match(value) or not _is_untechnical(value):
+        return False
+    return _SENTENCE.isdisjoint(word.lower() for word in _WORDS.findall(value))
+
+
+def is_interleaved(value: str) -> bool:
+    """Tell whether digits stand between letters of one case so often that it is no name."""
+    return bool(_INTERLEAVED.match(value)) and len(_DIGITS.findall(value)) >= _INTERLEAVED_GROUPS
 
 
 def is_word_and_number(value: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import Literal
 
-__all__ = ["NameKind", "classify"]
+__all__ = ["NameKind", "classify", "means_secret"]
 
 NameKind = Literal["", "password", "pass", "phrase", "secret", "key", "auth", "cookie"]
 """What a name promises: `pass` and `auth` also mean other things, so their value must convince."""
@@ -23,7 +23,7 @@ _KINDS: dict[str, NameKind] = {
         pasword passsword passowrd passwrod passwrd pssword paswrod passwod passwor pswrd
         paswd passworrd passwordd passsord passeord passwork apssword psasword pasw
         passwordnya passwordku passordet passordene passwortes sandi kodeord adgangskode
-        sifre wachtwoorden""".split(),
+        sifre wachtwoorden authtok""".split(),
         "password",
     ),
     **dict.fromkeys(("passphrase", "mnemonic"), "phrase"),
@@ -63,7 +63,7 @@ _FLEETING = frozenset("confirm confirmation forgot reset change invite verificat
 """Names of forms and columns too, so only what is plainly drawn by lot is taken for a secret."""
 
 _PHRASES = frozenset("seed recovery backup wallet secret mnemonic".split())
-_KEPT_SALTS = frozenset("hash auth nonce logged secure cookie session app".split())
+_KEPT_SALTS = frozenset("hash auth nonce logged secure cookie session app signing".split())
 _COUNTED = frozenset("next eos bos pad sep cls mask unk special prompt completion".split())
 """Tokens of pages and of models."""
 
@@ -93,7 +93,8 @@ _KEY_MEANS_SECRET = frozenset(
     firebase sentry segment amplitude mixpanel fernet symmetric bot
     flask django rails nextauth laravel elastic huggingface hf tavily serp maps wandb mapbox
     cosmos cosmosdb consumer partner merchant functions function insert rapidapi write ingestion
-    query unseal root recovery enroll join wallet seed totp otp mfa vapid nats smtp db database
+    query validation routing machine
+    unseal root recovery enroll join wallet seed totp otp mfa vapid nats smtp db database
     wg local gossip material unlock activation product signature presharedkey nonce logged secure
     keystore truststore cookie session token upload release publish push agent host device tenant
     workspace team environment sdk snmp radius tacacs isakmp ike ipsec vpn wifi wpa wep hub
@@ -140,7 +141,19 @@ def classify(name: str) -> NameKind:
     last = "key" if last == "kye" else last
     if last in _BY_COMPANY:
         return _by_company(name, last, before)
-    return _KINDS.get(last) or _by_ending(last) or _by_beginning(words)
+    return _KINDS.get(last) or _by_ending(last) or _by_beginning(words) or _by_whole(name, words)
+
+
+def _by_whole(name: str, words: list[str]) -> NameKind:
+    """Tell what a name promises whose last word alone promises nothing."""
+    if words[-2:] in (["secret", "id"], ["sonar", "login"]):
+        return "secret"
+    return "auth" if words[-1] == "session" and len(words) > 1 and name.isupper() else ""
+
+
+def means_secret(word: str) -> bool:
+    """Tell whether a key of what a word names is a secret one: of a provider, of an API."""
+    return word.lower() in _KEY_MEANS_SECRET
 
 
 def _by_company(name: str, last: str, before: list[str]) -> NameKind:

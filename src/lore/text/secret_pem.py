@@ -10,9 +10,9 @@ from lore.text.linear import compile_linear
 __all__ = ["find_pem"]
 
 _BEGIN = compile_linear(
-    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-Lines: \d{1,3}"
+    r"-----? ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-----?|Private-Lines: \d{1,3}"
 )
-_END = compile_linear(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_END = compile_linear(r"-----? ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-----?")
 _RUN = compile_linear(r"[A-Za-z0-9+/=]{16,}")
 _TRUNCATED = compile_linear(
     r"(?:(?:Proc-Type|DEK-Info|Version|Comment|Charset): ?[^\n\\]*"

@@ -32,7 +32,7 @@ from lore.text.secret_fitting import (
     is_striking,
     told,
 )
-from lore.text.secret_names import NameKind, classify
+from lore.text.secret_names import NameKind, classify, means_secret
 from lore.text.secret_raw_keys import RAW_KEYS
 from lore.text.secret_reading import (
     COLOUR,
@@ -64,9 +64,9 @@ _PLURALS = r"(?:tokens|keys|secrets|passwords|passphrases|credentials)"
 _TYPE = r":[ \t]*(?:&'?\w*[ \t]*)?[A-Za-z\[][\w.\[\]|<>? ]{0,40}[ \t]+="
 _AFTER_NAME = rf"{QUOTE}?(?:{COLOUR}){{0,2}}"
 _ASSIGN = (
-    rf"{_AFTER_NAME}(?:\[\d*\]|[\])]{{0,2}})[*_]{{0,2}}"
+    rf"{_AFTER_NAME}(?:\[\d*\]|[\])]{{0,2}}|%5[Dd]|\]{QUOTE})[*_]{{0,2}}"
     r"(?:[ \t]*\([^()\n]{1,24}\)|[ \t]+\[[^\[\]\n]{1,24}\]|[ \t]+string|[ \t]+\d{1,2})?[ \t.]*"
-    rf"(?:=>|:=|:-|<-|\?\?=|\?=|\+=|!==?|={{1,3}}|{_TYPE}|:|\xef\xbc[\x9a\x9d]|%3[AaDd])"
+    rf"(?:=>|:=|:-|<-|\?\?=|\|\|=|\?=|\+=|!==?|={{1,3}}|{_TYPE}|:|\xef\xbc[\x9a\x9d]|%3[AaDd]|\\+u003[Dd])"
     r"[*_]{0,2}[ \t]*"
 )
 _ACCOUNT = r"(?:login|sign_?in|auth|credentials?|authenticate)"
@@ -146,7 +146,7 @@ _LEFT_BYTES = 64
 
 _ENV_LINE = re.compile(rb"(?:^|\n|\\n)[ \t]*(?:export[ \t]+|set[ \t]+)?[A-Z0-9_]+=$")
 _WRAPPED = re.compile(
-    rb"(?:" + COLOUR.encode() + rb"){1,4}"
+    rb"(?:" + COLOUR.encode() + rb"[ \t]*){1,4}"
     rb"|\s+string\(\d{1,4}\)[ \t]+|[|>][+\-]?\d?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*"
     rb"|!![a-z]+[ \t]+|<!\[CDATA\[|\\*\"'(?=\")|'\"(?=')"
     rb"|(?:new[ \t]+)?(?:[A-Za-z_]\w{0,30}(?:\.|::))*"
@@ -163,7 +163,8 @@ _KEY_CHARS = 20
 _MINE = re.compile(r"(?:^|\W)(my|this|your|our|the|new|api)[ \t]+$")
 _FOR = re.compile(r" (for) ")
 _PARENT = re.compile(
-    rb"(?:encrypt\w*|signing|hmac|cipher|crypto\w*|jwt|webhook|secret|credentials?|auth|sealing)"
+    rb"\bapi[_ \-]?key\b"
+    rb"|(?:encrypt\w*|signing|hmac|cipher|crypto\w*|jwt|webhook|secret|credentials?|auth|sealing)"
     rb"[\"'\]>]{0,2}[ \t]*[:{=\n\]]",
     re.IGNORECASE,
 )
@@ -272,6 +273,8 @@ def _judged(joint: str, data: bytes, found: Any, at: int, kind: NameKind) -> Ite
         value = value._replace(text=value.text.removesuffix("{enter}"))
     if in_talk and speaks_elsewhere(data, start, value):
         return
+    if joint == "assign" and value.text.startswith("?") and data[at - 1 : at] == b":":
+        return  # What a shell says where a variable is not set.
     loose = (
         joint == "near"
         or (in_talk and is_named_place(value.text))
@@ -426,7 +429,7 @@ def _whole_name(data: bytes, start: int, word: bytes) -> tuple[str, bytes]:
     head = left[len(rest) :]
     if rest.endswith((b" ", b"\t")):
         word_before = rest[len(rest[:-1].rstrip(_NAME_BYTES)) : -1]
-        if word_before.lower() in _LEFT_WORDS:
+        if word_before.lower() in _LEFT_WORDS or means_secret(word_before.decode("latin-1")):
             head = word_before + b" " + head
             rest = rest[: -len(word_before) - 1]
     before = rest[-1:]

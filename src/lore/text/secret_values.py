@@ -10,6 +10,7 @@ from itertools import pairwise
 from lore.text.linear import compile_linear_text
 
 __all__ = [
+    "ID_PREFIXES",
     "is_basic_auth",
     "is_broken_up",
     "is_chosen",
@@ -139,7 +140,7 @@ _MANY_JUMPS = 5
 """Changes between capitals, small letters and digits: one piece with so many is no word."""
 
 _MIXED_LEAST = 2
-_ID_PREFIXES = frozenset(
+ID_PREFIXES = frozenset(
     """toolu msg call req resp rs fc file thread run step batch asst cs seti pi evt price acct cus
     sub phc pk ws ig ctc item chatcmpl srvtoolu user org sess session event hash etag css chunk
     img image asset build deploy dpl prj team node index mcpl vs modelcall trace span
@@ -181,7 +182,7 @@ def is_foreign_key(value: str, before: bytes) -> bool:
     prefix, drawn = _PREFIX_END.split(value, maxsplit=1)[0], value[-_DRAWN_CHARS:]
     if before.isalnum() or before in (b"_", b"-", b"/", b"+", b"."):
         return False
-    if prefix in _ID_PREFIXES or prefix.startswith(("sha", "id")):
+    if prefix in ID_PREFIXES or prefix.startswith(("sha", "id")):
         return False
     sorts = (str.isupper, str.islower, str.isdigit)
     return all(sum(map(sort, drawn)) >= _MIXED_LEAST for sort in sorts)

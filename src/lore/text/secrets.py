@@ -20,10 +20,11 @@ import re2
 from lore.errors import InvalidInput
 from lore.text import secret_values
 from lore.text.linear import compile_linear
+from lore.text.secret_company import find_company
 from lore.text.secret_forms import FORMS, Form
-from lore.text.secret_lines import LINES, find_lines, has_lines
+from lore.text.secret_lines import find_lines, has_lines
 from lore.text.secret_pem import find_pem
-from lore.text.secret_places import PLACES, Span, find_places, is_secret
+from lore.text.secret_places import Span, find_places, is_secret
 from lore.text.secret_reading import COLOUR
 
 __all__ = ["Redactor"]
@@ -49,11 +50,11 @@ _FILLED = re.compile(rb"[^\0]+")
 _BOUND = rf"(?:\b|\\+[nrtbf]|{COLOUR}|%[0-9A-Fa-f]{{2}}|u00[0-9a-f]{{2}}|_)"
 """Keys stand at the start of a word, also where a line break or colour is escaped before them."""
 
-_LONG = 1_024
-"""Bytes: most texts so long have some place for a secret, so looking twice costs more."""
-
 _JUDGED = 4_096
 """Bytes of a secret by which it is told from an example."""
+
+_AGAIN, _AGAIN_SHORTEST = 16, 8
+"""Secrets that are looked for once more, how often at most, and the shortest of them."""
 
 _JOINT = re.compile(rb"[-_]")
 """What joins a word and a key to what looks like one key."""
@@ -124,13 +125,18 @@ class Redactor:
         if not self._active:
             return []
         data = _without_marks(data)
-        found = [*_find_forms(data), *find_pem(data), *_find_in_context(data, lined_from)]
+        found = [*_find_forms(data), *find_pem(data)]
+        # One pattern of both would need an automaton many times as large as the two.
+        found += find_places(data)
+        found += find_lines(data, lined_from)
+        found += find_company(data)
         found += _find_split(data)
         found += self._own(data)
         if name and is_secret(name, data.decode("utf-8", "replace")):
             found.append((0, len(data), "secret"))
         if not found:
             return []
+        found += _find_again(data, found)
         if self._allow:
             found = [span for span in found if not self._is_allowed(data[span[0] : span[1]])]
         return list(_apart(data, _merged(found)))
@@ -184,21 +190,18 @@ def _is_meant(form: Form, secret: bytes, before: bytes) -> bool:
     return not is_example(value) and (not form.weak or secret_values.is_drawn(value))
 
 
-@cache
-def _context() -> Any:
-    """Return all places and lines as one pattern: few texts have any, and one pass tells."""
-    return compile_linear(f"(?:{PLACES})|(?:{LINES})", groups=False)
-
-
-def _find_in_context(data: bytes, lined_from: int) -> Iterator[Span]:
-    start = 0
-    if len(data) < _LONG:
-        first = _context().search(data)
-        if first is None:
-            return
-        start = first.start()
-    yield from find_places(data, start)
-    yield from find_lines(data, max(start, lined_from))
+def _find_again(data: bytes, found: list[Span]) -> Iterator[Span]:
+    """Yield where secrets that were found stand once more, with less to give them away."""
+    known = {data[start:end]: kind for start, end, kind in found[:_AGAIN]}
+    for secret, kind in known.items():
+        if not _AGAIN_SHORTEST <= len(secret) <= _JUDGED:
+            continue
+        at = data.find(secret)
+        for _ in range(_AGAIN):
+            if at < 0:
+                break
+            yield at, at + len(secret), kind
+            at = data.find(secret, at + len(secret))
 
 
 def _find_split(data: bytes) -> Iterator[Span]:

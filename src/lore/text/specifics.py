@@ -35,6 +35,7 @@ _RELATIVE = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|last\s+(?:night|week|weekend|month|year|summer|winter"
     r"|spring|fall|autumn|\w+day)|next\s+(?:week|weekend|month|year|summer|winter|spring|fall"
     r"|\w+day)|this\s+(?:week|weekend|month|year|summer|morning|afternoon|evening)"
+    r"|this\s+(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|on\s+the\s+\d{1,2}(?:st|nd|rd|th)(?!\s+of)"
     r"|(?:days?|weeks?|months?|years?)\s+ago|the\s+other\s+day|recently|just)\b",
     re.IGNORECASE,
 )

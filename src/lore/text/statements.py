@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from lore.text import sentences
+
 READ_CHARS = 60_000
 """Of one text, so much is cut; what comes later is a document, not talk."""
 
@@ -24,27 +26,6 @@ _TABLE = re.compile(r"^\s*\|.*\|\s*$|^\s*[│┌├└╭╰─━═=+-]{3,}")
 _EMPHASIS = re.compile(r"\*\*\*?|(?<![\w`*])[*_](?=\S)|(?<=\S)[*_](?![\w`*])|~~")
 _TICKED = re.compile(r"`[^`\n]+`")
 _LINK = re.compile(r"!?\[([^\]\n]{1,200})\]\((?:[^()\s]{1,400})\)")
-_END = re.compile(r"(?<=[.!?…])[\"'”’)\]*_]*\s+(?=[\"'“‘(\[*_]*[A-Z0-9\x01])|(?<=[。！？])\s*")
-_ABBREVIATION = re.compile(
-    r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Mt|Jr|Sr|No|Nr|vs|ca|cf|etc|approx|e\.g|i\.e"
-    r"|[a-z]\.[a-z])\.$",
-    re.IGNORECASE,
-)
-_TYPED_END = re.compile(
-    r"(?<=[.!?…])[\"'”’)\]*_]*\s+(?=[\"'“‘(\[*_]*[A-Z0-9\x01])|(?<=[。！？])\s*"
-    r"|(?<=[^\W_][.!?])\s+(?=[^\W\d_])|(?<=[)\]\"'`\x01][.!?])\s+(?=[^\W\d_])"
-    r"|(?<=[!?][!?])\s+(?=[^\W\d_])"
-)
-"""People who type go on in lower case; three dots are a pause, not an end."""
-
-_TYPED_ABBREVIATION = re.compile(
-    r"(?:^|[\s(])(?:min|max|incl|excl|resp|dept|inc|fig|sec|no|est|misc|def|avg|temp|esp|orig|ver"
-    r"|pp?|bzw|z\.B|u\.a|ggf|usw|evtl|inkl|nr|vgl|d\.h)\.$",
-    re.IGNORECASE,
-)
-"""More that is cut short before a word in lower case."""
-
-_ORDINAL_ONLY = re.compile(r"^\(?\d{1,3}[.)]$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,33 +58,14 @@ def cut(text: str, *, by_line: bool = False) -> list[Statement]:
             is_item = block.kind == "item"
             lead = lead if is_item else ""
             before = ""
-            for sentence in sentences(_plain(block.text), typed=by_line):
+            for sentence in sentences.cut(_plain(block.text), typed=by_line):
+                if len(sentence) > LONGEST_CHARS:
+                    continue
                 found.append(Statement(sentence, heading, lead, before, is_item))
                 before = sentence
             if not is_item and before.endswith(":"):
                 lead = before
     return found
-
-
-def sentences(line: str, *, typed: bool = False) -> list[str]:
-    """Return the sentences of a paragraph; what stands in backticks is never cut.
-
-    In what a person `typed` a sentence may begin in lower case.
-    """
-    masked = _TICKED.sub(lambda found: "\x01" * len(found.group()), line)
-    found: list[str] = []
-    start = 0
-    for end in (_TYPED_END if typed else _END).finditer(masked):
-        piece = masked[start : end.start()].rstrip("\"'”’)]*_ ")
-        if _ABBREVIATION.search(piece[-8:]) or _ORDINAL_ONLY.match(piece.strip()):
-            continue
-        goes_on = typed and masked[end.end() : end.end() + 1].islower()
-        if goes_on and _TYPED_ABBREVIATION.search(piece[-8:]):
-            continue
-        found.append(line[start : end.end()].strip())
-        start = end.end()
-    found.append(line[start:].strip())
-    return [sentence for sentence in found if 0 < len(sentence) <= LONGEST_CHARS]
 
 
 @dataclass(frozen=True, slots=True)

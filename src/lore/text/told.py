@@ -73,7 +73,7 @@ _QUESTION_START = re.compile(
     r"|are|am|was|were|has|have|any|may|might)\b",
     re.IGNORECASE,
 )
-_MARK_TAIL = re.compile(r"\s*->->\s*[\d,]*\)?\s*$")
+_MARK_TAIL = re.compile(r"\s*->->\s*[\d, ]*\)?\s*$")
 
 _POINTING = re.compile(
     r"""^(?:(?:and|but|so|also|then)\s+)?(?:this|that|these|those|it|they|he|she|him|her|them
@@ -109,6 +109,55 @@ def told(sentence: str) -> str:
     given = _GIVEN.search(text)
     start = min((found.end() for found in (own, given) if found), default=None)
     return "" if start is None else _clause(text[start:])
+
+
+def behind(sentence: str) -> str:
+    """Return what a sentence tells behind its question; empty if that is all told before it.
+
+    'I moved here in May, can you help me, since I sold my car?' tells two things.
+    """
+    text = strip_opening(_MARK_TAIL.sub("", sentence))
+    ask = _ASK.search(text)
+    head = told(sentence) if ask and ask.start() else ""
+    if ask is None or not head or not text.startswith(head[:1]) or head not in text[: ask.start()]:
+        return ""
+    found = (_OWN_CLAUSE.search(text, ask.end()), _GIVEN.search(text, ask.end()))
+    start = min((one.end() for one in found if one), default=None)
+    clause = "" if start is None else _clause(text[start:])
+    if not clause or _VERBLESS.match(clause):
+        return ""
+    return f"{head}. {clause}" if _ELSEWHERE.search(clause) else clause
+
+
+_VERBLESS = re.compile(
+    r"^(?:my|our)\b(?!(?:\s[\w'’-]+){1,6}?\s(?:is|are|was|were|has|have|had|will|can|\w+ed)\b)",
+    re.IGNORECASE,
+)
+_ELSEWHERE = re.compile(
+    r"^(?:(?!(?-i:[A-Z])[a-z]{2})[\w'’$%,.-]+\s){0,8}?(?:his|her|him|their|them|he|she|they|it)\b",
+    re.IGNORECASE,
+)
+"""A clause that points at someone whom only the first half names."""
+
+
+def day_asked(sentence: str) -> str:
+    """Return the day that only the question of a sentence names, with what is on it."""
+    text = strip_opening(sentence)
+    ask = _ASK.search(text)
+    if ask is None or _DAY.search(text[: ask.start()]):
+        return ""
+    found = _ON_DAY.search(text, ask.end())
+    return found.group().strip() if found else ""
+
+
+_DAY = re.compile(
+    r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+    r"\s\d|\b\w+day\b"
+)
+_ON_DAY = re.compile(
+    r"\b(?:my|our)\s(?:[\w'’-]+\s){1,3}on\s(?:January|February|March|April|May|June|July|August"
+    r"|September|October|November|December)\s\d{1,2}(?:,\s\d{4})?(?:\sat\s\d[\d:]*\s?[AaPp][Mm])?"
+)
 
 
 def _clause(text: str) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from lore.records import Message, NewMessage
-from lore.text import instructions, parts
+from lore.text import instructions, parts, withdrawals
 
 
 def standing_in(message: NewMessage | Message) -> tuple[str, ...]:
-    """Return the standing instructions of the person, without what others say in a message."""
-    said = person_said(message)
-    return instructions.standing(said) if said else ()
+    """Return what the person wants from now on or takes back, without what others say."""
+    return tuple(
+        said
+        for said, masked in instructions.sentences(person_said(message))
+        if instructions.lasts(masked) or withdrawals.find(said)
+    )
 
 
 def person_said(message: NewMessage | Message) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 STOP_WORDS = frozenset(
     """a about above after again against all also am an and any are aren't as at be because been
@@ -51,6 +52,9 @@ letters belong to the word beside them."""
 
 _HUMPED = re.compile(rb"A(?:(?<=aA)|(?=Aa))[^ ]*")
 """What a camel-case word has in it, from there to its end: 'userName', 'HTTPServer'."""
+
+_RECENT_NAMES = 4_096
+"""A project's names come again and again: in a single session most were there before."""
 
 _CAMEL = re.compile(rb"[A-Za-z]*[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
@@ -122,7 +126,7 @@ def _shown(escape: re.Match[str]) -> str:
 def searchable_form(text: str) -> str:
     """Return the text with the parts of its identifiers and dense scripts added at the end."""
     text = text if text.isascii() else _without_symbols(text)
-    extra = [humps(run) for run in _camel_runs(text)]
+    extra = [parts for run in _humped(text) if (parts := _camel_parts(run))]
     if not text.isascii() and _DENSE.search(text):
         extra += [pairs(run) for run in _DENSE.findall(text)]
         extra += _BESIDE_DENSE.findall(text)
@@ -141,15 +145,21 @@ def _without_symbols(text: str) -> str:
     return text
 
 
-def _camel_runs(text: str) -> list[str]:
-    """Return the camel-case words of a text, each once, in order."""
+def _humped(text: str) -> dict[bytes, None]:
+    """Return the words of a text that may be camel-case, each once, in order."""
     data = text.encode("utf-8", "surrogatepass")
     cases = data.translate(_CASES)
     runs: dict[bytes, None] = {}
     for found in _HUMPED.finditer(cases):
         hump, end = found.span()
         runs[data[cases.rfind(b" ", 0, hump) + 1 : end]] = None
-    return [run.decode() for run in runs if run.isascii() and _CAMEL.match(run)]
+    return runs
+
+
+@lru_cache(maxsize=_RECENT_NAMES)
+def _camel_parts(run: bytes) -> str:
+    """Return the parts of a word that is camel-case, and nothing for another."""
+    return humps(run.decode()) if run.isascii() and _CAMEL.match(run) else ""
 
 
 def humps(word: str) -> str:
@@ -169,6 +179,18 @@ def split(text: str) -> list[str]:
     if text.isascii():
         return _WORD.findall(text.lower())
     return [fold(word) for word in _WORD.findall(text)]
+
+
+_ENDINGS = ("ing", "ed", "es", "s")
+_SHORTEST_STEM = 3
+
+
+def stem(word: str) -> str:
+    """Return a word without its commonest endings, so that 'caches' and 'caching' are one."""
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+            return word[: -len(ending)].rstrip("e")
+    return word.rstrip("e") if len(word) > _SHORTEST_STEM else word
 
 
 def raw(text: str) -> list[str]:
@@ -209,7 +231,7 @@ def terms(text: str, *, most: int = 48) -> list[str]:
     for word in split(text):
         words += [word] if word.isascii() else _dense_pairs(word)
     for identifier in identifiers(text):
-        words += split(humps(identifier)) if _camel_runs(identifier) else []
+        words += split(humps(identifier)) if any(map(_camel_parts, _humped(identifier))) else []
     unique = list(dict.fromkeys(words))
     telling = [word for word in unique if word not in STOP_WORDS and not _lone_letter(word)]
     return (telling or unique)[:most]

@@ -9,7 +9,7 @@ from lore.llm.offline.digester import OfflineDigester
 from lore.llm.offline.observing import observe
 from lore.records import Segment
 from lore.text import tokens
-from tests.distill.talk import said
+from tests.distill.talk import said, told
 from tests.fakes import NOON
 
 talk = st.lists(
@@ -28,6 +28,19 @@ def test_a_log_keeps_its_limit_and_its_lines_are_in_the_order_of_the_talk(
     ordinals = [line.sources[0] for line in log.lines if line.sources]
     assert ordinals == sorted(set(ordinals))
     assert observe(segment, limit_tokens=limit) == log
+
+
+@given(st.lists(st.integers(0, 31), min_size=1, max_size=12, unique=True), st.integers(60, 400))
+def test_of_talk_that_says_something_some_is_told_word_for_word(told_of: list[int], limit: int):
+    segment = Segment("s", tuple(said(place, told(i)) for place, i in enumerate(told_of)))
+    log = observe(segment, limit_tokens=limit)
+    quoted = [line for line in log.lines if line.sources]
+    assert quoted
+    assert tokens.count(log.text) <= limit
+    for line in quoted:
+        source = segment.said[line.sources[0]].text
+        clauses = line.text.partition(": ")[2].split("; ")
+        assert all(clause.rstrip("…") in source for clause in clauses)
 
 
 def test_a_line_says_who_spoke_and_quotes_what_matters_word_for_word():

@@ -187,7 +187,7 @@ def _user(line: Line, state: State, key: str, at: datetime) -> Said:
     message = fields.table(line.get("message"))
     content = message.get("content")
     shown = (
-        any(line.get(flag) for flag in _SHOWN)
+        any(line[flag] for flag in _SHOWN if flag in line)
         or message.get("role") not in (None, "user")
         or not _by_human(line.get("origin"))
     )
@@ -242,7 +242,7 @@ def _assistant(line: Line, state: State, key: str, at: datetime) -> Said:
             messages.append(NewMessage("tool", parts, at, name, origin=parts[0].origin))
             continue
         usage = _fresh_usage(message, state) if not messages else {}
-        messages.append(NewMessage("assistant", parts, at, name, model=model, usage=usage))
+        messages.append(NewMessage("assistant", parts, at, name, "", "assistant", model, usage))
         if parts[0].kind == "tool_call":
             files += tools.files(block.get("input"))
     return messages, files

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 
+VERBS = (
+    "switch|mov|migrat|chang|upgrad|downgrad|rais|lower|increas|decreas|reduc|extend|postpon"
+    "|reschedul|renam|bump|updat|revis|transition|convert"
+)
+"""How verbs begin that say that something is different afterwards."""
+
 _FORMS = (
     re.compile(
-        r"\b(?:switch(?:ed|ing)?|mov(?:ed|ing)|migrat(?:ed|ing)|chang(?:ed|ing)|upgrad(?:ed|ing)"
-        r"|went|rais(?:ed|ing)|lower(?:ed|ing)|extend(?:ed|ing)|postpon(?:ed|ing)|reschedul"
-        r"(?:ed|ing)|increas(?:ed|ing)|decreas(?:ed|ing)|reduc(?:ed|ing)|renam(?:ed|ing)|bump"
-        r"(?:ed|ing)|updat(?:ed|ing)|transition(?:ed|ing))\b[^,.;]{0,80}?\bfrom\s+"
+        rf"\b(?:switch|went|(?:{VERBS}|port)(?:ed|ing))\b[^,.;]{{0,80}}?\bfrom\s+"
         r"([^,.;]{2,60}?)\s+(?:to|over to)\s+[^,.;]{2,}",
         re.IGNORECASE,
     ),
@@ -23,9 +26,7 @@ _FORMS = (
                r"|rather than|not)\s+([^,.;]{2,60})", re.IGNORECASE),
 )  # fmt: skip
 _CHANGED = re.compile(
-    r"\b(?:now|no longer|anymore|instead|switched|changed|moved|replaced|updated|rescheduled"
-    r"|postponed|actually|correction|migrated|renamed|extended|increased|decreased|reduced|raised"
-    r"|upgraded|revised)\b",
+    rf"\b(?:now|no longer|anymore|instead|replaced|actually|correction|(?:{VERBS})ed)\b",
     re.IGNORECASE,
 )
 

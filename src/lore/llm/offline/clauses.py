@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lore.text import instructions, words
+from lore.text import instructions, sentences, words
 
 LONGEST = 240
 """A clause that is longer is cut: no single statement takes the room of all others."""
@@ -26,10 +26,10 @@ _FENCE = re.compile(r"```[^\n]{0,200}\n.*?(?:```|\Z)", re.DOTALL)
 _TAG = re.compile(r"</?[a-zA-Z][\w:-]{0,40}(?:\s[^<>]{0,200})?/?>")
 _RULE = re.compile(r"[\s|:=*_~-]+")
 _BULLET = re.compile(r"\s*(?:[-*+•>]+|\d{1,2}[.)]|#{1,6}|\|)\s*")
+_NUMBERED = re.compile(r"\(?\d{1,3}[.)]\s+(?=[A-Z0-9])")
 _MARKUP = re.compile(
     r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|`|\[(?=[^\]]{0,200}\]\()|\]\([^)]{0,300}\)"
 )
-_END = re.compile(r"(?<=[.!?])[\"')\]]{0,3}\s+(?=[\"'(\[]{0,3}[A-Z0-9])|(?<=[。！？])")
 _JOINT = re.compile(
     r";\s+|\s[–—-]\s+|:\s+(?=\w)|\s(?=(?:can|could|would) you\b)|,\s+(?=(?:and|but|so|or|because"
     r"|since|while|which|where|although|though|can you|could you|would you|how|what|is there|i|we"
@@ -112,8 +112,8 @@ def clauses(text: str, *, person: bool) -> list[Clause]:
     spoken, used = _apart(text[:_READ_CHARS])
     found = []
     for line in _lines(spoken):
-        for sentence in _END.split(line):
-            found += [_clause(piece, person=person) for piece in _pieces(sentence.strip())]
+        for sentence in sentences.cut(line):
+            found += [_clause(piece, person=person) for piece in _pieces(sentence)]
     found += [_clause(line, person=False, used=True) for line in used]
     return [clause for clause in found if clause]
 
@@ -145,7 +145,9 @@ def _lines(text: str) -> list[str]:
     for line in plain.splitlines():
         bare = _BULLET.sub("", line, count=1).strip() if _BULLET.match(line) else line.strip()
         if bare and not _RULE.fullmatch(bare):
-            kept.append(_MARKUP.sub("", bare))
+            told = _MARKUP.sub("", bare)
+            numbered = _NUMBERED.match(told)
+            kept.append(told[numbered.end() :] if numbered else told)
     return kept
 
 

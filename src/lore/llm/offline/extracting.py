@@ -7,7 +7,7 @@ taken, as the symptom of a fix that the agent told.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from lore.llm.offline import findings, persons, settling, topics, workflows
@@ -20,6 +20,9 @@ MOST_FACTS = 10
 """Of one exchange; the specification's limit."""
 
 KEYWORDS = 8
+
+MOST_AFTER = 60
+"""Messages after an agent's words in which they may be repaired or taken back."""
 
 BRIEF_CHARS = 40
 """A shorter first sentence does not say what a fragment is about: the next one is shown too."""
@@ -41,17 +44,17 @@ _FAILED = re.compile(
 def extract(exchange: Segment, *, embed: Embed | None = None) -> list[Extract]:
     """Return the knowledge in an exchange that is worth keeping, broad before specific."""
     said = [one for one in exchange.said if not goals.is_told_again(one.text)]
-    found = _distinct(_found(said))
+    found = _distinct(_found(said, exchange.later))
     best = sorted(found, key=lambda one: -one.score)[:MOST_FACTS]
     kept = [one for one in found if one in best]
     grown = topics.trees([one.text for one in kept], embed)
     return [_extract(kept[root], [kept[i] for i in below]) for root, below in grown]
 
 
-def _found(said: list[Said]) -> Iterator[Found]:
+def _found(said: list[Said], later: Sequence[Said]) -> Iterator[Found]:
     at_work = _is_work(said)
     heard = findings.Heard()
-    for one in said:
+    for place, one in enumerate(said):
         if one.voice == "tool":
             if _FAILED.search(one.text[:4_000]):
                 heard = replace(heard, error=results.message_of(one.text), error_id=one.id)
@@ -59,13 +62,18 @@ def _found(said: list[Said]) -> Iterator[Found]:
             continue
         elif one.voice == "assistant":
             if at_work:
-                yield from findings.find(one, heard)
+                after = [*said[place + 1 : place + 1 + MOST_AFTER], *later][:MOST_AFTER]
+                yield from findings.find(one, heard, _trusted(after))
         elif one.voice == "user" or one.voice not in ROLES:
             heard = findings.Heard(one.text, one.id)
             yield from _of_person(one, at_work=at_work)
     if at_work:
-        trusted = [o for o in said if o.voice == "tool" or TRUST[o.origin] >= UNASKED_TRUST]
-        yield from workflows.find(trusted)
+        yield from workflows.find(_trusted(said), _trusted(later))
+
+
+def _trusted(said: Sequence[Said]) -> list[Said]:
+    """Return what was said without the voices that nobody asked."""
+    return [one for one in said if one.voice == "tool" or TRUST[one.origin] >= UNASKED_TRUST]
 
 
 def _of_person(one: Said, *, at_work: bool) -> Iterator[Found]:

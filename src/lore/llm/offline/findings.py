@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lore.llm.offline import changing, fixes, orders, told_settings
+from lore.llm.offline import fixes, moments, orders, reasons, reversals, told_settings
 from lore.llm.offline.finding import HIGH, LONGEST_CHARS, MEDIUM, Found, fits
 from lore.llm.offline.tool_lines import without_calls
 from lore.records import FragmentKind, Said
@@ -53,7 +53,8 @@ _UNSETTLED = re.compile(
     r"|proposal|propos|issue|concern|severity|checklist|test (?:plan|cases?)|step|example|usage"
     r"|changes? (?:made|needed|required)|verification|files? (?:changed|modified|to)|what (?:was|i)"
     r"|pros|cons|status|feedback|evaluation|minor|nit|strength|good|positive|summary of changes"
-    r"|before|after|phase|task|output|result)",
+    r"|before|after|phase|task|output|result|research|takeaway|let me|i'll|\\bfix|^why\\b"
+    r"|difference)",
     re.IGNORECASE,
 )
 _CAUSE = re.compile(
@@ -170,8 +171,8 @@ class Heard:
     error_id: str = ""
 
 
-def find(one: Said, heard: Heard) -> Iterator[Found]:
-    """Yield what an agent's message holds that is worth keeping."""
+def find(one: Said, heard: Heard, after: Sequence[Said] = ()) -> Iterator[Found]:
+    """Yield what an agent's message holds that is worth keeping; `after` is what follows it."""
     told = statements.cut(without_calls(one.text))
     used: set[int] = set()
     for place, statement in enumerate(told):
@@ -188,9 +189,46 @@ def find(one: Said, heard: Heard) -> Iterator[Found]:
         yield found
     for place, statement in enumerate(told):
         if place not in used:
-            single = _setting(one, statement) or _judged(one, statement)
+            single = _setting(one, statement) or _holding(one, told, place, after)
             if single is not None:
                 yield single
+
+
+def _holding(
+    one: Said, told: Sequence[Statement], place: int, after: Sequence[Said]
+) -> Found | None:
+    """Return what a statement says that still holds when the work is done."""
+    found = _judged(one, told[place])
+    if found is None:
+        return None
+    if moments.is_defect(told, place) and moments.is_edited(after):
+        return _repaired(one, found.text, after)
+    if moments.is_passing(told, place, after) or reversals.is_taken_back(found.text, after):
+        return None
+    return found
+
+
+def _repaired(one: Said, defect: str, after: Sequence[Said]) -> Found | None:
+    """Return a defect with what the agent says later that it did about it; none without that."""
+    names = moments.own_names(defect)
+    for later in after:
+        if later.voice != "assistant":
+            continue
+        for statement in statements.cut(without_calls(later.text)):
+            done = strip_opening(statement.text)
+            if any(name in done for name in names) and _is_deed(done):
+                text = f"{_ended(defect)} {_ended(done)}"
+                payload = {"symptom": lines.one_line(defect, SYMPTOM_CHARS), "solution": done}
+                return Found(text, "bug_fix", HIGH, 3.0, (one.id, later.id), payload)
+    return None
+
+
+def _is_deed(text: str) -> bool:
+    """Tell whether a sentence says what was done, without the moment around it."""
+    if not _DEED.search(text) and not _FIX.search(text):
+        return False
+    passing = (_UNSURE, _FLEETING, _ABOUT_TESTS, _PROGRESS, _PRAISED)
+    return fits(text) and is_whole(text) and not any(form.search(text) for form in passing)
 
 
 def _announced(one: Said, told: Sequence[Statement], heard: Heard) -> tuple[Found, set[int]] | None:
@@ -224,9 +262,19 @@ def _setting(one: Said, statement: Statement) -> Found | None:
 
 def _fix_after(told: Sequence[Statement], place: int) -> int | None:
     for later in range(place + 1, min(place + 1 + _NEAR, len(told))):
-        if _FIX.search(told[later].text) and not _UNSURE.search(told[later].text):
+        text = told[later].text
+        if _FIX.search(text) and not _UNSURE.search(text) and not _PRAISED.search(text):
             return later
     return None
+
+
+_PRAISED = re.compile(
+    r"\b(?:fix|solution|approach|format|way)\b[^.:;]{0,60}\b(?:is|was|looks?|seems?|works?)"
+    r" (?:already |quite |pretty )?(?:correct|fine|right|good|ok|okay|simple|straightforward|easy"
+    r"|complete|in place|working|sound|trivial|obvious|clear|as expected)\b",
+    re.IGNORECASE,
+)
+"""A judgement of the fix mends nothing."""
 
 
 def _bug(
@@ -235,6 +283,8 @@ def _bug(
     """Return a cause with its fix; a cause without a fix is open, so it is left out."""
     cause = told[place].text
     if fix is None or _ABOUT_TESTS.match(cause) or _ABOUT_TESTS.search(told[fix].text):
+        return None
+    if moments.is_of_an_edit(cause):
         return None
     if _UNSURE.search(cause) or not specifics.identifiers(cause + told[fix].text):
         return None
@@ -264,7 +314,7 @@ def _shares_name(error: str, text: str) -> bool:
 
 def _judged(one: Said, statement: Statement) -> Found | None:
     text = strip_opening(statement.text)
-    if not _lasting(text, statement):
+    if not _lasting(text, statement) or not fits(_BRACKETS.sub("", text)):
         return None
     named = specifics.identifiers(text)
     names = [name for name in named if _OWN_NAME.search(name)]
@@ -282,7 +332,7 @@ def _judged(one: Said, statement: Statement) -> Found | None:
     kind: FragmentKind = "fact"
     payload = {}
     if reasoned and _BUILDING.search(text):
-        kind, payload = "architecture", _decision(text)
+        kind, payload = "architecture", reasons.decision(text)
     score = 1.0 + 0.8 * reasoned + 0.2 * min(len(names), 4)
     importance = MEDIUM
     return Found(_ended(text), kind, importance, score, (one.id,), payload)
@@ -298,10 +348,11 @@ def _lasting(text: str, statement: Statement) -> bool:
     return not _UNSETTLED.search(f"{statement.heading} {statement.lead}")
 
 
-_GROUND = re.compile(
-    r"\b(?:because|since|so that|so|to avoid|to prevent|otherwise|which means)\b", re.IGNORECASE
-)
+_GROUND = re.compile(r"\b(?:because|since|so that|to avoid|to prevent|otherwise)\b", re.IGNORECASE)
 """What was changed is worth keeping with the ground for it; the change itself is in the code."""
+
+_BRACKETS = re.compile(r"\s?\([^()]*\)")
+"""What stands in brackets is an aside: the sentence must be one without it."""
 
 _OWN_NAME = re.compile(
     r"[a-z]_|_[a-z]|[a-z][A-Z]|\w/\w|\w\(|\w\.[a-z]{2}|^--[a-z]|[A-Z]_[A-Z]|\w \w"
@@ -359,18 +410,6 @@ _PASSING = (
     _POINTING,
 )  # fmt: skip
 """Signs of what is said in passing: true for a day, or only beside what stood before."""
-
-
-def _decision(text: str) -> dict[str, object]:
-    reason = re.search(
-        r"\b(?:because|so that|to avoid|to prevent|in order to|since)\b\s*(.{6,200})", text
-    )
-    former = changing.replaced(text)
-    return {
-        "decision": text,
-        **({"rationale": reason[1].rstrip(".")} if reason else {}),
-        **({"alternatives": [former]} if former else {}),
-    }
 
 
 def _config(setting: re.Match[str], text: str) -> dict[str, str]:

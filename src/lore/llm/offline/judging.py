@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from lore.llm.offline import changing
 from lore.records import Fragment, Verdict
 from lore.text import values, words
 
@@ -26,8 +27,7 @@ _MOST_LEFT = 2
 more. With more it says something else too, and a person decides what becomes of that."""
 
 _REPLACED = re.compile(
-    r"\b(?:switch\w*|mov\w+|migrat\w+|chang\w+|upgrad\w+|downgrad\w+|rais\w+|lower\w+"
-    r"|increas\w+|decreas\w+|renam\w+|port\w+|convert\w+|transition\w+|went|go(?:es|ing)?)\b"
+    rf"\b(?:switch|(?:{changing.VERBS}|port)\w+|went|go(?:es|ing)?)\b"
     r"[^.;\n]{0,60}?\bfrom\s+(?P<old>[^.;,\n]{1,80}?)\s+(?:back\s+)?(?:over\s+)?to\b"
     r"|\breplac\w+\s+(?P<old2>[^.;,\n]{1,80}?)\s+(?:with|by)\b"
     r"|\b(?:instead\s+of|rather\s+than|in\s+place\s+of|in\s+favou?r\s+over)\s+(?P<old3>[^.;,\n]{1,80})"
@@ -41,9 +41,8 @@ _REPLACED = re.compile(
 )
 _NOW = re.compile(
     r"(?<=\w\s)(?<!right\s)now\b(?!\s+(?:let|i|we|you)\b)"
-    r"|\b(?:from\s+now\s+on|as\s+of|going\s+forward|henceforth|these\s+days|switched\s+to"
-    r"|moved\s+to|migrated\s+to|changed\s+to|upgraded\s+to|updated\s+to|renamed\s+to"
-    r"|(?:is|are|was|were|has\s+been)\s+(?:now|changed|raised|lowered|moved|increased|reduced)"
+    r"|\b(?:from\s+now\s+on|as\s+of|going\s+forward|henceforth|these\s+days"
+    rf"|(?:{changing.VERBS})ed\s+to|(?:is|are|was|were|has\s+been)\s+(?:now|(?:{changing.VERBS})ed)"
     r"|correction|actually)\b",
     re.IGNORECASE,
 )
@@ -120,15 +119,8 @@ def frame(text: str) -> Frame:
         value = found["number"].replace(",", "") + (found["unit"] or "").strip().lower()
         (named if found["named"] else numbers).add(value)
     said = {word for word in words.split(_VALUE.sub(" ", bare)) if word not in _SMALL}
-    kept = {_stem(word) for word in said - values.sides(bare) if len(word) > 1}
+    kept = {words.stem(word) for word in said - values.sides(bare) if len(word) > 1}
     return Frame(frozenset(kept | named), frozenset(numbers), values.denies(bare))
-
-
-def _stem(word: str) -> str:
-    for ending in ("ing", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)].rstrip("e")
-    return word.rstrip("e") if len(word) > 3 else word
 
 
 def _shared(one: frozenset[str], other: frozenset[str]) -> float:
@@ -192,7 +184,7 @@ def _other_value(older: str, newer: str, was: Frame, now: Frame) -> bool:
     mine, theirs = _names(older), _names(newer)
     if was.denies != now.denies or not values.crosswise(mine, theirs):
         return False
-    names = {_stem(word) for name in mine | theirs for word in words.split(name)}
+    names = {words.stem(word) for name in mine | theirs for word in words.split(name)}
     return _overlap(was.words - names, now.words - names) >= _SAME_FRAME
 
 

@@ -13,11 +13,15 @@ _ORDER = re.compile(
     r"|optimi[sz]e|port|prepare|print|proceed|provide|pull|push|put|read|rebase|refactor|remove"
     r"|rename|replace|report|research|reset|resolve|restore|return|revert|review|rewrite|run|see"
     r"|set|show|simplify|skip|solve|split|squash|start|stop|summari[sz]e|switch|take|tell|test"
-    r"|trace|translate|try|undo|update|upgrade|use|verify|wait|write|yes|no|handle|consider|avoid|pass|call|store|validate|treat|wire|define|register|determine|detect|allow|guard|wrap|track|load|parse|persist|reuse|mark)\b",
+    r"|trace|translate|try|undo|update|upgrade|use|verify|wait|write|yes|no|handle|consider|avoid|pass|call|store|validate|treat|wire|define|register|determine|detect|allow|guard|wrap|track|load|parse|persist|reuse|mark|group)\b",
     re.IGNORECASE,
 )
 
 
+_FOR = re.compile(r"^(?:for|in|on) [^,;:.]{3,50}, (?=[a-z])", re.IGNORECASE)
+"""What an order is for may stand before it."""
+
+
 def is_order(sentence: str) -> bool:
     """Tell whether a sentence begins with an order."""
-    return bool(_ORDER.match(sentence))
+    return bool(_ORDER.match(_FOR.sub("", sentence)))

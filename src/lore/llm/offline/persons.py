@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from lore.llm.offline import changing, orders
+from lore.llm.offline import changing, exercises, moods, orders, reasons, vague
 from lore.llm.offline.finding import HIGH, LOW, MEDIUM, Found, fits
 from lore.records import FragmentKind, Said
-from lore.text import instructions, specifics, statements
-from lore.text.told import is_whole, stands_alone, told
+from lore.text import instructions, specifics, statements, withdrawals
+from lore.text.told import behind, day_asked, is_whole, stands_alone, strip_opening, told
 
 PASTED_CHARS = 700
 """At work, a longer message is a plan or a review that someone pasted, not the person's words."""
@@ -73,12 +73,12 @@ _RULE = re.compile(
 )
 _ASIDE = re.compile(
     r"(?:session \d|for a first|the function|we should|we are back|ah|we didn't|we updated"
-    r"|we have found|I don't need)\b|(?:I'm|I would|I do|I did|you|mmm|now|continuing"
-    r"|looking|user|need|critical|linear)\b",
+    r"|we have found|I don't need|until recently|previously|formerly)\b|(?:I'm|I would|I do|I did"
+    r"|you|mmm|now|continuing|looking|user|need|critical|linear)\b",
     re.IGNORECASE,
 )
 _ASIDE_IN = re.compile(
-    r"\b(?:(?:these|those) \w+|also duplicated|would be (?:great|nice))\b",
+    r"\b(?:(?:these|those) \w+|also duplicated|would be (?:great|nice)|as well)\b",
     re.IGNORECASE,
 )
 _OF_US = re.compile(r"\b(?:we|our|in my head)\b|==", re.IGNORECASE)
@@ -120,18 +120,83 @@ def find(one: Said, *, named: bool, in_code: bool) -> Iterator[Found]:
     most sentences are orders of the moment.
     """
     own = own_words(one.text)
-    if in_code and len(own) > PASTED_CHARS:
+    if (in_code and len(own) > PASTED_CHARS) or restates(own):
         return
-    for statement in statements.cut(own, by_line=True):
+    cut = statements.cut(own, by_line=True)
+    joined = ""
+    for place, statement in enumerate(cut):
         part = told(statement.text)
-        found = rule_of(statement.text, part) or statement_of(part, in_code=in_code)
-        if found is None or (named and not _tells_of_self(found[0])):
+        if joined and part and joined.endswith(part):
             continue
-        yield _kept(one, *found, named=named)
+        if is_asked_of_code(statement.text, part):
+            continue
+        following = cut[place + 1].text if place + 1 < len(cut) else ""
+        several = (
+            rule_of(statement.text, part)
+            or _settled(part, statement.text, following, in_code=in_code),
+            None if in_code else _settled(behind(statement.text), "", "", in_code=in_code),
+        )
+        for found in several:
+            if found is not None and (not named or _tells_of_self(found[0])):
+                joined = found[0]
+                yield _kept(one, *found, named=named)
+
+
+def _settled(
+    part: str, sentence: str, following: str, *, in_code: bool
+) -> tuple[str, FragmentKind, float, float] | None:
+    """Return a decision or a fact, whole: with the day and the outcome that stand elsewhere."""
+    found = statement_of(part, in_code=in_code)
+    if found is None or in_code or found[1] != "fact":
+        return found
+    text = moods.stated(part)
+    if not text or exercises.is_one(text) or vague.is_unclear(text):
+        return None
+    if vague.announces(text):
+        text = vague.with_outcome(text, following)
+    elif part.startswith(text) and statement_of(text, in_code=False) is None:
+        text = part
+    if not fits(text) or not is_whole(text) or not stands_alone(text):
+        return None
+    day = day_asked(sentence)
+    return (f"{text} ({day})" if day and day not in text else text, *found[1:])
+
+
+def restates(text: str) -> bool:
+    """Tell whether a message says something again to see whether it was understood."""
+    return bool(_RESTATED.match(text.lstrip()))
+
+
+_RESTATED = re.compile(
+    r"(?:(?:ok(?:ay)?|and|but|right|hmm*|just)\b[, ]*)*(?:so (?:that )?i (?:understand|get this)"
+    r"|if i(?:'m)? understand\w*|(?:so )?in other words|(?:so )?you mean\b"
+    r"|to (?:be clear|clarify|confirm)|let me (?:rephrase|repeat))\b",
+    re.IGNORECASE,
+)
+
+
+def is_asked_of_code(sentence: str, part: str) -> bool:
+    """Tell whether a statement is a clause of a question about code: it asks whether it is so.
+
+    A person who asks something of their own life states what stands behind 'since' or 'because'.
+    """
+    asks = sentence.rstrip().endswith("?") and bool(specifics.identifiers(part))
+    return asks and (
+        not strip_opening(sentence).startswith(part) or bool(_SUPPOSED.match(sentence))
+    )
+
+
+_SUPPOSED = re.compile(
+    r"^(?:(?:ok(?:ay)?|ah|right|hmm*|and)\b[, ]*)*(?:so|then) (?:we|it|this|that|you|i)\b",
+    re.IGNORECASE,
+)
 
 
 def former_of(text: str) -> str:
     """Return what a statement says is no longer so; empty if it says nothing of the kind."""
+    withdrawal = withdrawals.find(text)
+    if withdrawal:
+        return withdrawal.gone
     return changing.replaced(text) if changing.says_so(text) else ""
 
 
@@ -142,7 +207,13 @@ def ended(text: str) -> str:
 
 def _tells_of_self(part: str) -> bool:
     """Tell whether someone speaks of themselves: talk between people is full of kindness."""
+    if _NO_RULE.match(part) or vague.points(part):
+        return False
     return bool(_OWN.search(part)) and not _YOU.search(part)
+
+
+_NO_RULE = re.compile(r"^(?:always|never) (?:\w+ing|\w+ed|been)\b", re.IGNORECASE)
+"""Among people 'always been …' tells of someone, and orders nothing."""
 
 
 _YOU = re.compile(r"\b(?:you|your|you're|you've|no matter what)\b", re.IGNORECASE)
@@ -163,7 +234,11 @@ _PASTED = re.compile(
 
 def rule_of(whole: str, part: str) -> tuple[str, FragmentKind, float, float] | None:
     """Return a standing instruction or preference as it is kept, if the sentence has one."""
-    rule = part if instructions.standing(part) else _standing_clause(whole)
+    if withdrawals.find(part):
+        # Behind a comma stands why: "…, CI does it".
+        rule = part if stands_alone(part) else part.partition(",")[0]
+    else:
+        rule = part if instructions.standing(part) else _standing_clause(whole)
     if not rule or not fits(rule) or not stands_alone(rule):
         return None
     if _DECIDED.search(rule) and not _PREFERS.search(rule):
@@ -229,7 +304,8 @@ def _fact_of_life(part: str, said: specifics.Specifics) -> tuple[FragmentKind, f
     """Return how a fact of a person's own is kept: it says when, how much, who or what."""
     hard = said.numbers + said.dates + said.quoted + said.code
     if _FUTURE.match(part):
-        planned = _PLANNED.match(part) and said.numbers + said.dates > 0
+        told_when = said.dates and said.names and not _MEANT.match(part)
+        planned = _PLANNED.match(part) and (_MONEY.search(part) or told_when)
         return ("fact", LOW, 1.0) if planned else None
     if _NEVER.search(part):
         return "fact", MEDIUM, 1.5
@@ -244,6 +320,10 @@ def _fact_of_life(part: str, said: specifics.Specifics) -> tuple[FragmentKind, f
 def _when(part: str) -> bool:
     return specifics.is_relative(part)
 
+
+_MONEY = re.compile(r"[$€£]\d")
+_MEANT = re.compile(r"(?:I'll|I will|We'll|I'm gonna)\b", re.IGNORECASE)
+"""What someone says they will do next is over the same day; what they are going to do is set."""
 
 _PLANNED = re.compile(r"(?:I'll|I will|I'm going to|We'll|I'm gonna)\b", re.IGNORECASE)
 _NEVER = re.compile(r"\bI(?:'ve| have)? never \w+", re.IGNORECASE)
@@ -297,7 +377,7 @@ def dated(at: datetime, text: str) -> str:
 
 _BY_DAY = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|(?:last|next|this) (?:week|weekend|month|year|\w+day)"
-    r"|(?:days?|weeks?|months?|years?) ago)\b",
+    r"|(?:days?|weeks?|months?|years?) ago|on the \d{1,2}(?:st|nd|rd|th)(?! of))\b",
     re.IGNORECASE,
 )
 
@@ -312,19 +392,5 @@ def payload_of(kind: FragmentKind, part: str) -> dict[str, Any]:
         category = next((name for name, form in _CATEGORIES if form.search(part)), "general")
         return {"category": category}
     if kind == "decision":
-        return {"decision": part, **_reasons(part)}
+        return reasons.decision(part)
     return {}
-
-
-_REASON = re.compile(
-    r"\b(?:because|since|so that|in order to|to avoid)\s+(.{6,200})", re.IGNORECASE
-)
-
-
-def _reasons(part: str) -> dict[str, Any]:
-    reason = _REASON.search(part)
-    former = changing.replaced(part)
-    return {
-        **({"rationale": reason[1].rstrip(".")} if reason else {}),
-        **({"alternatives": [former]} if former else {}),
-    }

@@ -27,10 +27,11 @@ class _Settled:
 def find(one: Said) -> Iterator[Found]:
     """Yield what a person settles while an agent works for them."""
     own = persons.own_words(one.text)
-    if len(own) > persons.PASTED_CHARS:
+    if len(own) > persons.PASTED_CHARS or persons.restates(own):
         return
     settled: _Settled | None = None
-    for statement in statements.cut(own, by_line=True):
+    told_here = statements.cut(own, by_line=True)
+    for place, statement in enumerate(told_here):
         raw = statement.text
         follows = settled is not None and settled.last == statement.before
         if settled and follows and (_is_rule(statement) or choices.goes_on(settled.choice, raw)):
@@ -42,6 +43,8 @@ def find(one: Said) -> Iterator[Found]:
         if settled:
             yield from _settled(one, settled)
         settled = _settles(statement)
+        if settled and settled.choice.kind == "fact" and _is_premise(told_here, place):
+            settled = None
     if settled:
         yield from _settled(one, settled)
 
@@ -56,8 +59,22 @@ def _settles(statement: Statement) -> _Settled | None:
         return None
     part = told(opened)
     rule = None if _MUSING.match(part) else persons.rule_of(opened, part)
+    if rule and _MINDED.match(part):
+        rule = None
     known = _kept(rule, raw) or _chosen(opened, raw)
-    return known or _kept(persons.statement_of(part, in_code=True), raw)
+    if known or persons.is_asked_of_code(raw, part):
+        return known
+    return _kept(persons.statement_of(part, in_code=True), raw)
+
+
+def _is_premise(told_here: list[Statement], place: int) -> bool:
+    """Tell whether a fact only leads to the question behind it, or answers one in a list."""
+    here = told_here[place]
+    after = told_here[place + 1].text if place + 1 < len(told_here) else ""
+    if after.endswith("?") and _ASKS_OF_IT.search(after):
+        return True
+    first = told_here[0]
+    return here.is_item and not here.lead and first.is_item and bool(_BARE.match(first.text))
 
 
 def _chosen(opened: str, raw: str) -> _Settled | None:
@@ -94,6 +111,17 @@ def _is_rule(statement: Statement) -> bool:
 
 
 _RULES = re.compile(r"\b(?:rules?|conventions|preferences)\b[^:]{0,40}:$", re.IGNORECASE)
+_MINDED = re.compile(
+    r"^keep in mind that (?!.*\b(?:always|never|must|should|only)\b)", re.IGNORECASE
+)
+"""What is to be kept in mind for a request, without a word that it is to last."""
+
+_ASKS_OF_IT = re.compile(r"\b(?:this|that|it|they|these|those)\b", re.IGNORECASE)
+_BARE = re.compile(
+    r"^(?:yes|no|yeah|nope|yep|sure|agreed?|correct|ok(?:ay)?)\b[.!,]?$", re.IGNORECASE
+)
+"""A list that begins with a bare yes or no answers questions that are not in it."""
+
 _MUSING = re.compile(r"^(?:i think|i guess|maybe|i wonder)\b", re.IGNORECASE)
 _LIKE_IT = re.compile(
     r",? like (?:that|this) one[.!]?$|, keep it that way[^.?]{0,40}[.!]?$", re.IGNORECASE

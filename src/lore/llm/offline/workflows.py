@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -30,6 +31,15 @@ _NARROW = re.compile(
 )
 """A command for one test, one file or one moment is not how the project is checked."""
 
+_PROBE = re.compile(
+    r"\s--?(?:help|h|version|V|dry-run|list\w*)\b|\s(?:help|list)\b|\|\||\|\s*(?:e?grep|rg|awk|jq|wc"
+    r"|sed|xxd)\b"
+)
+"""A command that asks what it could do, or of which a line is picked, does not do the thing."""
+
+_OPTION = re.compile(r"\s--?\w|\s--\s")
+"""With options a command is a variant of the moment, unless it is run again."""
+
 _LONGEST_COMMAND = 80
 _COMMAND = re.compile(
     r"`((?:mise|just|make|task|npm|npx|pnpm|yarn|bun|uv|uvx|pip|poetry|cargo|go|git|gh|docker"
@@ -50,10 +60,16 @@ _PASSING = re.compile(
     re.IGNORECASE,
 )
 
+_TO_DO = re.compile(
+    r"\b(?:next steps?|to-?do|remaining|plan|verification|before starting|checklist)\b",
+    re.IGNORECASE,
+)
+"""An item of what is still to be done is done once."""
 
-def find(said: Sequence[Said]) -> Iterator[Found]:
-    """Yield the commands in an exchange that are worth knowing."""
-    yield from _ran(said)
+
+def find(said: Sequence[Said], later: Sequence[Said] = ()) -> Iterator[Found]:
+    """Yield the commands in an exchange that are worth knowing; `later` tells which come again."""
+    yield from _ran(said, _times_run((*said, *later)))
     for one in said:
         if one.voice == "assistant":
             for statement in statements.cut(one.text):
@@ -62,7 +78,14 @@ def find(said: Sequence[Said]) -> Iterator[Found]:
                     yield found
 
 
-def _ran(said: Sequence[Said]) -> Iterator[Found]:
+def _times_run(said: Sequence[Said]) -> Counter[str]:
+    """Return how often each command was run."""
+    made = (calls_in(one.text) for one in said if one.voice == "assistant")
+    read = (calls.read_call(*call) for several in made for call in several)
+    return Counter(calls.bare_command(call.command) for call in read if call.command)
+
+
+def _ran(said: Sequence[Said], times: Counter[str]) -> Iterator[Found]:
     """Yield checks of the project that went well, each once; the call is told, not its output."""
     known: set[str] = set()
     for one, after in pairwise(said):
@@ -72,6 +95,8 @@ def _ran(said: Sequence[Said]) -> Iterator[Found]:
         call = calls.read_call(*made[0])
         command = calls.bare_command(call.command)
         if not call.check or command in known or not _is_general(command):
+            continue
+        if _PROBE.search(call.command) or (_OPTION.search(command) and times[command] < 2):
             continue
         if results.verdict_of(call, after.text, failed=False) == "ok":
             known.add(command)
@@ -96,6 +121,8 @@ def _told(one: Said, statement: Statement) -> Found | None:
         return None
     trigger = _TRIGGER.search(text)
     if trigger is None or not stands_alone(text):
+        return None
+    if _TO_DO.search(f"{statement.heading} {statement.lead}") or _PROBE.search(command[1]):
         return None
     given = {"command": command[1], "trigger": (trigger[1] or trigger[2]).strip()}
     return Found(text, "workflow", LOW, 1.1, (one.id,), given)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
-from lore.records import Message, Part, Said
-from lore.text import calls, lines, parts, results, tokens, words
+from lore.records import Message, Part, PartKind, Said
+from lore.text import calls, lines, parts, results, tokens, told_calls, words
 
 LONG_OUTPUT_CHARS = 4_000
-"""A tool's output that is longer than this enters as an annotation."""
+"""Of a tool's output that is longer than this only a note is read, or only the ends."""
 
 ERROR_LINES, PATHS = 5, 8
 """So many lines with errors, and paths, are told of a long output."""
@@ -25,26 +26,39 @@ _ERROR = re.compile(
 )
 
 
-def said_of(messages: Sequence[Message], *, most_tokens: int) -> list[Said]:
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """What of a message is read as words, and how a tool's call and its output are told."""
+
+    words: tuple[PartKind, ...]
+    call: Callable[[Part], str]
+    output: Callable[[str, str], str]
+
+
+def said_of(
+    messages: Sequence[Message], manner: Manner, *, most_tokens: int | None = None
+) -> list[Said]:
     """Return messages as a digester reads them; one that says nothing has no text.
 
     No message is longer than `most_tokens`, so that each fits into a segment.
     """
     tools: dict[str, str] = {}
-    return [_said(message, tools, most_tokens) for message in messages]
+    return [_said(message, manner, tools, most_tokens) for message in messages]
 
 
-def _said(message: Message, tools: dict[str, str], most_tokens: int) -> Said:
+def _said(message: Message, manner: Manner, tools: dict[str, str], most_tokens: int | None) -> Said:
     told = []
     for part in message.parts:
         if part.kind == "tool_call":
             tools[part.call_id] = part.name
-            told.append(_call(part))
+            told.append(manner.call(part))
         elif part.kind == "tool_result":
-            told.append(_result(part, part.name or tools.get(part.call_id, "")))
-        elif parts.is_said(part) and part.text.strip():
+            told.append(manner.output(part.text, part.name or tools.get(part.call_id, "")))
+        elif part.kind in manner.words:
             told.append(part.text.strip())
-    text = tokens.clip("\n".join(line for line in told if line), most_tokens)
+    text = "\n".join(line for line in told if line.strip())
+    if most_tokens is not None:
+        text = tokens.clip(text, most_tokens)
     return Said(
         id=message.id,
         ordinal=message.ordinal,
@@ -56,16 +70,35 @@ def _said(message: Message, tools: dict[str, str], most_tokens: int) -> Said:
     )
 
 
-def _call(part: Part) -> str:
+def _named_call(part: Part) -> str:
     call = calls.read_call(part.name, part.text)
     return f"[{call.tool}] {lines.one_line(call.command or call.target, _CALL_CHARS)}".rstrip()
 
 
-def _result(part: Part, tool: str) -> str:
-    text = part.text.strip()
+def _told_call(part: Part) -> str:
+    return lines.one_line(told_calls.tell(part.name, part.text, brief=True), _CALL_CHARS)
+
+
+def _noted(text: str, tool: str) -> str:
+    text = text.strip()
     if len(text) > LONG_OUTPUT_CHARS:
         return annotate(text, tool)
     return f"[result] {text}" if text else ""
+
+
+def _ends(text: str, _tool: str) -> str:
+    """Return the beginning and the end of a long output: errors stand there."""
+    if len(text) <= LONG_OUTPUT_CHARS:
+        return text
+    half = LONG_OUTPUT_CHARS // 2
+    return f"{text[:half]}\n… {len(text) - LONG_OUTPUT_CHARS} characters …\n{text[-half:]}"
+
+
+FOR_LOG = Manner(parts.SAID, _named_call, _noted)
+"""A log tells that a tool was called and how it went."""
+
+FOR_KNOWLEDGE = Manner(("text",), _told_call, _ends)
+"""What is learned of a session rests on what was typed, and on what the tools really gave back."""
 
 
 def annotate(text: str, tool: str) -> str:

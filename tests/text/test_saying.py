@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pytest
+
+from lore.records import Message, Part, Role
+from lore.text import saying
+from lore.text.saying import FOR_KNOWLEDGE, FOR_LOG, LONG_OUTPUT_CHARS, Manner
+from tests.fakes import NOON
+
+MANNERS = pytest.mark.parametrize("manner", [FOR_LOG, FOR_KNOWLEDGE], ids=["log", "knowledge"])
+
+
+def message(*parts: Part, role: Role = "user", ordinal: int = 0) -> Message:
+    origin = {"user": "user", "assistant": "assistant"}.get(role, "tool")
+    return Message("m", "s", ordinal, role, parts, 1, NOON, origin)  # type: ignore[arg-type]
+
+
+def read(*messages: Message, manner: Manner = FOR_LOG) -> list[str]:
+    return [one.text for one in saying.said_of(messages, manner, most_tokens=1_000)]
+
+
+@MANNERS
+def test_asides_reasoning_and_opaque_parts_are_left_out(manner: Manner):
+    parts = [
+        Part("aside", "remember the milk"),
+        Part("reasoning", "hm"),
+        Part("opaque", "{}"),
+        Part("text", "The berth is free"),
+    ]
+    assert read(message(*parts), manner=manner) == ["The berth is free"]
+
+
+@MANNERS
+def test_a_message_of_asides_alone_has_no_text(manner: Manner):
+    assert read(message(Part("aside", "boot")), manner=manner) == [""]
+
+
+def test_what_someone_attached_is_told_in_a_log_but_nothing_is_learned_of_it():
+    said = message(Part("text", "See"), Part("document", "Tariffs of 1998"))
+    assert read(said, manner=FOR_LOG) == ["See\nTariffs of 1998"]
+    assert read(said, manner=FOR_KNOWLEDGE) == ["See"]
+
+
+def test_a_call_is_told_by_its_command_and_a_short_result_stands_whole():
+    call = Part("tool_call", '{"command": "uv run pytest -q"}', name="Bash", call_id="1")
+    result = Part("tool_result", "3 passed", call_id="1")
+    said = (message(call, role="assistant"), message(result, role="tool"))
+    assert read(*said) == ["[Bash] uv run pytest -q", "[result] 3 passed"]
+    assert read(*said, manner=FOR_KNOWLEDGE) == ["[Bash] uv run pytest -q", "3 passed"]
+
+
+@MANNERS
+def test_a_call_is_one_line_with_the_tool_in_brackets(manner: Manner):
+    call = Part("tool_call", '{"command": "just test\\njust lint"}', name="Bash")
+    assert read(message(call), manner=manner) == ["[Bash] just test just lint"]
+
+
+def test_a_long_result_becomes_a_note_of_its_tool_lines_errors_and_paths():
+    output = "ok\n" * 2_000 + "src/lore/clock.py:12: error: no such name\n" + "ok\n" * 10
+    call = Part("tool_call", '{"command": "mypy"}', name="Bash", call_id="1")
+    result = Part("tool_result", output, call_id="1")
+    (_, note) = read(message(call, role="assistant"), message(result, role="tool"))
+    assert note.startswith("[result] Bash: 2011 lines; errors: src/lore/clock.py:12: error")
+    assert "paths: src/lore/clock.py" in note
+    assert len(note) < 300
+
+
+def test_of_a_long_output_the_ends_are_read_for_knowledge():
+    text = "a" * LONG_OUTPUT_CHARS + "b" * LONG_OUTPUT_CHARS + "c" * LONG_OUTPUT_CHARS
+    result = message(Part("tool_result", text), role="tool")
+    (one,) = saying.said_of([result], FOR_KNOWLEDGE)
+    assert one.text.startswith("a")
+    assert one.text.endswith("c")
+    assert "b" not in one.text
+
+
+@MANNERS
+def test_no_message_is_longer_than_a_segment(manner: Manner):
+    (one,) = saying.said_of([message(Part("text", "word " * 5_000))], manner, most_tokens=100)
+    assert one.tokens <= 100
+
+
+@MANNERS
+def test_the_origin_is_the_lowest_of_those_who_speak(manner: Manner):
+    quoting = message(Part("text", "see"), Part("text", "page", origin="web"))
+    showing = message(Part("text", "see"), Part("tool_result", "x"))
+    origins = [one.origin for one in saying.said_of([quoting, showing], manner)]
+    assert origins == ["web", "tool"]
