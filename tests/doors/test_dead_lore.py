@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -47,9 +48,8 @@ def spoil(machine: Machine) -> None:
 
 def lose(machine: Machine) -> None:
     """Take the command away, as if the plugin were installed alone."""
-    machine.changes["PATH"] = os.pathsep.join(
-        part for part in os.environ["PATH"].split(os.pathsep) if not os.path.exists(f"{part}/lore")
-    )
+    parts = os.environ["PATH"].split(os.pathsep)
+    machine.changes["PATH"] = os.pathsep.join(p for p in parts if not Path(p, "lore").exists())
 
 
 @pytest.mark.parametrize("harm", [kill, spoil, lose], ids=["killed", "unopenable", "not there"])

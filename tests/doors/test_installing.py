@@ -46,6 +46,7 @@ SCENES = (
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory) -> Iterator[Machine]:
+    find_client("claude")
     place = tmp_path_factory.mktemp("machine")
     with running_upstream(SCENES, place / "upstream.jsonl") as upstream:
         machine = Machine(place / "person", place / "lore", upstream)

@@ -16,7 +16,11 @@ from tests.doors.machine import Machine, find_client, given, write_folder
 from tests.house.source import ROOT
 
 FOLDER = ROOT / "docs" / "how-to"
-AGENTS = {"claude-code": ("claude", claude_code), "codex": ("codex", codex), "opencode": ("opencode", opencode)}
+AGENTS = {
+    "claude-code": ("claude", claude_code),
+    "codex": ("codex", codex),
+    "opencode": ("opencode", opencode),
+}
 WITHOUT_AGENT = ("cursor", "gemini")
 FOR_ONE_RUN = {
     "lore run claude": "lore run claude -p hello",

@@ -73,9 +73,16 @@ def test_what_cannot_be_edited_is_refused(text):
         toml_tables.put(text, NAME, TABLE)
 
 
-lines = st.sampled_from(
-    ["a{} = 1", "# note", "", "[t{}]", "[[l{}]]", 'b{} = "x"', "[mcp_servers.o{}]", "c{} = [\n 1,\n]"]
-)
+lines = st.sampled_from([
+    "a{} = 1",
+    "# note",
+    "",
+    "[t{}]",
+    "[[l{}]]",
+    'b{} = "x"',
+    "[mcp_servers.o{}]",
+    "c{} = [\n 1,\n]",
+])
 
 
 @given(st.lists(lines, max_size=8), st.sampled_from(["\n", "\r\n"]), st.booleans())
