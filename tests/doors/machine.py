@@ -43,7 +43,9 @@ waited for, because a machine that runs tests does much else."""
 PATIENT = {"MCP_CONNECTION_NONBLOCKING": "0", "MCP_CONNECT_TIMEOUT_MS": "60000"}
 """Claude Code waits for MCP servers before it says the first prompt."""
 
-GIVEN = re.compile(r"(\w+) hook additional context: <lore-memory>(.*?)</lore-memory>", re.DOTALL)
+GIVEN = re.compile(
+    r"(\w+)(?::\w+)? hook additional context: <lore-memory>(.*?)</lore-memory>", re.DOTALL
+)
 
 
 @dataclass

@@ -25,6 +25,8 @@ MORE = (
     "and sends back what is wrong. We decided to print on Thursdays, because the mail leaves on "
     "Fridays at nine, and to keep forty copies in the tower."
 )
+FIX = "ModuleNotFoundError: No module named 'tidewise' is mended by running ops/vendor.sh once."
+FAIL = "Print the tide table of today."
 DELEGATE = "Let a subagent count the tide tables."
 ERRAND = "Count the tide tables below src and report the number."
 
@@ -44,6 +46,21 @@ SCENES = (
         ),
     ),
     Scene(MORE, (Reply(text="Noted: proofs to Ines, print on Thursdays, forty copies."),)),
+    Scene(
+        FAIL,
+        (
+            Reply(
+                text="I will run it.",
+                calls=(
+                    Call(
+                        "Bash",
+                        {"command": "python3 -c 'import tidewise'", "description": "Print"},
+                    ),
+                ),
+            ),
+            Reply(text="The module is missing."),
+        ),
+    ),
     Scene(ELSEWHERE, (Reply(text="I do not know."),)),
     Scene(
         DELEGATE,
@@ -100,7 +117,7 @@ def tell(machine: Machine, almanac: Path, harbour: Path) -> Story:
 
     def say(prompt: str, *words: str, project: Path = almanac) -> None:
         client = machine.client("claude", claude_code, project)
-        allowed = ("--plugin-dir", str(PLUGIN), "--allowedTools", f"{TOOLS}recall Agent")
+        allowed = ("--plugin-dir", str(PLUGIN), "--allowedTools", f"{TOOLS}recall Agent Bash")
         done = client.run("-p", "--output-format", "json", *allowed, *words, given=prompt)
         assert done.status == 0, done
 
@@ -108,6 +125,8 @@ def tell(machine: Machine, almanac: Path, harbour: Path) -> Story:
     machine.wait_until_known(first, TOLD)
     say(ASK, "--session-id", second)
     say(ELSEWHERE, "--session-id", other, project=harbour)
+    machine.lore("remember", FIX, "--kind", "bug_fix", "--project", str(almanac))
+    say(FAIL, "--resume", second)
     say(MORE, "--resume", second)
     say("/compact", "--resume", second)
     say(DELEGATE, "--session-id", delegating)
@@ -146,6 +165,11 @@ def test_a_prompt_comes_with_the_memory_that_it_needs(story):
     memory = dict(given(asked))["UserPromptSubmit"]
     assert "pier branch" in memory
     assert "\n> " in memory
+
+
+def test_an_error_comes_with_what_mended_it_before(story):
+    asked = story.machine.asked(FAIL)[-1]
+    assert "ops/vendor.sh" in dict(given(asked))["PostToolUseFailure"]
 
 
 def test_the_first_session_was_given_nothing(story):

@@ -8,6 +8,7 @@ import pathlib
 import signal
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -48,11 +49,16 @@ def spoil(machine: Machine) -> None:
 
 def lose(machine: Machine) -> None:
     """Take the command away, as if the plugin were installed alone."""
+<<<<<<< HEAD
     machine.changes["PATH"] = os.pathsep.join(
         part
         for part in os.environ["PATH"].split(os.pathsep)
         if not pathlib.Path(f"{part}/lore").exists()
     )
+=======
+    parts = os.environ["PATH"].split(os.pathsep)
+    machine.changes["PATH"] = os.pathsep.join(p for p in parts if not Path(p, "lore").exists())
+>>>>>>> plugin
 
 
 @pytest.mark.parametrize("harm", [kill, spoil, lose], ids=["killed", "unopenable", "not there"])

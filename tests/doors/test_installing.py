@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,20 @@ from tests.clients import claude_code, codex, opencode
 from tests.clients.client import Client, Run
 from tests.clients.script import Call, Reply, Scene
 from tests.clients.upstream import running_upstream
+<<<<<<< HEAD
 from tests.doors.machine import BIN, PLUGIN, Machine, offered, texts_of, write_folder
+=======
+from tests.doors.machine import (
+    BIN,
+    PLUGIN,
+    Machine,
+    find_client,
+    given,
+    offered,
+    texts_of,
+    write_folder,
+)
+>>>>>>> plugin
 
 KNOWN = "Proofs of the almanac go to Ines, who checks the tides."
 QUESTION = {"query": "who checks the proofs of the almanac?"}
@@ -46,6 +60,7 @@ SCENES = (
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory) -> Iterator[Machine]:
+    find_client("claude")
     place = tmp_path_factory.mktemp("machine")
     with running_upstream(SCENES, place / "upstream.jsonl") as upstream:
         machine = Machine(place / "person", place / "lore", upstream)
@@ -112,11 +127,11 @@ def test_claude_code_has_memory_by_setup_and_its_hooks_run(person):
     (person.home / ".claude").mkdir()
     person.lore("setup", "claude-code")
     client = person.client("claude", claude_code, project(person))
-    say_to_claude(client, prompt)
+    session = str(uuid.uuid4())
+    say_to_claude(client, prompt, "--session-id", session)
     check(person, prompt, "mcp__lore__recall")
-    assert "UserPromptSubmit hook additional context" in "\n".join(
-        texts_of(person.asked(prompt)[0].body)
-    )
+    assert "Ines" in dict(given(person.asked(prompt)[0]))["SessionStart"]
+    person.wait_until_known(session, "Ines.")
     person.lore("setup", "claude-code", "--undo")
     listed = client.run("mcp", "list")
     assert "lore" not in listed.stdout.replace(str(person.home), "")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from mcp.shared.exceptions import MCPError
@@ -9,10 +10,14 @@ from lore.mcp.describing import INSTRUCTIONS
 from lore.mcp.serving import make_server
 from lore.memory import Memory
 from lore.settings import Settings
+from lore.text import tokens
 from lore.tools import catalogue
 from lore.tools.tool import Caller
 from mcp import Client
 from tests.fakes import FakeEmbedder
+
+MOST_TOKENS = 2_000
+"""Every request of every session pays for them."""
 
 GENERATIONS = ["legacy", "2026-07-28"]
 
@@ -170,6 +175,12 @@ def test_prompts_fill_in_what_they_are_given(memory):
 )
 def test_a_prompt_without_what_it_needs_is_an_error(memory, name, given):
     assert refused(memory, lambda client: client.get_prompt(name, given)).code == -32602
+
+
+def test_the_tools_cost_a_prompt_little(memory):
+    listed = talk(memory, lambda client: client.list_tools())
+    told = [[tool.name, tool.description, tool.input_schema] for tool in listed.tools]
+    assert tokens.count(json.dumps(told)) < MOST_TOKENS
 
 
 def test_the_instructions_are_short_and_begin_with_when_to_search():

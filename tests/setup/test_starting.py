@@ -6,6 +6,7 @@ import tomllib
 
 import pytest
 
+from lore import __version__
 from lore.errors import InvalidInput, NotFound
 from lore.setup.starting import find_plugin, prepare
 
@@ -58,3 +59,8 @@ def test_an_agent_that_is_not_installed_is_named(tmp_path):
 
 def test_the_plugin_is_part_of_what_is_installed():
     assert (find_plugin() / "hooks" / "hooks.json").is_file()
+
+
+def test_the_plugin_has_the_version_of_lore():
+    described = json.loads((find_plugin() / ".claude-plugin" / "plugin.json").read_text())
+    assert described["version"] == __version__

@@ -54,5 +54,7 @@ def test_the_telling_line_is_quoted():
     assert message_of("<tool_use_error>String to replace not found</tool_use_error>") == (
         "String to replace not found"
     )
+    traceback = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n'
+    assert message_of(f"Exit code 1\n{traceback}KeyError: 'berth'") == "KeyError: 'berth'"
     assert message_of("") == ""
     assert len(message_of("error " + "x" * 10_000)) <= MESSAGE_CHARS

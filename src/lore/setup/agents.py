@@ -12,8 +12,8 @@ from lore.errors import InvalidInput
 from lore.setup import jsonc, toml_tables
 
 HOOK_EVENTS = (
-    "SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "Stop", "SubagentStop",
-    "SessionEnd",
+    "SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "PreCompact", "Stop",
+    "SubagentStop", "SessionEnd",
 )  # fmt: skip
 
 _HOOK_S = 5
@@ -72,7 +72,7 @@ def _with_hooks(text: str, command: Command) -> str:
     for event in HOOK_EVENTS:
         words = shlex.join((*command, "hook", event))
         hook = {"hooks": [{"type": "command", "command": words, "timeout": _HOOK_S}]}
-        entry = {"matcher": "Bash", **hook} if event == "PostToolUse" else hook
+        entry = {"matcher": "Bash", **hook} if event.startswith("PostToolUse") else hook
         text = jsonc.append(text, ("hooks", event), entry)
     return text
 

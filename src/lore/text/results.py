@@ -41,7 +41,7 @@ _BROKEN = re.compile(
 _TELLING = re.compile(
     r"\b(?:error|fail(?:ed|s|ure)?|cannot|can't|could not|undefined|expected|not found|no such"
     r"|panic|denied|invalid|unknown|unused|unexpected|missing|exception|traceback|conflict)\b"
-    r"|--- FAIL|FAIL\b",
+    r"|--- FAIL|FAIL\b|\b\w{2,60}(?:Error|Exception):",
     re.IGNORECASE,
 )
 _NOISE = re.compile(
