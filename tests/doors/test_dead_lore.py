@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pathlib
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -49,16 +48,8 @@ def spoil(machine: Machine) -> None:
 
 def lose(machine: Machine) -> None:
     """Take the command away, as if the plugin were installed alone."""
-<<<<<<< HEAD
-    machine.changes["PATH"] = os.pathsep.join(
-        part
-        for part in os.environ["PATH"].split(os.pathsep)
-        if not pathlib.Path(f"{part}/lore").exists()
-    )
-=======
     parts = os.environ["PATH"].split(os.pathsep)
     machine.changes["PATH"] = os.pathsep.join(p for p in parts if not Path(p, "lore").exists())
->>>>>>> plugin
 
 
 @pytest.mark.parametrize("harm", [kill, spoil, lose], ids=["killed", "unopenable", "not there"])

@@ -13,9 +13,6 @@ from tests.clients import claude_code, codex, opencode
 from tests.clients.client import Client, Run
 from tests.clients.script import Call, Reply, Scene
 from tests.clients.upstream import running_upstream
-<<<<<<< HEAD
-from tests.doors.machine import BIN, PLUGIN, Machine, offered, texts_of, write_folder
-=======
 from tests.doors.machine import (
     BIN,
     PLUGIN,
@@ -26,7 +23,6 @@ from tests.doors.machine import (
     texts_of,
     write_folder,
 )
->>>>>>> plugin
 
 KNOWN = "Proofs of the almanac go to Ines, who checks the tides."
 QUESTION = {"query": "who checks the proofs of the almanac?"}
