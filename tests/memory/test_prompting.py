@@ -146,14 +146,14 @@ def test_it_can_be_switched_off(memory: Memory):
     assert not memory.for_error("Bash", "{}", "Error: it broke badly here", failed=True).text
 
 
-def test_nothing_is_embedded_on_the_way_but_the_prompt(memory: Memory):
-    say(memory, "old", "Mend the login", FINDING)
-    memory.store("waits for a vector")
-    embedder = memory.sources.embedder
-    assert isinstance(embedder, FakeEmbedder)
-    before = len(embedder.asked)
-    injected(memory)
-    assert len(embedder.asked) == before + 1
+def test_nothing_is_embedded_on_the_way_but_the_prompt(tmp_path: Path):
+    embedder = FakeEmbedder()
+    with Memory.open(tmp_path / "home", embedder=embedder) as memory:
+        say(memory, "old", "Mend the login", FINDING)
+        memory.store("waits for a vector")
+        before = len(embedder.asked)
+        injected(memory)
+        assert len(embedder.asked) == before + 1
 
 
 def test_a_session_that_begins_is_told_what_stands_what_happened_and_what_is_known(memory: Memory):

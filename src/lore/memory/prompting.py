@@ -60,7 +60,7 @@ class Prompting(Capturing, Digesting):
         if condensed and not self.database.read_only:
             self.database.submit(lambda db: injections.remove(db, session))
         with self.database.read() as db:
-            project_n = self._project(db, project)
+            project_n = self._project_of(db, project)
             family = _family(db, session)
             told = beginnings.gather(self.sources, db, project_n=project_n, without=family)
             known = [hit.id for hit in told.standing]
@@ -137,7 +137,7 @@ class Prompting(Capturing, Digesting):
                 return unasked.find(
                     self.sources,
                     self.redactor.redact(request.text),
-                    project_n=self._project(db, project),
+                    project_n=self._project_of(db, project),
                     without=_family(db, session),
                     now=now or self.database.now(),
                 )
@@ -176,7 +176,7 @@ class Prompting(Capturing, Digesting):
                 self.sources,
                 db,
                 met,
-                project_n=self._project(db, project),
+                project_n=self._project_of(db, project),
                 without=_family(db, session),
                 now=self.database.now(),
             )
@@ -223,7 +223,7 @@ class Prompting(Capturing, Digesting):
         except NotFound:
             return []
 
-    def _project(self, db: Connection, folder: str) -> int | None:
+    def _project_of(self, db: Connection, folder: str) -> int | None:
         """Return the number of the project that a folder belongs to; of no folder, none."""
         if not folder:
             return None
