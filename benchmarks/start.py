@@ -34,7 +34,7 @@ INITIALIZE = {
         "clientInfo": {"name": "benchmark", "version": "1"},
     },
 }
-PROMPT = {
+PROMPT: dict[str, object] = {
     "session_id": "benchmark",
     "transcript_path": "",
     "cwd": "/code/demo",

@@ -16,7 +16,7 @@ from lore.relevance import BELIEVED, MOST_BOOST, NEIGHBOUR_BOOST, VISIBLE, decay
 from lore.store import changes, items, keywords, mentions, standing
 from lore.store.items import NewItem
 from lore.store.packing import moment, unpack_json
-from lore.store.sqlite import Connection, Row, among, id_text, numbers
+from lore.store.sqlite import Connection, Row, among, field_of, id_text, numbers
 from lore.text import tokens
 from lore.text.entities import Mention
 
@@ -135,7 +135,7 @@ def _keep_standing(db: Connection, n: int) -> None:
         "SELECT i.project_n, f.content, f.summary, i.created_at FROM fragments f"
         " JOIN items i ON i.n = f.n WHERE f.n = :n AND f.kind = 'preference'"
         " AND f.trust >= :unasked AND ((f.origin = 'user' AND f.trust = :person)"
-        " OR f.origin = 'repo' OR json_extract(f.metadata, '$.promoted_from') IS NOT NULL)"
+        f" OR f.origin = 'repo' OR {field_of('f.metadata', 'promoted_from')} IS NOT NULL)"
         " AND f.deleted_at IS NULL AND f.superseded_by IS NULL",
         n=n,
         unasked=UNASKED_TRUST,
