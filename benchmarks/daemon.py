@@ -2,12 +2,14 @@
 
 A real daemon serves a home with many messages and many transcript files. Vectors of the messages
 are drawn at random under the name of the real model; what the files tell, and what is appended
-to them, the daemon embeds with the real one.
+to them, the daemon embeds with the real one. Eight clients use its doors, four over REST and four
+over MCP. Nothing is digested meanwhile: `consolidate.py` measures that.
 """
 
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import os
 import random
@@ -15,6 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lore.daemon import address
 from lore.daemon.lock import find_holder
 from lore.embed import open_embedder
 from lore.embed.none import NoEmbedder
@@ -36,6 +40,8 @@ from lore.settings import Settings, load
 SESSION = 200
 LINES = 10
 GROWING = 10
+CLIENTS = 8
+ROUNDS = 60
 TICK_S = os.sysconf("SC_CLK_TCK")
 LORE = (sys.executable, "-m", "lore.cli")
 WORDS = [f"{a}{b}" for a in "bdfgklmnprst" for b in ("ar", "el", "in", "or", "um", "ash", "eck")]
@@ -232,11 +238,56 @@ def stop_s(home: Path) -> float:
     return round(time.monotonic() - started, 2)
 
 
+def use(home: Path, clients: int, rounds: int) -> None:
+    """Let clients ask and store by every door at once: half of them over REST, half over MCP."""
+    found = address.find(home / ".lore")
+    assert found
+    key = (home / ".lore" / "access.key").read_text().strip()
+    headers = {
+        "authorization": f"Bearer {key}",
+        "content-type": "application/json",
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2025-06-18",
+    }
+
+    def work(place: int) -> None:
+        rng = random.Random(place)
+        connection = http.client.HTTPConnection(found.host, found.port, timeout=120)
+        for i in range(rounds):
+            said = sentence(rng, 8)
+            name, given = (
+                ("recall", {"query": said}),
+                ("search", {"query": said}),
+                ("store", {"content": f"{said} {place} {i}"}),
+            )[i % 3]
+            path, body = f"/api/v1/tools/{name}", given
+            if place % 2:
+                params = {"name": name, "arguments": given}
+                path = "/mcp"
+                body = {"jsonrpc": "2.0", "id": i, "method": "tools/call", "params": params}
+            connection.request("POST", path, json.dumps(body), headers)
+            response = connection.getresponse()
+            answer = response.read()
+            assert response.status == http.HTTPStatus.OK, answer
+            assert b'"isError":true' not in answer, answer
+        connection.close()
+
+    threads = [threading.Thread(target=work, args=(place,)) for place in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def measure(root: Path, messages: int, files: int, idle_s: float) -> dict[str, object]:
     """Fill a home, run daemons on it and return the figures."""
     config = load({}, home=root / ".lore").settings
     fill(config, messages)
     transcripts = write_files(root, files)
+    lore(root, "config", "server.port", "0")
+    lore(root, "config", "server.requests_per_minute", "0")
+    for setting in ("distill.idle_s", "curate.idle_s"):
+        lore(root, "config", setting, "86400")
     rng = random.Random(4)
     told: dict[str, object] = {"messages": messages, "files": files}
     with daemon(root) as pid:
@@ -245,6 +296,8 @@ def measure(root: Path, messages: int, files: int, idle_s: float) -> dict[str, o
         )
         told["model loaded"] = resident(pid)
         told["cpu of all that s"] = cpu_s(pid)
+        use(root, CLIENTS, ROUNDS)
+        told["used by 8 clients"] = resident(pid)
         time.sleep(60)
         told["model unloaded"] = resident(pid)
         told["idle, % of a core"] = share_of_core(pid, idle_s)

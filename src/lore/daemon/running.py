@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from lore import __version__, clock
-from lore.daemon import lock, logfile, status
+from lore.daemon import heap, lock, logfile, status
 from lore.daemon.attempts import Failure, attempt, log
 from lore.daemon.chores import Chore, Done, chores_of
 from lore.daemon.doors import Doors
@@ -35,6 +35,9 @@ GRACE_S = 3.0
 
 _JUMP_S = 60.0
 """A clock that moves by more than this between beats was set, or the machine slept."""
+
+_BEATS_TO_TRIM = 5
+"""Freed memory goes back every 10 s: a walk over the heap, a millisecond or two."""
 
 _STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -89,13 +92,16 @@ class Daemon:
         """Work until `wait` says that it is time to stop; False if that had to be cut off."""
         worker = threading.Thread(target=self._work_and_close, name="lore-chores", daemon=True)
         worker.start()
-        apart_s = self._apart_s()
+        apart_s, beats = self._apart_s(), 0
         while not wait(BEAT_S) and not self._over.is_set():
             if not is_in_place():
                 log.warning("lock file gone, stopping")
                 break
             apart_s = self._notice_jump(apart_s)
             self.tell()
+            beats += 1
+            if beats % _BEATS_TO_TRIM == 0:
+                heap.give_back()
         self.stopping.set()
         until = time.monotonic() + GRACE_S
         self._memory.interrupt()
@@ -229,6 +235,7 @@ def serve(
     holder = lock.find_holder(home)
     if holder is not None:
         raise lock.already_running(home, holder)
+    heap.bound()
     memory = Memory.open(config=settings)
     with _locked(memory, home) as held:
         close_log = logfile.open_log(home, echo=echo)

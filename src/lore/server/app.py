@@ -31,7 +31,7 @@ from lore.server.logins import SESSION_S, TICKET_S, Logins
 from lore.server.page import Rows, serve_page
 
 THREADS = 4
-"""Requests that work on the memory at a time: each holds a connection with a cache of 16 MB, and
+"""Requests that work on the memory at a time: each holds a connection with its own cache, and
 more would only wait for the same few cores."""
 
 

@@ -172,9 +172,12 @@ class Database:
         for connection in idle:
             _drop(connection)
 
-    def _connect(self) -> Connection:
+    def _connect(self, cache_kib: int = sqlite.READER_KIB) -> Connection:
         return sqlite.open_connection(
-            self.path, busy_timeout_s=self._busy_timeout_s, read_only=self.read_only
+            self.path,
+            busy_timeout_s=self._busy_timeout_s,
+            read_only=self.read_only,
+            cache_kib=cache_kib,
         )
 
     @contextmanager
@@ -191,7 +194,7 @@ class Database:
             group, last = self._next_group()
             if group:
                 try:
-                    connection = connection or self._connect()
+                    connection = connection or self._connect(sqlite.WRITER_KIB)
                     writing.run_group(connection, group, self.now)
                 except BaseException as error:  # noqa: BLE001 - callers wait for each of these
                     writing.fail_group(group, error)

@@ -2,6 +2,8 @@
 
 from lore.store.sqlite import word_tables
 from lore.store.sqlite.connection import (
+    READER_KIB,
+    WRITER_KIB,
     Connection,
     Row,
     check_library,
@@ -39,6 +41,8 @@ __all__ = [
     "GROWING",
     "ID",
     "NUMBERED",
+    "READER_KIB",
+    "WRITER_KIB",
     "Connection",
     "Row",
     "among",
