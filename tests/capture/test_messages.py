@@ -273,6 +273,19 @@ def test_a_control_character_hides_no_secret():
     assert "Tr0ub4dor" not in made.searchable
 
 
+@pytest.mark.parametrize("one_by_one", [True, False])
+def test_no_name_of_a_count_holds_a_secret(one_by_one):
+    key = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3gH5"
+    message = said("hi", usage={f"tok {key}": 1, "input_tokens": 2})
+    made = (
+        prepare(message, redactor=REDACTOR)
+        if one_by_one
+        else prepare_all([message], redactor=REDACTOR)[0]
+    )
+    assert key not in str(made.new.usage)
+    assert made.new.usage["input_tokens"] == 2
+
+
 @pytest.mark.parametrize(
     "place",
     [

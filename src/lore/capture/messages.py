@@ -201,6 +201,8 @@ def _texts(messages: Iterable[NewMessage]) -> list[str]:
     texts: list[str] = []
     for message in messages:
         texts += (message.key, message.speaker, message.model)
+        if not message.usage.keys() <= _USUAL_COUNTS:
+            texts += message.usage
         for part in message.parts:
             texts += (part.text, part.name, part.call_id)
     return [text for text in texts if text]
@@ -238,6 +240,15 @@ def _with_origin(message: NewMessage) -> NewMessage:
     )
 
 
+_USUAL_COUNTS = frozenset(
+    (
+        "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
+        "cached_input_tokens", "reasoning_output_tokens", "total_tokens", "prompt_tokens",
+        "completion_tokens",
+    )
+)  # fmt: skip
+
+
 def _changed(message: NewMessage, change: Callable[[str], str]) -> NewMessage:
     """Return a message with each of its texts changed."""
     return NewMessage(
@@ -248,8 +259,15 @@ def _changed(message: NewMessage, change: Callable[[str], str]) -> NewMessage:
         speaker=change(message.speaker),
         origin=message.origin,
         model=change(message.model),
-        usage=message.usage,
+        usage=_changed_names(message.usage, change),
     )
+
+
+def _changed_names(usage: dict[str, int], change: Callable[[str], str]) -> dict[str, int]:
+    """Return counts by their names, changed where a name is not one that providers use."""
+    if usage.keys() <= _USUAL_COUNTS:
+        return usage
+    return {change(name): count for name, count in usage.items()}
 
 
 def _changed_part(part: Part, change: Callable[[str], str]) -> Part:
