@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from lore.text import secret_values
-from lore.text.linear import compile_linear, find_headed, loosened
+from lore.text.linear import compile_linear, loosened
 from lore.text.secret_fitting import (
     Span,
     fits,
@@ -120,11 +120,10 @@ def find_lines(data: bytes, at: int = 0) -> Iterator[Span]:
     if data.find(b"\n", at, -1) < 0 and b"\\n" not in data:
         return
     while (head := _LOOSE.search(data, at)) is not None:
-        if _is_nameless(data, *head.span()):
+        nameless = _is_nameless(data, *head.span())
+        if nameless or (found := _LINES.match(data, head.start())) is None:
             at = _behind_break(data, *head.span())
             continue
-        if (found := find_headed(_LOOSE, _LINES, data, head.start())) is None:
-            return
         index = found.lastindex
         start, at = found.span(index)
         for span in _JUDGES[_NAMES[index]](data, start, at):
