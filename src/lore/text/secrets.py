@@ -225,7 +225,7 @@ def _find_again(data: bytes, found: list[Span]) -> Iterator[Span]:
 
 def _find_split(data: bytes) -> Iterator[Span]:
     """Yield the keys that a zero byte splits: the text is read once more without it."""
-    if data.count(b"\0") == data.count(_APART.encode()):
+    if b"\0" not in data or data.count(b"\0") == data.count(_APART.encode()):
         return
     places = []
     at = data.find(b"\0")
