@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import re2
 
-__all__ = ["compile_linear", "compile_linear_text"]
+__all__ = ["compile_linear", "compile_linear_text", "find_headed", "loosened"]
 
 _MEMORY = 64 << 20
 """Bytes for an automaton; with re2's own 8 MB a large one is thrown away and built anew."""
+
+_COUNTED = 32
+"""So far a loosened pattern counts: ids of tools are shorter than this, and most keys are not."""
+
+_COUNT = re.compile(r"(?<!\\)\{(\d+)(,?)(\d*)\}\??")
+
+_TRIES = 32
+"""Heads without a match in a row, after which a text is taken for one made of nothing else."""
 
 
 def compile_linear(pattern: str, *, groups: bool = True) -> Any:
@@ -29,3 +38,31 @@ def compile_linear_text(pattern: str) -> Any:
     options = re2.Options()
     options.max_mem = _MEMORY
     return re2.compile(pattern, options)
+
+
+def loosened(pattern: str) -> str:
+    """Return a pattern without its high counts: it matches wherever the other does, and more."""
+    return _COUNT.sub(_loosened_count, pattern)
+
+
+def _loosened_count(count: re.Match[str]) -> str:
+    least = int(count.group(1))
+    most = int(count.group(3) or 0) if count.group(2) else least
+    return count.group() if 0 < most <= _COUNTED else f"{{{min(least, _COUNTED)},}}?"
+
+
+def find_headed(heads: Any, pattern: Any, data: bytes, at: int) -> Any:
+    """Return the first match of a pattern from a place on, as its own search would.
+
+    Every match must begin where the heads have one: they have a small automaton for all of the
+    text, and the large one of the pattern is only asked where they say so.
+    """
+    for _ in range(_TRIES):
+        head = heads.search(data, at)
+        if head is None:
+            return None
+        found = pattern.match(data, head.start())
+        if found is not None:
+            return found
+        at = head.start() + 1
+    return pattern.search(data, at)

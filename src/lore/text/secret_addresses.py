@@ -10,18 +10,27 @@ from lore.text import secret_values
 from lore.text.secret_fitting import Span, chosen, fits, is_striking
 from lore.text.secret_reading import Value, read_address, read_value
 
-__all__ = ["ADDRESSES", "JUDGES"]
+__all__ = ["ADDRESSES", "ADDRESS_HEADS", "JUDGES"]
 
-ADDRESSES = (
-    r"(?P<query>[?&](?:amp;|u0026)?(?:key|k|signature|x-(?:amz|goog)-signature|hmac|sign|sid|code|app_?id"
+_QUERY = (
+    r"[?&](?:amp;|u0026)?(?:key|k|signature|x-(?:amz|goog)-signature|hmac|sign|sid|code|app_?id"
     r"|auth|ticket|jwt|sas|assertion|wskey|subscription-key|oauth_signature|apitoken|sk)="
-    r"|,[ ]?signature=|-dsonar\.login=|\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,60}\t)"
+    r"|,[ ]?signature=|-dsonar\.login="
+)
+ADDRESSES = (
+    rf"(?P<query>{_QUERY}|\t(?:TRUE|FALSE)\t\d{{1,12}}\t[^\t\n]{{1,60}}\t)"
     r"|(?P<url>://[^\s:/?#@\[\"'`<>\\]*:)"
     r"|(?P<escaped>%3a%2f%2f[^%\s\"'`]+%3a)[^%\s\"'`]+%40"
     r"|(?P<lone>://)[A-Za-z0-9_\-]{20,}@"
     r"|(?P<dsn>@)(?:(?:tcp|udp|unix)\(|[\w\-]+(?:\.[\w\-]+)+:\d{2,5}\b)"
 )
 """Places in an address; each group has its judge below."""
+
+ADDRESS_HEADS = (
+    rf"{_QUERY}|\t(?:TRUE|FALSE)\t\d|://[^\s:/?#@\[\"'`<>\\]*:|%3a%2f%2f|://[A-Za-z0-9_\-]+@"
+    r"|@(?:(?:tcp|udp|unix)\(|[\w\-]+(?:\.[\w\-]+)+:\d)"
+)
+"""How each of these begins."""
 
 _DSN = re.compile(rb"(?:^|[\s\"'=`])[A-Za-z][\w.\-]{0,32}:([^\s:/@\"'`<>\\]{4,64})$")
 _DSN_BYTES = 100

@@ -20,7 +20,7 @@ from lore.text.secret_fitting import (
 from lore.text.secret_names import NameKind, classify
 from lore.text.secret_reading import QUOTE, match_four_by_four, read_value
 
-__all__ = ["COMMANDS", "JUDGES", "LINE_CHARS", "cookies"]
+__all__ = ["COMMANDS", "COMMAND_HEADS", "JUDGES", "LINE_CHARS", "cookies"]
 
 LINE_CHARS = 500
 """So far back a command is looked for on the line of its flag."""
@@ -100,6 +100,34 @@ COMMANDS = (
     r"|(?P<jar>[ \t](?:-b|--cookie)(?:[ \t]+|=))"
 )
 """Where a value stands behind a command; each group has its judge below."""
+
+COMMAND_HEADS = (
+    r"[ \t](?:-[ua][ \t]*|--(?:user|auth|proxy-user|creds|login)(?:[ \t]+|=))"
+    rf"{QUOTE}?[^\s:\"'`]*:"
+    rf"|(?:^|[\s\"'`,\[])--?[\w\-]*(?:pw|{_WORDS})"
+    r"|\b(?:env|setx|setenv|set[ \t]+-\w+|config(?:ure)?[ \t]+set"
+    rf"|con(?:nection)?[ \t]+modify[ \t]\S+)[ \t]+[\w.:\-]*(?:{_WORDS})"
+    r"|login[ \t]+\S+\s+password|secure-?string"
+    r"|[ \t]['\"]?-(?:pw|hp|p|a|w|x)|\bpass(?:in|out)?[ \t]+pass:|:(?:5432|5433|6432):"
+    r"|identified[ \t]+by[ \t]"
+    r"|(?:^|[^\w\-])(?:(?:cargo|snyk|vault|ngrok|localtunnel|doctl|glab|codecov|wandb|netlify|dscl"
+    r"|net|rabbitmqctl|htpasswd|poetry|composer|pulumi|bw|mc|runas|rclone|mysqladmin|adb|enable"
+    r"|username|priv|mosquitto_passwd|message-digest-key|signtool|openssl|nuget|ssh-keygen"
+    r"|smbclient|rpcclient|crackmapexec|lftp|xfreerdp|sqlplus|winrs|setuser|wpa_passphrase)[ \t]"
+    r"|config[ \t]+set[ \t]|set-initial-password|auth[ \t]+(?:default|sha|md5)|isakmp"
+    r"|tacacs-server|radius-server|server[ \t]\S+[ \t]+key|pre-shared-|authentication-key"
+    r"|key-string|option[ \t]+key|-setcookie|key[ \t]+content|snmp\w|:[ \t]+(?:plain|eap|xauth)"
+    r"|requirepass|masterauth|/rp|/pass:|user[ \t]+\S+[ \t]+on[ \t]+>|\*:\*:|static:|impacket-"
+    r"|\w+exec\.py|secretsdump"
+    r"|(?:password|pass|secret|token)[\w\-]*(?:=|[ \t]+)[\"']?(?:<\()?echo[ \t])"
+    r"|\d>[ \t]*auth|\]:\d{2,5}[ \t]|/v[ \t]+\w*passw|\"[ \t]+\*[ \t]+\""
+    r"|(?:^|\n|\xe2\x86\x92)\"[\w.@\-]+\"[ \t]+\""
+    r"|\b(?:secrets?|keyvault|parameter|variable|env)[ \t]+(?:set|create|add|put)\b"
+    rf"|\bput-(?:parameter|secret-value)\b|{_PIPED_INTO}"
+    r"|\binput[ \t](?:password|text|secret)[ \t]{2}"
+    r"|assword:?[*\"']*(?:\s|\\+n|[{;}])*send|[ \t](?:-b|--cookie)(?:[ \t]|=)"
+)
+"""How each of these begins."""
 
 _CURL = re.compile(rb"\b(?:curl|wget|https?|xh|ab|hey|lftp|etcdctl|aria2c|skopeo|influx)\b[^\n]*$")
 _LONE_ACCOUNT = re.compile(rb"([\w+/=\-]{16,}):$")

@@ -69,6 +69,9 @@ _BEFORE, _BEHIND = 120, 200
 """Bytes around a word in which it is said to be near."""
 
 _BREAK = re.compile(rb"\r?\n|\\+[nr]|\0")
+_BREAKS = (b"\n", b"\\n", b"\\r", b"\0")
+"""How each of these ends."""
+
 _CHARS = rb"[!#-&*+\-./0-9:=?@A-Z^_a-z~]"
 _TELLING = rb"(?:[0-9]|[a-z]([\-_.])[a-z]+\1[a-z]+\1[a-z]|[a-z][A-Z]{2}|[A-Z][a-z][A-Z])"
 _TOKEN = re.compile(rb"(?<!%b)(?=%b{8})(?=%b*?%b)%b+" % (_CHARS, _CHARS, _CHARS, _TELLING, _CHARS))
@@ -253,7 +256,7 @@ def _near(data: bytes, low: int, high: int, end: re.Match[bytes] | None) -> Iter
     """Judge a stretch of a line, and what follows the line if it asks for a secret."""
     if _TOLD.search(data, low, high):
         yield from _judged(_Stretch(data, low, high))
-    if end and not _SET.search(data, low, high) and _asks(data, low, high):
+    if end and _asks(data, low, high) and not _SET.search(data, low, high):
         yield from _answers(data, end.end())
 
 
@@ -264,8 +267,9 @@ def _asks(data: bytes, low: int, high: int) -> bool:
 
 def _line_start(data: bytes, low: int, start: int) -> int:
     """Return where the line of a word starts, or a word near enough to it."""
-    for cut in _BREAK.finditer(data, low, start):
-        low = cut.end()
+    for cut in _BREAKS:
+        at = data.rfind(cut, low, start)
+        low = at + len(cut) if at >= 0 else low
     if low and _CHARACTER.match(data, low - 1) and (cut_word := _REST.match(data, low, start)):
         return cut_word.end()
     return low

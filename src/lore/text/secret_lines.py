@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from lore.text import secret_values
-from lore.text.linear import compile_linear
+from lore.text.linear import compile_linear, loosened
 from lore.text.secret_fitting import (
     Span,
     fits,
@@ -47,10 +47,19 @@ LINES = (
 """Lines that another line explains; each group has its judge below."""
 
 _LINES = compile_linear(LINES)
+_LOOSE = compile_linear(loosened(LINES), groups=False)
 _NAMES = {index: name.decode() for name, index in _LINES.groupindex.items()}
 
 _BACK = 400
 """So far back the line is looked for that names a lone value."""
+
+_HINT = compile_linear(
+    r"(?i)pass|pwd|pw|secret|token|key|credential|creds|vault|op[ \t]|bw[ \t]|chamber|doppler"
+    r"|kubectl|whoami|get-parameter|terraform|tofu|pulumi|config:get|printenv|getenv|openssl|apg"
+    rf"|genpsk|urandom|randombytes|fernet|diceware|sops|mdp|{FOREIGN_NAME.pattern.decode('latin-1')}",
+    groups=False,
+)
+"""What a line has in it that names a lone value: most lone values have nothing of it near them."""
 
 _PATHS = ("/", "./", "~/", "../")
 _SPLIT = re.compile(rb"\r?\n|(?:\\+r)?\\+n")
@@ -110,12 +119,28 @@ def find_lines(data: bytes, at: int = 0) -> Iterator[Span]:
     """Yield the secrets that another line of the text gives away, from some place on."""
     if data.find(b"\n", at, -1) < 0 and b"\\n" not in data:
         return
-    while (found := _LINES.search(data, at)) is not None:
+    while (head := _LOOSE.search(data, at)) is not None:
+        nameless = _is_nameless(data, *head.span())
+        if nameless or (found := _LINES.match(data, head.start())) is None:
+            at = _behind_break(data, *head.span())
+            continue
         index = found.lastindex
         start, at = found.span(index)
         for span in _JUDGES[_NAMES[index]](data, start, at):
             yield span
             at = max(at, span[1])
+
+
+def _is_nameless(data: bytes, start: int, end: int) -> bool:
+    """Tell whether what starts at a break is a lone value that nothing before it can name."""
+    if data[start] not in b"\r\n\\" or data.find(b"---", start, end) >= 0:
+        return False
+    return _HINT.search(data[max(0, start - _BACK) : end]) is None
+
+
+def _behind_break(data: bytes, start: int, end: int) -> int:
+    slashes = end - start - len(data[start:end].lstrip(b"\\"))
+    return start + max(1, slashes)
 
 
 def _alone(data: bytes, start: int, end: int) -> Iterator[Span]:

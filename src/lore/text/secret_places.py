@@ -19,10 +19,10 @@ from lore.text import (
     secret_talk,
     secret_values,
 )
-from lore.text.linear import compile_linear
-from lore.text.secret_addresses import ADDRESSES
+from lore.text.linear import compile_linear, find_headed
+from lore.text.secret_addresses import ADDRESS_HEADS, ADDRESSES
 from lore.text.secret_codes import CODES
-from lore.text.secret_commands import COMMANDS, cookies
+from lore.text.secret_commands import COMMAND_HEADS, COMMANDS, cookies
 from lore.text.secret_crowds import BEHIND, CROWD_PLACES, STRETCH, find_in_crowd, is_crowded
 from lore.text.secret_fitting import (
     Span,
@@ -33,7 +33,7 @@ from lore.text.secret_fitting import (
     told,
 )
 from lore.text.secret_names import NameKind, classify, means_secret
-from lore.text.secret_raw_keys import RAW_KEYS
+from lore.text.secret_raw_keys import RAW_KEY_HEADS, RAW_KEYS
 from lore.text.secret_reading import (
     COLOUR,
     GAP,
@@ -45,16 +45,27 @@ from lore.text.secret_reading import (
     whole_end,
 )
 from lore.text.secret_repeats import CROWD, behind_repeats
-from lore.text.secret_talk import NEAR, SAID, TALK, is_named_place, speaks_elsewhere, told_nearby
+from lore.text.secret_talk import (
+    NEAR,
+    SAID,
+    TALK,
+    TALK_HEADS,
+    is_named_place,
+    speaks_elsewhere,
+    told_nearby,
+)
 
-__all__ = ["PLACES", "Span", "find_places", "is_secret"]
+__all__ = ["PLACES", "PLACE_HEADS", "Span", "find_places", "is_secret"]
 
-_WORD_STARTS = (
+_NAME_STARTS = (
     r"(?:passw(?:or)?d|passwort|kennwort|passphrase|passcode|pass|pwd|pw|psk|pswd|secret|key"
     r"|credentials?|creds|jwt|cookies?|mnemonic|phrase|[jp]h?p?sess(?:ion)?id|bearer|community"
     r"|totp|mfa_seed|otp_seed|totp_seed|_salt|api_hash|macaroon|pepper|\b[is]key|kye|credentails"
     r"|pas{1,3}(?:owr|wro|wr|wo|o|worr|swor)d|paswor|passwor|pssword|apssword|psasword|passwork"
-    r"|pswr?d|paswd|tokne?|toekn|tokken|secert|sercet|secrt|secrect|sceret)[\w.\-]*"
+    r"|pswr?d|paswd|tokne?|toekn|tokken|secert|sercet|secrt|secrect|sceret)"
+)
+_WORD_STARTS = (
+    rf"{_NAME_STARTS}[\w.\-]*"
     r"|token(?:[_.\-0-9a-rt-z][\w.\-]*)?|pat(?:[_.\-0-9][\w.\-]*)?"
     r"|auth(?:[_.\-0-9a-np-z][\w.\-]*)?"
 )
@@ -125,7 +136,26 @@ PLACES = (
 )
 """Every place; each group has its judge below."""
 
+PLACE_HEADS = (
+    rf"(?i){_NAME_STARTS}|token(?:[^s]|\z)|pat(?:[^a-z]|\z)|auth(?:[^o]|\z)|authorization"
+    rf"|\b(?:bearer|basic)[ \t]|{_ACCOUNT}{QUOTE}?[ \t]*[=:]?[ \t]*[(\[][ \t]*{QUOTE}"
+    rf"|\b{_CONNECT}[ \t]*\("
+    r"|\b(?:creds|credentials|logins?|accounts?|zugangsdaten|identifiants|credenciales)[^\n/]"
+    r"|\b(?:use|try|with|as)[ \t]+[\w.@\-]+(?:[ \t]+/[ \t]|:|/)"
+    r"|@[\w\-]+(?:\.[\w\-]+)+[ \t]+/|[ \t]\xe2\x86\x92[ \t]"
+    r"|\b(?:sign|verify|encode|decode|createhmac|hmac\.new|hmac|hmacshakeyfor|fernet"
+    r"|create\w?cipher\w*|encrypt|decrypt|keypair\w*|createclient|secretkey\w*|totp|hotp)\("
+    r"|\b(?:type|fill|send_?keys|set_?value|enter_?text|change|input|paste)\w*"
+    r"\([\w.$]*(?:passw|pwd|pass\b|secret|token)"
+    rf"|assert\w*\([ \t]*{QUOTE}|\)[ \t\n]*values[ \t\n]*\(|{_PLURALS}{QUOTE}?[ \t]*[:=]"
+    rf"|(?:value|default|result|plaintext){QUOTE}?[ \t]*[:=>][ \t]*{QUOTE}{{0,2}}"
+    r"[A-Za-z!@#$%^&*+_=?./\-]*(?:\d|(?-i:[a-z][A-Z][A-Z]|[A-Z][a-z][A-Z]))|-value[ \t]"
+    rf"|{CODES}|{COMMAND_HEADS}|{RAW_KEY_HEADS}|{TALK_HEADS}|{ADDRESS_HEADS}"
+)
+"""How every place begins: a place whose beginning is not here is never found."""
+
 _PLACE = compile_linear(PLACES)
+_HEAD = compile_linear(PLACE_HEADS, groups=False)
 _NAMES = {index: name.decode() for name, index in _PLACE.groupindex.items()}
 _WORD = _PLACE.groupindex[b"word"]
 _SHORTEST_NAME = 2
@@ -196,7 +226,7 @@ def find_places(data: bytes, at: int = 0) -> Iterator[Span]:
     """Yield the secrets that are known by their place, from some place on."""
     quiet_since = crowd_since = at
     idle = places = 0
-    while (found := _PLACE.search(data, at)) is not None:
+    while (found := find_headed(_HEAD, _PLACE, data, at)) is not None:
         index = found.lastindex
         _, at = place = found.span(index)
         if index in _LOOSE:

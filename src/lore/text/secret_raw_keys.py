@@ -10,7 +10,7 @@ from lore.text import secret_values
 from lore.text.secret_fitting import Span
 from lore.text.secret_reading import QUOTE, read_value
 
-__all__ = ["JUDGES", "RAW_KEYS"]
+__all__ = ["JUDGES", "RAW_KEYS", "RAW_KEY_HEADS"]
 
 RAW_KEYS = (
     rf"(?P<chain>(?:wallet|keypair|signer|privatekeyto\w+|from_key"
@@ -21,6 +21,14 @@ RAW_KEYS = (
     r"|(?P<rsa></(?:exponent|p|q|dp|dq|inverseq)>\s*<(?:d|p|q|dp|dq|inverseq)>)"
 )
 """Places of such keys; each group has its judge below."""
+
+RAW_KEY_HEADS = (
+    rf"(?:wallet|keypair|signer|privatekeyto\w+|from_key|accounts){QUOTE}?\]?[ \t]*[:=(]"
+    r"|\(\d{1,2}\)[ \t]+(?:0x)?[0-9a-f]{4}|\[[ \t\n]*(?:\d{1,3},[ \n]?){4}"
+    r"|(?:\+ASt|\+ABa|\+AMC|\+ARm|APIM|AzSe|AzFu)[A-Za-z0-9+/]{5}"
+    r"|</(?:exponent|p|q|dp|dq|inverseq)>\s*<(?:d|p|q|dp|dq|inverseq)>"
+)
+"""How each of these begins."""
 
 _KEY_CHARS = 20
 _BASE64_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"

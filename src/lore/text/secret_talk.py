@@ -23,6 +23,7 @@ __all__ = [
     "NEAR",
     "SAID",
     "TALK",
+    "TALK_HEADS",
     "is_named_place",
     "speaks_elsewhere",
     "speaks_of_other",
@@ -102,6 +103,17 @@ TALK = (
     r"(?:,|[ \t]with|[ \t]and|[ \t]using|/|[ \t]+:)[ \t]+)"
 )
 """How other languages join them, and sentences in which the secret stands first."""
+
+TALK_HEADS = (
+    rf"{_FOREIGN}|{_FOREIGN_KEYS}"
+    r"|(?:[`\"']?[ \t]+(?:is|as|was|into|in|for)[ \t]+"
+    r"|[,;.?!]?[ \t]+(?:that's|that[ ]is|which[ ]is|it's|thats)[ \t]+"
+    r"|[ \t]+\()(?:the|my|our|your|their|his|her|its|a)[ \t]+"
+    r"(?:[\w\-]+[ \t]+){0,2}(?:passw|passphrase|token|secret|api[ \-]?key)"
+    r"|[ \t]+as[ \t]+(?:[\w\-]+[ \t]+)?passw"
+    r"|\b(?:log(?:ged)?|sign(?:ed)?)[ \-]?in(?:to)?[ \t]"
+)
+"""How each of these begins."""
 
 _NEARBY_BYTES = 140
 _NEARBY_WORDS = 12

@@ -1,0 +1,42 @@
+"""Linear patterns: loosened ones match where the strict ones do, and heads change no match."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lore.text.linear import compile_linear, find_headed, loosened
+
+STRICT = r"k[a-c]{34,36}x|[ \t]{0,2}n{2}b{1,40}?y"
+PATTERN = compile_linear(STRICT)
+LOOSE = compile_linear(loosened(STRICT), groups=False)
+TEXTS = st.lists(
+    st.sampled_from([b"k", b"a" * 33, b"b", b"c" * 2, b"x", b" ", b"n", b"y", b"\n"]), max_size=40
+).map(b"".join)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "loose"),
+    [
+        (r"a{3}b{2,5}", r"a{3}b{2,5}"),
+        (r"a{40}", r"a{32,}?"),
+        (r"a{4,90}b", r"a{4,}?b"),
+        (r"a{0,90}?b", r"a{0,}?b"),
+        (r"a{7,}b", r"a{7,}?b"),
+        (r"a\{40}", r"a\{40}"),
+    ],
+)
+def test_only_high_counts_are_loosened(pattern: str, loose: str):
+    assert loosened(pattern) == loose
+
+
+@given(TEXTS)
+def test_heads_change_no_match(text: bytes):
+    found, strict = find_headed(LOOSE, PATTERN, text, 0), PATTERN.search(text)
+    assert (found and found.span()) == (strict and strict.span())
+
+
+def test_a_match_behind_more_heads_than_are_tried_is_found():
+    text = (b"k" + b"a" * 40 + b"x ") * 100 + b"k" + b"a" * 35 + b"x"
+    assert find_headed(LOOSE, PATTERN, text, 0).end() == len(text)
