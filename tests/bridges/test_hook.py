@@ -104,7 +104,8 @@ def mute(home: Path, answer: bytes = b"") -> Iterator[None]:
     held = lock.take(home, now=NOON, version="test")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        (home / "server.json").write_text(json.dumps({"host": "127.0.0.1", "port": port}))
+        said = {"host": "127.0.0.1", "port": port, "pid": os.getpid()}
+        (home / "server.json").write_text(json.dumps(said))
         (home / "access.key").write_text("k" * 50)
         if answer:
             (home / "answer").write_bytes(answer)

@@ -53,6 +53,15 @@ def write(home: Path, address: Address) -> None:
             part.unlink(missing_ok=True)
 
 
+def clear(home: Path) -> None:
+    """Remove what a daemon that was killed said; whoever calls this has just taken the lock.
+
+    Its pid may be this one's: in a container each daemon gets the same.
+    """
+    with suppress(OSError):
+        (home / SERVER_FILE).unlink()
+
+
 def remove(home: Path) -> None:
     """Take back what this process said, unless it is another daemon's file by now."""
     said = _read(home)
