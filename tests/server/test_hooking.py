@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lore.bridges.hook import TOLD
 from lore.records import NewMessage, Part
 from lore.server.hooking import EVENTS
 from tests.capture.adapters.samples import claude_line
@@ -75,11 +76,15 @@ def test_an_agent_that_names_no_folder_is_told_nothing_of_any_project(served: Se
     assert served.post("/hooks/SessionStart", homeless) == (200, {})
 
 
-def test_an_agent_that_waits_no_longer_is_given_nothing(served: Served):
+@pytest.mark.parametrize("event", [event for event in EVENTS if event not in TOLD])
+def test_an_agent_that_waits_no_longer_is_given_nothing(served: Served, event: str):
     remember(served)
-    hurried = {"x-lore-within-ms": "0"}
-    assert served.post("/hooks/UserPromptSubmit", PROMPT, **hurried) == (200, {})
-    assert served.post("/hooks/UserPromptSubmit", PROMPT)[1]
+    met = "AttributeError: TokenCache object has no attribute expire_at"
+    served.memory.store(f"{met}: run make proto first", kind="bug_fix", project=HERE)
+    served.memory.embed_waiting()
+    said = {**PROMPT, "tool_name": "Bash", "error": met}
+    assert served.post(f"/hooks/{event}", said, **{"x-lore-within-ms": "0"}) == (200, {})
+    assert served.post(f"/hooks/{event}", said)[1]
 
 
 def transcript(folder: Path, session: str, *said: str, name: str = "") -> str:

@@ -80,7 +80,10 @@ def _begin(memory: Memory, given: HookInput, caller: Caller) -> str:
     if given.source == "resume":
         return ""
     return memory.begin_session(
-        given.session, project=_folder(given, caller), condensed=given.source == "compact"
+        given.session,
+        project=_folder(given, caller),
+        condensed=given.source == "compact",
+        within_s=caller.within_s,
     ).text
 
 
