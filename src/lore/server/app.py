@@ -60,7 +60,7 @@ def endpoints_of(
     toolbox: Toolbox, stopping: Callable[[], bool] = lambda: False
 ) -> tuple[Endpoint[Any], ...]:
     """Return all endpoints of the REST interface, in the order they are documented."""
-    done = (*doing.endpoints(stopping), *hooking.ENDPOINTS)
+    done = (*doing.endpoints(stopping), *hooking.endpoints())
     return (*calling.endpoints(toolbox), *done, *reading.ENDPOINTS)
 
 
