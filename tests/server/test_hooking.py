@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from lore.bridges.hook import TOLD
+from lore.bridges.events import ANSWERED, EVENTS, TOLD
 from lore.records import NewMessage, Part
-from lore.server.hooking import EVENTS, Event, HookInput, Warming, endpoints
+from lore.server.hooking import Event, HookInput, Warming, endpoints
 from tests.capture.adapters.samples import claude_line
 from tests.fakes import NOON
 from tests.server.serving import Served, serving
@@ -79,7 +79,7 @@ def test_an_agent_that_names_no_folder_is_told_nothing_of_any_project(served: Se
     assert served.post("/hooks/SessionStart", homeless) == (200, {})
 
 
-@pytest.mark.parametrize("event", [event for event in EVENTS if event not in TOLD])
+@pytest.mark.parametrize("event", ANSWERED)
 def test_an_agent_that_waits_no_longer_is_given_nothing(served: Served, event: str):
     remember(served)
     met = "AttributeError: TokenCache object has no attribute expire_at"

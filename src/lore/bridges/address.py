@@ -1,4 +1,7 @@
-"""The address: where the Lore of a home listens, and the key that opens it."""
+"""The address: where the Lore of a home listens, and the key that opens it.
+
+The names of these files and paths are agreed on here, for those who write them too.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,9 @@ import os
 LOCK_FILE = "lore.pid"
 SERVER_FILE = "server.json"
 KEY_FILE = "access.key"
+
+PREFIX = "/api/v1"
+"""What the paths of the REST interface begin with."""
 
 _LARGEST_FILE = 10_000
 _LONGEST_PID = 20

@@ -8,9 +8,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from lore.bridges.address import SERVER_FILE
 from lore.daemon import lock
-
-SERVER_FILE = "server.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +72,12 @@ def remove(home: Path) -> None:
 def _read(home: Path) -> Address | None:
     try:
         tree = json.loads((home / SERVER_FILE).read_bytes())
-        return Address(str(tree["host"]), int(tree["port"]), int(tree["pid"]), str(tree["version"]))
+        return Address(
+            str(tree["host"]),
+            int(tree["port"]),
+            int(tree["pid"]),
+            str(tree["version"]),
+            int(tree.get("hook_ms", 0)),
+        )
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -9,13 +9,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import orjson
 from anyio import CapacityLimiter
 from pydantic import BaseModel, ConfigDict, Field
 
-from lore.bridges.hook import TOLD
+from lore.bridges.events import TOLD
 from lore.memory import Memory
 from lore.server.endpoint import Endpoint
 from lore.tools.tool import Caller
@@ -24,7 +24,6 @@ Event = Literal[
     "SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "PreCompact",
     "Stop", "SubagentStop", "SessionEnd",
 ]  # fmt: skip
-EVENTS: tuple[Event, ...] = get_args(Event)
 
 _NOWHERE = "/"
 """Stands for a folder that was not named: only what holds everywhere is told."""
