@@ -59,7 +59,7 @@ def run(event: str, home: str, wake: Callable[[str], None]) -> None:
             _end_at(until)
             _answer(event, address, until - ENDING_S)
     finally:
-        os._exit(0)
+        os._exit(0)  # errors too: an agent takes another exit code for a refusal, or shows it
 
 
 def _answer(event: str, address: Address, until: float) -> None:
