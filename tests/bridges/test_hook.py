@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from lore.bridges.events import EVENTS
 from lore.daemon import lock
 from tests.capture.adapters.samples import SESSION, claude_line
 from tests.cli.conftest import PROGRAM, environment, run_process
@@ -28,16 +29,16 @@ def answered(home: Path, event: str = "UserPromptSubmit", stdin: bytes = INPUT) 
     """Run the hook until it was in time: a machine may have much else to do."""
 
     def once() -> bytes:
-        done = run_hook(home, event, stdin)
+        done = run_hook(home, event, stdin=stdin)
         assert (done.returncode, done.stderr) == (0, b"")
         return done.stdout
 
     return eventually(once)
 
 
-def run_hook(home: Path, event: str, stdin: bytes = INPUT) -> subprocess.CompletedProcess[bytes]:
+def run_hook(home: Path, *words: str, stdin: bytes = INPUT) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [*PROGRAM, "--home", str(home), "hook", event],
+        [*PROGRAM, "--home", str(home), "hook", *words],
         input=stdin,
         capture_output=True,
         env=environment(home),
@@ -73,7 +74,7 @@ def test_what_an_agent_tells_is_passed_on_after_the_hook_has_ended(tmp_path: Pat
     told = {"session_id": SESSION, "transcript_path": str(path), "cwd": "/code/harbor"}
     with serving(tmp_path / "home") as served:
         home = tmp_path / "home"
-        assert says_nothing(run_hook(home, "Stop", json.dumps(told).encode()))
+        assert says_nothing(run_hook(home, "Stop", stdin=json.dumps(told).encode()))
         eventually(served.memory.sessions)
         assert served.memory.messages(SESSION)[0].parts[0].text == "The lamp is lit at dusk."
 
@@ -83,13 +84,31 @@ def test_what_an_agent_tells_is_passed_on_after_the_hook_has_ended(tmp_path: Pat
 )
 def test_input_that_is_no_hooks_is_no_failure(tmp_path: Path, stdin: bytes):
     with serving(tmp_path):
-        assert says_nothing(run_hook(tmp_path, "UserPromptSubmit", stdin))
+        assert says_nothing(run_hook(tmp_path, "UserPromptSubmit", stdin=stdin))
 
 
 @pytest.mark.parametrize("event", ["Nonsense", "../logins", "a b", "%2e%2e", "é", "x" * 3_000])
 def test_an_event_that_nobody_knows_is_no_failure(tmp_path: Path, event: str):
     with serving(tmp_path):
         assert says_nothing(run_hook(tmp_path, event))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["Stop", "extra"], ["Stop", "--loud"], ["--loud", "Stop"], ["-x"], ["--home", "/code"]],
+)
+def test_words_that_are_too_many_are_no_failure(tmp_path: Path, words: list[str]):
+    assert says_nothing(run_hook(tmp_path, *words))
+
+
+def test_without_an_event_it_says_so_to_people_only(tmp_path: Path):
+    done = run_hook(tmp_path)
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert b"lore hook --help" in done.stderr
+
+
+def test_its_help_names_the_events(tmp_path: Path):
+    assert all(event.encode() in run_hook(tmp_path, "--help").stdout for event in EVENTS)
 
 
 @pytest.mark.parametrize("event", ["UserPromptSubmit", "Stop", "PostToolUse"])
@@ -104,7 +123,8 @@ def mute(home: Path, answer: bytes = b"") -> Iterator[None]:
     held = lock.take(home, now=NOON, version="test")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        (home / "server.json").write_text(json.dumps({"host": "127.0.0.1", "port": port}))
+        said = {"host": "127.0.0.1", "port": port, "pid": os.getpid()}
+        (home / "server.json").write_text(json.dumps(said))
         (home / "access.key").write_text("k" * 50)
         if answer:
             (home / "answer").write_bytes(answer)

@@ -137,6 +137,13 @@ def test_a_message_that_never_left_is_sent_to_the_lore_that_runs_now(served):
     assert answers["1"]["result"] == {}
 
 
+def test_an_address_that_is_no_longer_true_is_asked_for_again(served, tmp_path):
+    former = Address("127.0.0.1", served.port, served.key, home=str(tmp_path))
+    found = iter([former, address_of(served)])
+    answers = carry(lambda: next(found), request(1, "ping"))
+    assert answers["1"]["result"] == {}
+
+
 def test_a_request_that_is_cancelled_is_not_answered():
     reading, writing = os.pipe()
     out = io.BytesIO()

@@ -101,6 +101,14 @@ def test_where_nobody_listens_nothing_was_sent():
         post(Address("127.0.0.1", port, "key"))
 
 
+def test_whoever_listens_where_lore_did_is_not_given_the_key(tmp_path):
+    with answering(OK) as (stranger, asked):
+        former = Address(stranger.host, stranger.port, "key", home=str(tmp_path))
+        with pytest.raises(Unreachable):
+            post(former)
+    assert asked == [b""]
+
+
 def test_an_answer_that_does_not_come_is_not_waited_for():
     with answering(None) as (address, _), pytest.raises((TooLate, Lost)):
         post(address, within_s=0.05)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from lore.bridges.address import SERVER_FILE
 from lore.daemon import address, lock
 from lore.errors import DaemonError, InvalidInput, NotFound
 from tests.cli.conftest import Lore, run_process
@@ -109,7 +110,7 @@ def test_a_daemon_stops_with_connections_open_and_leaves_no_address(up: Path):
     for client in idle[1:]:
         client.sendall(f"GET /api/v1/stats HTTP/1.1\r\nhost: x\r\nx-lore-key: {key}\r\n".encode())
     assert "has stopped" in run_process("down", home=up).works().out
-    assert not (up / address.SERVER_FILE).exists()
+    assert not (up / SERVER_FILE).exists()
     for client in idle:
         client.close()
 
@@ -121,6 +122,6 @@ def test_the_address_of_a_killed_daemon_is_not_believed(up: Path):
     lore = Lore(up)
     while lock.find_holder(up) is not None:
         pass
-    assert (up / address.SERVER_FILE).exists()
+    assert (up / SERVER_FILE).exists()
     lore("open", "--print").fails_with(DaemonError.exit_code)
     assert json.loads(lore("status", "--json").works().out)["server"] == ""

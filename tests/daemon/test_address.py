@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from lore.bridges.address import SERVER_FILE
 from lore.daemon import address, lock
-from lore.daemon.address import SERVER_FILE, Address
+from lore.daemon.address import Address
 from tests.fakes import NOON
 
-HERE = Address("127.0.0.1", 3207, os.getpid(), "0.1.0")
+HERE = Address("127.0.0.1", 3207, os.getpid(), "0.1.0", hook_ms=250)
 
 
 def test_an_address_is_told_to_the_owner_only_and_taken_back(tmp_path: Path):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lore.daemon.address import SERVER_FILE
+from lore.bridges.address import SERVER_FILE
 from lore.daemon.doors import Doors
 from lore.embed.none import NoEmbedder
 from lore.memory import Memory

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lore.bridges.address import LOCK_FILE
 from lore.daemon import lock
 from lore.errors import AlreadyRunning
 from tests.fakes import NOON
@@ -19,6 +20,7 @@ HOLDING = """
 import sys, time
 from datetime import datetime, UTC
 from pathlib import Path
+from lore.bridges.address import LOCK_FILE
 from lore.daemon import lock
 held = lock.take(Path(sys.argv[1]), now=datetime.now(UTC), version="9.9")
 print("held", flush=True)
@@ -49,10 +51,10 @@ def test_only_one_process_holds_the_lock_and_others_are_told_which(tmp_path: Pat
 def test_what_a_killed_process_left_is_no_obstacle(tmp_path: Path):
     with hold(tmp_path) as process:
         os.kill(process.pid, signal.SIGKILL)
-    assert (tmp_path / lock.LOCK_FILE).read_text()
+    assert (tmp_path / LOCK_FILE).read_text()
     assert lock.find_holder(tmp_path) is None
     held = lock.take(tmp_path, now=NOON, version="1")
-    assert (tmp_path / lock.LOCK_FILE).read_text().startswith(f"{os.getpid()}\n2026-")
+    assert (tmp_path / LOCK_FILE).read_text().startswith(f"{os.getpid()}\n2026-")
     held.release()
     assert lock.find_holder(tmp_path) is None
 
@@ -75,7 +77,7 @@ def test_a_lock_file_that_was_removed_or_replaced_is_noticed(tmp_path: Path):
 
 def test_a_link_in_place_of_the_lock_file_is_not_followed(tmp_path: Path):
     (tmp_path / "precious").write_text("kept")
-    (tmp_path / lock.LOCK_FILE).symlink_to(tmp_path / "precious")
+    (tmp_path / LOCK_FILE).symlink_to(tmp_path / "precious")
     with pytest.raises(OSError, match="symbolic"):
         lock.take(tmp_path, now=NOON, version="1")
     assert (tmp_path / "precious").read_text() == "kept"
@@ -87,7 +89,7 @@ GARBLED = ["", "garbage", "12\nno date\n1\n", "-1\n2026-01-01\n1\n", "0\n2026-01
 @pytest.mark.parametrize("content", [*GARBLED, "\0" * 300])
 def test_a_garbled_file_names_nobody(tmp_path: Path, content: str):
     with hold(tmp_path) as process:
-        (tmp_path / lock.LOCK_FILE).write_text(content)
+        (tmp_path / LOCK_FILE).write_text(content)
         assert lock.find_holder(tmp_path) is None
         process.kill()
 

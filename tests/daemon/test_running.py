@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from lore.daemon import status
+from lore.daemon import address, status
+from lore.daemon.address import Address
 from lore.daemon.chores import Chore, Done, chores_of
-from lore.daemon.running import Clocks, Daemon
+from lore.daemon.running import Clocks, Daemon, _locked
 from lore.embed.none import NoEmbedder
 from lore.errors import StoreFull
 from lore.memory import Memory
@@ -215,3 +217,14 @@ def test_a_full_disk_is_told_and_outlived(memory: Memory, tmp_path: Path):
     told = status._read(tmp_path)
     assert told.last_error == "write: There is no space left."
     assert (told.chores[0].failures, told.chores[0].last_error) == (0, "")
+
+
+def test_what_a_killed_daemon_said_of_its_server_is_gone_with_the_lock(
+    memory: Memory, tmp_path: Path
+):
+    same_pid = Address("127.0.0.1", 3207, os.getpid(), "0.1.0")
+    address.write(tmp_path, same_pid)
+    with _locked(memory, tmp_path):
+        assert address.find(tmp_path) is None
+        address.write(tmp_path, same_pid)
+        assert address.find(tmp_path) == same_pid

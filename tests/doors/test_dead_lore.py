@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from lore.bridges import address
-from lore.setup.agents import HOOK_EVENTS
+from lore.bridges.address import SERVER_FILE
+from lore.bridges.events import EVENTS
 from tests.clients import claude_code
 from tests.clients.script import Reply, Scene
 from tests.clients.upstream import running_upstream
@@ -38,7 +38,7 @@ def kill(machine: Machine) -> None:
     """Kill Lore as a machine that runs out of memory does; its files stay."""
     machine.start()
     os.kill(machine.pid, signal.SIGKILL)
-    assert (machine.lore_home / address.SERVER_FILE).exists()
+    assert (machine.lore_home / SERVER_FILE).exists()
 
 
 def spoil(machine: Machine) -> None:
@@ -81,7 +81,7 @@ def silent(done: subprocess.CompletedProcess[bytes]) -> bool:
 @pytest.mark.parametrize("harm", [kill, spoil], ids=["killed", "unopenable"])
 def test_a_hook_ends_well_and_says_nothing(machine, harm):
     harm(machine)
-    assert all(silent(hook(machine, event)) for event in HOOK_EVENTS)
+    assert all(silent(hook(machine, event)) for event in EVENTS)
 
 
 def test_a_hook_does_not_wait_for_a_lore_that_hangs(machine):
@@ -89,7 +89,7 @@ def test_a_hook_does_not_wait_for_a_lore_that_hangs(machine):
     machine.start()
     os.kill(machine.pid, signal.SIGSTOP)
     try:
-        assert all(silent(hook(machine, event)) for event in HOOK_EVENTS)
+        assert all(silent(hook(machine, event)) for event in EVENTS)
     finally:
         os.kill(machine.pid, signal.SIGCONT)
 

@@ -13,6 +13,7 @@ import pytest
 from lore.memory import Memory
 from lore.records import NewMessage, Part
 from lore.settings import load
+from lore.store import injections, items
 from lore.text import tokens
 from tests.capture.adapters.samples import claude_line
 from tests.fakes import NOON, FakeEmbedder, FixedClock
@@ -172,6 +173,37 @@ def test_standing_instructions_of_the_beginning_are_not_given_again(memory: Memo
     say(memory, "old", text)
     assert text in memory.begin_session("new", project=HERE).text
     assert text not in injected(memory, threshold=0.0)
+
+
+def given_to(memory: Memory, session: str) -> set[str]:
+    """Return the ids of what counts as given to a session, once it is written."""
+    memory.database.write(lambda db: db.rows("SELECT 1"))
+    with memory.database.read() as db:
+        return set(items.ids_of(db, list(injections.of_session(db, session).items)).values())
+
+
+def test_all_that_a_beginning_told_whole_counts_as_given(memory: Memory):
+    say(memory, "old", "Please always run make lint. Fix the login test", "Done, all tests pass")
+    memory.episode("old")
+    memory.store("Tokens live in Redis", kind="architecture", project=HERE)
+    told = memory.begin_session("new", project=HERE)
+    assert len(told.ids) == 3
+    assert given_to(memory, "new") == set(told.ids)
+
+
+def test_knowledge_that_was_told_by_its_title_may_still_be_given(memory: Memory):
+    long = memory.store(f"{FINDING}, {'and the same for each region, ' * 20}", project=HERE)
+    memory.embed_waiting()
+    told = memory.begin_session("new", project=HERE)
+    assert told.ids == (long,)
+    assert not given_to(memory, "new")
+    assert FINDING in injected(memory)
+
+
+def test_a_beginning_that_comes_too_late_is_nothing_and_does_not_count_as_given(memory: Memory):
+    say(memory, "old", "Please always run make lint. Fix the login test", "Done, all tests pass")
+    assert not memory.begin_session("new", project=HERE, within_s=0.0).text
+    assert not given_to(memory, "new")
 
 
 def test_a_session_that_was_not_told_yet_is_known_by_what_it_was_at(memory: Memory):

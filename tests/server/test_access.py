@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from lore.bridges.address import KEY_FILE
 from lore.memory import Memory
-from lore.server.access import KEY_FILE, Grant, local_key
+from lore.server.access import Grant, local_key
 from tests.server.served import Served
 
 

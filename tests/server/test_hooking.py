@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from lore.bridges.events import ANSWERED, EVENTS, TOLD
 from lore.records import NewMessage, Part
-from lore.server.hooking import EVENTS
+from lore.server.hooking import Event, HookInput, Warming, endpoints
 from tests.capture.adapters.samples import claude_line
 from tests.fakes import NOON
 from tests.server.serving import Served, serving
+from tests.waiting import eventually
 
 HERE = "/code/almanac"
 FINDING = "TokenCache in auth/cache.py keeps expired tokens since get has no TTL check: added one"
@@ -75,11 +79,15 @@ def test_an_agent_that_names_no_folder_is_told_nothing_of_any_project(served: Se
     assert served.post("/hooks/SessionStart", homeless) == (200, {})
 
 
-def test_an_agent_that_waits_no_longer_is_given_nothing(served: Served):
+@pytest.mark.parametrize("event", ANSWERED)
+def test_an_agent_that_waits_no_longer_is_given_nothing(served: Served, event: str):
     remember(served)
-    hurried = {"x-lore-within-ms": "0"}
-    assert served.post("/hooks/UserPromptSubmit", PROMPT, **hurried) == (200, {})
-    assert served.post("/hooks/UserPromptSubmit", PROMPT)[1]
+    met = "AttributeError: TokenCache object has no attribute expire_at"
+    served.memory.store(f"{met}: run make proto first", kind="bug_fix", project=HERE)
+    served.memory.embed_waiting()
+    said = {**PROMPT, "tool_name": "Bash", "error": met}
+    assert served.post(f"/hooks/{event}", said, **{"x-lore-within-ms": "0"}) == (200, {})
+    assert served.post(f"/hooks/{event}", said)[1]
 
 
 def transcript(folder: Path, session: str, *said: str, name: str = "") -> str:
@@ -184,3 +192,53 @@ def test_an_unknown_event_is_refused_and_an_unknown_field_is_not(served: Served)
 )
 def test_malformed_input_is_no_accident(served: Served, body: bytes):
     assert served.post("/hooks/UserPromptSubmit", body)[0] in (200, 400, 422)
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_only_what_an_agent_tells_has_threads_of_its_own(event: Event):
+    [endpoint] = endpoints()
+    assert endpoint.limiter
+    assert endpoint.takes_long(HookInput(event=event)) == (event in TOLD)
+
+
+def test_a_prompt_does_not_wait_for_what_others_tell(served: Served, tmp_path: Path):
+    remember(served)
+    path = transcript(tmp_path, "s1", "Mend the login test", FINDING)
+    told = {"session_id": "s1", "transcript_path": path}
+    begun, over = threading.Event(), threading.Event()
+
+    def hold(_db: object) -> None:
+        begun.set()
+        over.wait(60)
+
+    with ThreadPoolExecutor(9) as pool:
+        pool.submit(served.memory.database.write, hold)
+        try:
+            assert begun.wait(30)
+            telling = [pool.submit(served.post, "/hooks/Stop", told) for _ in range(8)]
+            assert served.post("/hooks/UserPromptSubmit", PROMPT)[1]
+            assert not any(one.done() for one in telling)
+        finally:
+            over.set()
+        assert all(one.result() == (200, {}) for one in telling)
+
+
+def test_however_many_sessions_begin_one_thread_loads():
+    warming, over, ended = Warming(), threading.Event(), threading.Semaphore(0)
+    loads: list[str] = []
+
+    def load() -> None:
+        loads.append("load")
+        over.wait(30)
+        ended.release()
+
+    def once_more() -> bool:
+        warming.start(load)
+        return len(loads) > 1
+
+    for _ in range(20):
+        warming.start(load)
+    over.set()
+    assert ended.acquire(timeout=30)
+    assert loads == ["load"]
+    assert eventually(once_more)

@@ -6,9 +6,10 @@ import tomllib
 
 import pytest
 
+from lore.bridges.events import EVENTS
 from lore.errors import InvalidInput
 from lore.setup import jsonc
-from lore.setup.agents import AGENTS, HOOK_EVENTS, get_agent
+from lore.setup.agents import AGENTS, get_agent
 from tests.house.source import ROOT
 from tests.setup.files import FILES, as_on_windows, write
 
@@ -103,7 +104,7 @@ def test_hooks_stand_beside_those_of_the_person(tmp_path):
     hooks = json.loads(edited("claude-code", tmp_path)[tmp_path / ".claude" / "settings.json"])
     stop = [one["command"] for entry in hooks["hooks"]["Stop"] for one in entry["hooks"]]
     assert stop == ["afplay /code/ding.aiff", "/code/bin/lore hook Stop"]
-    assert set(hooks["hooks"]) == set(HOOK_EVENTS)
+    assert set(hooks["hooks"]) == set(EVENTS)
 
 
 @pytest.mark.parametrize("program", ["/code/my tools/lore", "/code/it's/lore", "/code/$x/lore"])

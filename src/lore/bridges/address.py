@@ -1,4 +1,7 @@
-"""The address: where the Lore of a home listens, and the key that opens it."""
+"""The address: where the Lore of a home listens, and the key that opens it.
+
+The names of these files and paths are agreed on here, for those who write them too.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,34 @@ LOCK_FILE = "lore.pid"
 SERVER_FILE = "server.json"
 KEY_FILE = "access.key"
 
+PREFIX = "/api/v1"
+"""What the paths of the REST interface begin with."""
+
 _LARGEST_FILE = 10_000
+_LONGEST_PID = 20
 
 
 class Address:
-    """Where to reach a running Lore, and how long a hook may take for it; 0 if it does not say."""
+    """Where to reach a running Lore, and how long a hook may take for it; 0 if it does not say.
 
-    __slots__ = ("hook_s", "host", "key", "port")
+    One that was read in a home is only true as long as that home says so.
+    """
 
-    def __init__(self, host: str, port: int, key: str, hook_s: float = 0.0) -> None:
+    __slots__ = ("home", "hook_s", "host", "key", "port")
+
+    def __init__(self, host: str, port: int, key: str, hook_s: float = 0.0, home: str = "") -> None:
         self.host = host
         self.port = port
         self.key = key
         self.hook_s = hook_s
+        self.home = home
+
+    def is_true(self) -> bool:
+        """Tell whether this still is where the Lore of its home listens."""
+        if not self.home:
+            return True
+        now = find_address(self.home)
+        return now is not None and (now.host, now.port, now.key) == (self.host, self.port, self.key)
 
 
 def find_home(given: str, usual: str) -> str:
@@ -33,21 +51,22 @@ def find_home(given: str, usual: str) -> str:
 def find_address(home: str) -> Address | None:
     """Return where the Lore of a home listens; None if none runs.
 
-    What a killed one left behind is not believed: another program may listen there by now, and
-    would be given the key.
+    What a killed one left behind is not believed, also once the next one starts: another program
+    may listen there by now, and would be given the key.
     """
-    if not _is_running(home):
+    pid = _find_holder(home)
+    if pid is None:
         return None
     told, key = _read(home, SERVER_FILE), _read(home, KEY_FILE).strip()
     try:
         server = json.loads(told)
-        host, port = server["host"], server["port"]
+        host, port, teller = server["host"], server["port"], server["pid"]
         hook_s = int(server.get("hook_ms", 0)) / 1000
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    if not (isinstance(host, str) and isinstance(port, int) and _is_key(key)):
+    if teller != pid or not (isinstance(host, str) and isinstance(port, int) and _is_key(key)):
         return None
-    return Address(host, port, key, hook_s)
+    return Address(host, port, key, hook_s, home)
 
 
 def _is_key(key: str) -> bool:
@@ -55,21 +74,22 @@ def _is_key(key: str) -> bool:
     return bool(key) and key.isascii() and key.isprintable() and " " not in key
 
 
-def _is_running(home: str) -> bool:
-    """Tell whether somebody holds the lock of a home."""
+def _find_holder(home: str) -> int | None:
+    """Return the pid of whoever holds the lock of a home."""
     try:
         file = os.open(os.path.join(home, LOCK_FILE), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
-        return False
+        return None
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return True
+        first = os.pread(file, _LONGEST_PID, 0).split(b"\n")[0]
+        return int(first) if first.isdigit() else None
     except OSError:
-        return False
+        return None
     finally:
         os.close(file)
-    return False
+    return None
 
 
 def _read(home: str, name: str) -> str:

@@ -12,7 +12,8 @@ import signal
 import sys
 import time
 
-from lore.bridges.address import Address, find_address
+from lore.bridges.address import PREFIX, Address, find_address
+from lore.bridges.events import TOLD
 from lore.bridges.wire import Call, encoded
 
 TYPE_CHECKING = False  # as type checkers read it; `typing` would double the start of a hook
@@ -20,14 +21,11 @@ TYPE_CHECKING = False  # as type checkers read it; `typing` would double the sta
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PATH = "/api/v1/hooks/"
+PATH = f"{PREFIX}/hooks/"
 
 WHOLE_S = 0.18
 """How long the process may take from its start, so that it has ended after 200 ms, unless the
 setting `inject.within_ms` gives it more or less."""
-
-TOLD = ("PreCompact", "Stop", "SubagentStop", "SessionEnd")
-"""The events at which an agent tells and is given nothing."""
 
 TOLD_S = 60.0
 """How long passing on may take: to condense a long session takes seconds."""
@@ -61,7 +59,7 @@ def run(event: str, home: str, wake: Callable[[str], None]) -> None:
             _end_at(until)
             _answer(event, address, until - ENDING_S)
     finally:
-        os._exit(0)
+        os._exit(0)  # errors too: an agent takes another exit code for a refusal, or shows it
 
 
 def _answer(event: str, address: Address, until: float) -> None:

@@ -72,6 +72,9 @@ class Call:
             line = socket.create_connection((address.host, address.port), min(_CONNECT_S, within_s))
         except OSError as error:
             raise Unreachable(str(error)) from error
+        if not address.is_true():  # a stranger may have taken the call, and gets no key
+            line.close()
+            raise Unreachable
         self._socket = line
         try:
             line.settimeout(_left(until))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lore.bridges.address import KEY_FILE, PREFIX
 from lore.cli.output import (
     Json,
     clean,
@@ -144,7 +145,7 @@ def open_browser(
     if found is None:
         msg = "No server runs for this memory."
         raise DaemonError(msg, hint="'lore up --detach' starts it.")
-    url = f"{found.url}{_ticket_path(found, (home / 'access.key').read_text('ascii').strip())}"
+    url = f"{found.url}{_ticket_path(found, (home / KEY_FILE).read_text('ascii').strip())}"
     if print_only or not webbrowser.open(url):
         print(url)
 
@@ -156,7 +157,7 @@ def _ticket_path(address: Address, local_key: str) -> str:
 
     connection = http.client.HTTPConnection(address.host, address.port, timeout=_ANSWER_S)
     try:
-        connection.request("POST", "/api/v1/logins", headers={"x-lore-key": local_key})
+        connection.request("POST", f"{PREFIX}/logins", headers={"x-lore-key": local_key})
         response = connection.getresponse()
         told = json.loads(response.read())
         if response.status == http.HTTPStatus.OK:

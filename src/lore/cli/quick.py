@@ -30,7 +30,7 @@ def run(arguments: list[str]) -> bool:
     home, rest = home_of(arguments)
     if rest == ["mcp"]:
         return serve_mcp(home)
-    if rest[:1] == ["hook"] and len(rest) == 2 and not rest[1].startswith("-"):
+    if rest[:1] == ["hook"] and len(rest) > 1 and not rest[1].startswith("-"):
         serve_hook(home, rest[1])
         return True
     return False

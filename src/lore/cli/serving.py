@@ -1,17 +1,21 @@
-"""Commands that agents start: mcp."""
+"""Commands that agents start: mcp, hook."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from lore.cli.output import open_memory
+from lore.bridges.events import EVENTS
+from lore.cli import quick
+from lore.cli.output import notice, open_memory
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this file."""
     app.command()(mcp)
+    app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(hook)
 
 
 def mcp(context: typer.Context) -> None:
@@ -25,3 +29,21 @@ def mcp(context: typer.Context) -> None:
 
     with open_memory(context, create=True) as memory:
         serve(memory, str(Path.cwd()))
+
+
+def hook(
+    context: typer.Context,
+    event: Annotated[
+        str, typer.Argument(help=f"One of {', '.join(EVENTS)}.", show_default=False)
+    ] = "",
+) -> None:
+    """Tell Lore of a moment in an agent's session, and print what the agent is given for it.
+
+    Agents start this, with JSON on standard input. It gives up after a fifth of a second (setting
+    inject.within_ms) and always ends with exit code 0: nothing that goes wrong stops an agent.
+    """
+    # Whoever comes here was not served by cli/quick.py: the words are not those of an agent.
+    if not event:
+        notice("No event is named; 'lore hook --help' lists them.")
+        return
+    quick.serve_hook(str(context.obj or ""), event)

@@ -8,9 +8,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from lore.bridges.address import SERVER_FILE
 from lore.daemon import lock
-
-SERVER_FILE = "server.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +52,15 @@ def write(home: Path, address: Address) -> None:
             part.unlink(missing_ok=True)
 
 
+def clear(home: Path) -> None:
+    """Remove what a daemon that was killed said; whoever calls this has just taken the lock.
+
+    Its pid may be this one's: in a container each daemon gets the same.
+    """
+    with suppress(OSError):
+        (home / SERVER_FILE).unlink()
+
+
 def remove(home: Path) -> None:
     """Take back what this process said, unless it is another daemon's file by now."""
     said = _read(home)
@@ -64,6 +72,12 @@ def remove(home: Path) -> None:
 def _read(home: Path) -> Address | None:
     try:
         tree = json.loads((home / SERVER_FILE).read_bytes())
-        return Address(str(tree["host"]), int(tree["port"]), int(tree["pid"]), str(tree["version"]))
+        return Address(
+            str(tree["host"]),
+            int(tree["port"]),
+            int(tree["pid"]),
+            str(tree["version"]),
+            int(tree.get("hook_ms", 0)),
+        )
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from lore.bridges.address import LOCK_FILE
 from lore.daemon import lock
 from lore.daemon.logfile import LOG_FILE
 from lore.errors import DaemonError
@@ -100,7 +101,7 @@ def _signal(home: Path, pid: int, number: signal.Signals) -> None:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
     elif (holder := lock.find_holder(home)) is not None and holder.pid == pid:
-        msg = f"{home / lock.LOCK_FILE} was changed: pid {pid} is not the daemon of this home."
+        msg = f"{home / LOCK_FILE} was changed: pid {pid} is not the daemon of this home."
         raise DaemonError(
             msg, hint="Find it with 'ps' and end it yourself; nothing stored is lost."
         )

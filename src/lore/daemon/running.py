@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from lore import __version__, clock
-from lore.daemon import heap, lock, logfile, status
+from lore.daemon import address, heap, lock, logfile, status
 from lore.daemon.attempts import Failure, attempt, log
 from lore.daemon.chores import Chore, Done, chores_of
 from lore.daemon.doors import Doors
@@ -259,6 +259,7 @@ def _locked(memory: Memory, home: Path) -> Iterator[Lock]:
     try:
         memory.require_writable()
         held = lock.take(home, now=clock.now(), version=__version__)
+        address.clear(home)
         try:
             yield held
         finally:

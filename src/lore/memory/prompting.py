@@ -22,7 +22,7 @@ from lore.memory.digesting import Digesting
 from lore.projects import Projects
 from lore.recall import unasked
 from lore.records import Captured, Fit, Injection
-from lore.store import injections, items, sessions
+from lore.store import fragments, injections, items, sessions
 from lore.store.db import Connection
 from lore.text import calls, goals, results, tokens
 
@@ -47,11 +47,15 @@ class Prompting(Capturing, Digesting):
         project: str = "",
         condensed: bool = False,
         budget_tokens: Count = BEGINNING_TOKENS,
+        within_s: Seconds | None = None,
     ) -> Injection:
         """Return what a session is told when it begins: what stands, happened last, is known.
 
-        A session that was `condensed` has lost what it was given: it may be given it again.
+        A session that was `condensed` has lost what it was given: it may be given it again. What
+        takes longer than `within_s` is nothing, as in `for_prompt`. Of knowledge that is told by
+        its title alone, a prompt may be given the rest.
         """
+        started = time.perf_counter()
         if not self.settings.inject_on:
             return NOTHING
         from lore.recall import beginnings
@@ -66,12 +70,16 @@ class Prompting(Capturing, Digesting):
             known = [hit.id for hit in told.standing]
             known += [past.id for past in told.past] + [id_ for id_, _ in told.roots]
             short = items.short_ids(db, list(dict.fromkeys(known))) if known else {}
-            ns = items.numbers_of(db, [hit.id for hit in told.standing])
+            ns = items.numbers_of(db, known)
+            roots = fragments.by_number(db, [ns[id_] for id_, _ in told.roots if id_ in ns])
         worded = wording.word_beginning(told, short, budget_tokens=budget_tokens)
-        said = {hit.id: hit.text for hit in told.standing}
-        self._keep(
-            session, replace(worded, ids=tuple(i for i in worded.ids if i in said)), ns, said
-        )
+        if within_s is not None and time.perf_counter() - started > within_s:
+            return NOTHING
+        said = {root.id: root.content for root in roots.values() if root.content in worded.text}
+        said |= {past.id: past.goal for past in told.past}
+        said |= {hit.id: hit.text for hit in told.standing}
+        given = tuple(id_ for id_ in worded.ids if id_ in said and id_ in ns)
+        self._keep(session, replace(worded, ids=given), ns, said)
         return _injection(worded)
 
     def for_prompt(

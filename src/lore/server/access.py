@@ -12,10 +12,9 @@ from anyio import to_thread
 from starlette.datastructures import Headers
 
 from lore import key_files
+from lore.bridges.address import KEY_FILE
 from lore.records import AccessKey, AccessScope
 from lore.server.logins import Logins
-
-KEY_FILE = "access.key"
 
 _KEY_BYTES = 32
 _SHORTEST_KEY = 43

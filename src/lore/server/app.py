@@ -19,6 +19,7 @@ from starlette.routing import Mount as StarletteMount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lore import __version__
+from lore.bridges.address import PREFIX
 from lore.memory import Memory
 from lore.records import AccessScope
 from lore.server import calling, doing, gate, hooking, openapi, problems, reading
@@ -60,7 +61,7 @@ def endpoints_of(
     toolbox: Toolbox, stopping: Callable[[], bool] = lambda: False
 ) -> tuple[Endpoint[Any], ...]:
     """Return all endpoints of the REST interface, in the order they are documented."""
-    done = (*doing.endpoints(stopping), *hooking.ENDPOINTS)
+    done = (*doing.endpoints(stopping), *hooking.endpoints())
     return (*calling.endpoints(toolbox), *done, *reading.ENDPOINTS)
 
 
@@ -86,8 +87,8 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
         Route("/", serve_page(memory, about), methods=["GET"]),
         Route("/health", _health, methods=["GET"]),
         Route("/login", _login(access.logins), methods=["GET"]),
-        Route(f"{openapi.PREFIX}/logins", _make_ticket(access.logins), methods=["POST"]),
-        Route(f"{openapi.PREFIX}/openapi.json", _document(described), methods=["GET"]),
+        Route(f"{PREFIX}/logins", _make_ticket(access.logins), methods=["POST"]),
+        Route(f"{PREFIX}/openapi.json", _document(described), methods=["GET"]),
         *(_route(endpoint, memory) for endpoint in endpoints),
         *(mount.route() for mount in mounts),
     ]
@@ -113,7 +114,7 @@ def _route(endpoint: Endpoint[Any], memory: Memory) -> Route:
     async def serve(request: Request) -> Response:
         return await answer(request, endpoint, memory)
 
-    return Route(f"{openapi.PREFIX}{endpoint.path}", serve, methods=[endpoint.method])
+    return Route(f"{PREFIX}{endpoint.path}", serve, methods=[endpoint.method])
 
 
 async def _refuse(_request: Request, refused: Exception) -> Response:

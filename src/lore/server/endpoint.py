@@ -43,7 +43,7 @@ class Endpoint(Generic[A]):
     """One endpoint; `item` is what a page of it lists, `result` what it gives back whole.
 
     One that is not `checked` here is handed its arguments by name, and checks them itself. What
-    may take minutes has a `limiter` of its own, and keeps no thread from the others.
+    `takes_long` has a `limiter` of its own, and keeps no thread from the others.
     """
 
     method: Literal["GET", "POST"]
@@ -57,6 +57,7 @@ class Endpoint(Generic[A]):
     tags: tuple[str, ...] = ("memory",)
     checked: bool = True
     limiter: CapacityLimiter | None = None
+    takes_long: Callable[[A], bool] = lambda _arguments: True
 
 
 async def answer(request: Request, endpoint: Endpoint[Any], memory: Memory) -> Response:
@@ -68,7 +69,7 @@ async def answer(request: Request, endpoint: Endpoint[Any], memory: Memory) -> R
     body = await to_thread.run_sync(
         lambda: as_json(endpoint.run(memory, arguments, caller)),
         abandon_on_cancel=True,
-        limiter=endpoint.limiter,
+        limiter=endpoint.limiter if endpoint.takes_long(arguments) else None,
     )
     return tagged(request, body)
 

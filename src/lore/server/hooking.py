@@ -9,11 +9,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import orjson
+from anyio import CapacityLimiter
 from pydantic import BaseModel, ConfigDict, Field
 
+from lore.bridges.events import TOLD
 from lore.memory import Memory
 from lore.server.endpoint import Endpoint
 from lore.tools.tool import Caller
@@ -22,13 +24,16 @@ Event = Literal[
     "SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "PreCompact",
     "Stop", "SubagentStop", "SessionEnd",
 ]  # fmt: skip
-EVENTS: tuple[Event, ...] = get_args(Event)
 
 _NOWHERE = "/"
 """Stands for a folder that was not named: only what holds everywhere is told."""
 
 _MOST_OUTPUT = 200_000
 """Errors stand at the beginning of an output or at its end."""
+
+TELLING_THREADS = 2
+"""To bring in a session may take a minute, and prompts wait for none of it; with two, the end of
+one session's turn does not wait for another's to be condensed."""
 
 Name = Annotated[str, Field(max_length=4_096)]
 Text = Annotated[str, Field(max_length=4_000_000)]
@@ -71,16 +76,35 @@ class HookOutput(BaseModel):
     specific: HookSpecificOutput | None = Field(None, alias="hookSpecificOutput")
 
 
-def _begin(memory: Memory, given: HookInput, caller: Caller) -> str:
-    """Tell a session that begins; meanwhile, what its first prompt will need is loaded.
+class Warming:
+    """Loads what a first prompt will need, in one thread however many sessions begin."""
 
-    One that is resumed has in its prompt what it was told then.
-    """
-    threading.Thread(target=memory.warm_up, name="lore-warming", daemon=True).start()
+    def __init__(self) -> None:
+        self._under_way = threading.Lock()
+
+    def start(self, load: Callable[[], None]) -> None:
+        """Begin to load, unless that is under way, and do not wait for it."""
+        if self._under_way.acquire(blocking=False):
+            threading.Thread(
+                target=self._run, args=(load,), name="lore-warming", daemon=True
+            ).start()
+
+    def _run(self, load: Callable[[], None]) -> None:
+        try:
+            load()
+        finally:
+            self._under_way.release()
+
+
+def _begin(memory: Memory, given: HookInput, caller: Caller) -> str:
+    """Tell a session that begins; one that is resumed has in its prompt what it was told then."""
     if given.source == "resume":
         return ""
     return memory.begin_session(
-        given.session, project=_folder(given, caller), condensed=given.source == "compact"
+        given.session,
+        project=_folder(given, caller),
+        condensed=given.source == "compact",
+        within_s=caller.within_s,
     ).text
 
 
@@ -179,10 +203,22 @@ def _output(response: object) -> str:
     return "\n".join(text for text in found if text)[:_MOST_OUTPUT]
 
 
-ENDPOINTS: tuple[Endpoint[Any], ...] = (
-    Endpoint(
-        "POST", "/hooks/{event}", "Tell of a moment in an agent's session.", "admin", HookInput,
-        _hook, HookOutput, tags=("hooks",),
-    ),
-)  # fmt: skip
-"""An agent names files of this machine: only who may do all may say which are read."""
+def endpoints() -> tuple[Endpoint[Any], ...]:
+    """Return the endpoint of all hooks.
+
+    An agent names files of this machine: only who may do all may say which are read.
+    """
+    warming = Warming()
+
+    def hook(memory: Memory, given: HookInput, caller: Caller) -> dict[str, object]:
+        if given.event == "SessionStart":
+            warming.start(memory.warm_up)
+        return _hook(memory, given, caller)
+
+    return (
+        Endpoint(
+            "POST", "/hooks/{event}", "Tell of a moment in an agent's session.", "admin", HookInput,
+            hook, HookOutput, tags=("hooks",), limiter=CapacityLimiter(TELLING_THREADS),
+            takes_long=lambda given: given.event in TOLD,
+        ),
+    )  # fmt: skip

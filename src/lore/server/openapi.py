@@ -9,10 +9,10 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter
 
 from lore import __version__
+from lore.bridges.address import PREFIX
 from lore.server.endpoint import JSON, Endpoint
 from lore.server.problems import PROBLEM
 
-PREFIX = "/api/v1"
 _REFERENCE = "#/components/schemas/{model}"
 
 Tree = dict[str, Any]

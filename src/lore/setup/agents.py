@@ -8,13 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lore.bridges.events import EVENTS
 from lore.errors import InvalidInput
 from lore.setup import jsonc, toml_tables
-
-HOOK_EVENTS = (
-    "SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "PreCompact", "Stop",
-    "SubagentStop", "SessionEnd",
-)  # fmt: skip
 
 _HOOK_S = 5
 """The agent gives a hook up after this; a hook gives up by itself much earlier."""
@@ -69,7 +65,7 @@ def _claude_code(user_home: Path, command: Command) -> tuple[Edit, ...]:
 
 def _with_hooks(text: str, command: Command) -> str:
     text = _without_hooks(text)
-    for event in HOOK_EVENTS:
+    for event in EVENTS:
         words = shlex.join((*command, "hook", event))
         hook = {"hooks": [{"type": "command", "command": words, "timeout": _HOOK_S}]}
         entry = {"matcher": "Bash", **hook} if event.startswith("PostToolUse") else hook
@@ -78,7 +74,7 @@ def _with_hooks(text: str, command: Command) -> str:
 
 
 def _without_hooks(text: str) -> str:
-    for event in HOOK_EVENTS:
+    for event in EVENTS:
         text = jsonc.drop_items(text, ("hooks", event), _is_ours)
     return text
 
@@ -100,7 +96,7 @@ def _runs_hook(command: str) -> bool:
     return (
         len(words) > 2
         and words[-2] == "hook"
-        and words[-1] in HOOK_EVENTS
+        and words[-1] in EVENTS
         and Path(words[0]).name in ("lore", "lore.exe")
     )
 
