@@ -8,9 +8,11 @@ from mcp.client.session import ClientSession
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from lore import clock
 from lore.bridges.wire import encoded
 from mcp import Client
 from tests.mcp.served import serving_mcp
+from tests.recall.talk import say
 
 DOORS = [("POST", "/mcp"), ("GET", "/sse"), ("POST", "/messages/")]
 
@@ -72,16 +74,43 @@ def test_no_door_of_mcp_opens_for_another_site(served, method, path, header):
     assert served.ask(method, path, headers=headers, body=b"{}").status == 403
 
 
-def test_the_project_of_a_caller_comes_in_a_header(served, tmp_path):
-    folder = tmp_path / "größe"
-    folder.mkdir()
+def call(served, name, arguments, folder):
+    """Call a tool as a bridge does that was started in a folder."""
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
-    asked["params"] = {"name": "store", "arguments": {"content": "The heron pier has 14 berths."}}
+    asked["params"] = {"name": name, "arguments": arguments}
     reply = served.post(
         "/mcp", asked,
         accept="application/json, text/event-stream", x_lore_project=encoded(str(folder)),
     )  # fmt: skip
-    assert not reply.tree["result"].get("isError"), reply.tree
+    return reply.tree["result"]
+
+
+def worded(result):
+    assert not result.get("isError"), result
+    return result["content"][0]["text"]
+
+
+def test_a_caller_has_the_session_that_goes_on_where_it_works(served, tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder, name in ((here, "puffin"), (there, "gannet")):
+        folder.mkdir()
+        say(
+            served.memory, name, f"The {name} lamp is green.",
+            at=clock.now(), project=str(folder),
+        )  # fmt: skip
+    recalled = call(served, "recall", {"query": "green lamp", "scope": "session"}, here)
+    assert "puffin" in worded(recalled)
+    assert "gannet" not in worded(recalled)
+    call(served, "store", {"content": "Terns breed on the western breakwater."}, here)
+    (hit,) = served.memory.search("where do terns breed?", limit=1)
+    (reading,) = served.memory.read([hit.id])
+    assert reading.session.external_id == "puffin"
+
+
+def test_the_project_of_a_caller_comes_in_a_header(served, tmp_path):
+    folder = tmp_path / "größe"
+    folder.mkdir()
+    worded(call(served, "store", {"content": "The heron pier has 14 berths."}, folder))
     (hit,) = served.memory.search("how many berths has the heron pier?", limit=1)
     (reading,) = served.memory.read([hit.id])
     paths = {project.id: project.path for project in served.memory.projects()}

@@ -12,6 +12,7 @@ from lore.memory import Memory
 from lore.records import Answer, FragmentKind, Hit, ItemType, Origin, Scope
 from lore.text import tokens
 from lore.tools import wording
+from lore.tools.session import find_session
 from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool
 
 TaskType = Literal["exploration", "implementation", "debugging", "review", "refactoring"]
@@ -94,10 +95,11 @@ def _session(memory: Memory, scope: Scope, caller: Caller) -> str:
     """Return the caller's session where the scope is about it."""
     if scope != "session":
         return ""
-    if not caller.session or not memory.has_session(caller.session):
+    session = find_session(memory, caller)
+    if not session:
         msg = "Nothing is known of your session yet."
         raise NotFound(msg, hint=_EVERYTHING)
-    return caller.session
+    return session
 
 
 def _project(memory: Memory, scope: Scope, caller: Caller) -> str:
