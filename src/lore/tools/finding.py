@@ -16,6 +16,7 @@ from lore.tools.session import find_session
 from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool
 
 TaskType = Literal["exploration", "implementation", "debugging", "review", "refactoring"]
+"""Taken and not used: no recipe for one of them was measured to be better than the one for all."""
 
 MOST_HITS = 50
 """More hits than this nobody reads; a narrower question finds better ones."""
@@ -41,7 +42,9 @@ class RecallArguments(Arguments):
         description="all; session or project: only the present one; knowledge: fragments only.",
     )
     limit: int | None = Field(None, ge=1, le=MOST_HITS, description="Most hits.")
-    task_type: TaskType | None = Field(None, description="What you are doing, as a hint.")
+    task_type: TaskType | None = Field(
+        None, description="What you are doing; kept for later, changes nothing yet."
+    )
 
 
 class Recalled(Result):
