@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from httpx2 import AsyncClient
@@ -105,6 +106,23 @@ def test_a_caller_has_the_session_that_goes_on_where_it_works(served, tmp_path):
     (hit,) = served.memory.search("where do terns breed?", limit=1)
     (reading,) = served.memory.read([hit.id])
     assert reading.session.external_id == "puffin"
+
+
+@pytest.mark.parametrize("door", ["/mcp", "/api/v1/tools/store"])
+def test_what_comes_by_cookie_is_the_persons_word_at_each_door(served, door):
+    content = f"Cormorants dry their wings at {door}."
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    asked["params"] = {"name": "store", "arguments": {"content": content}}
+    headers = {
+        "cookie": f"{served.logins.cookie}={served.logins.redeem(served.logins.make_ticket())}",
+        "origin": f"http://127.0.0.1:{served.port}",
+        "accept": "application/json, text/event-stream",
+        "content-type": "application/json",
+    }
+    body = json.dumps(asked if door == "/mcp" else {"content": content}).encode()
+    reply = served.ask("POST", door, headers=headers, body=body)
+    assert reply.status == 200, reply.body
+    assert [one.origin for one in served.memory.search(content, limit=1)] == ["user"]
 
 
 def test_the_project_of_a_caller_comes_in_a_header(served, tmp_path):

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from lore.memory import Memory
-from lore.server.access import KEY_FILE, Grant, local_key
+from lore.records import Grant
+from lore.server.access import KEY_FILE, local_key
 from tests.server.served import Served
 
 

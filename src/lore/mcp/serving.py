@@ -18,6 +18,7 @@ from lore.errors import InvalidInput, LoreError, NotFound
 from lore.mcp import describing
 from lore.memory import Memory
 from lore.tools import catalogue, schemas
+from lore.tools.callers import caller_of, find_grant
 from lore.tools.tool import Caller, Outcome, Tool
 
 T = TypeVar("T")
@@ -29,7 +30,7 @@ _LAST = 20
 
 
 class Desk:
-    """What one server answers; who asks is told by the headers, or is `caller`."""
+    """What one server answers; over HTTP a request tells who asks, else it is `caller`."""
 
     def __init__(self, memory: Memory, tools: tuple[Tool[Any], ...], caller: Caller) -> None:
         self._memory = memory
@@ -119,7 +120,10 @@ class Desk:
         return f"{asked}\n\n{outcome.text}"
 
     async def _run(self, context: Context, name: str, arguments: dict[str, Any]) -> Outcome:
-        caller = _caller(context, self._caller)
+        caller = self._caller
+        if context.request is not None:
+            grant = find_grant(context.request.scope)
+            caller = caller_of(context.request.headers, grant)
         return await _in_thread(partial(catalogue.call, self._memory, name, arguments, caller))
 
 
@@ -148,16 +152,6 @@ def make_server(memory: Memory, caller: Caller | None = None) -> Server[Any]:
         on_list_prompts=desk.list_prompts,
         on_get_prompt=desk.get_prompt,
     )
-
-
-def _caller(context: Context, usual: Caller) -> Caller:
-    """Return who asks, by the headers that a bridge adds."""
-    if context.request is None:
-        return usual
-    headers = context.request.headers
-    project = unquote(headers.get("x-lore-project", ""), errors="replace")
-    session = unquote(headers.get("x-lore-session", ""), errors="replace")
-    return Caller(project=project or usual.project, session=session or usual.session)
 
 
 def _asked_for(uri: str) -> tuple[str, dict[str, Any]]:
