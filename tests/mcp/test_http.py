@@ -75,13 +75,14 @@ def test_no_door_of_mcp_opens_for_another_site(served, method, path, header):
     assert served.ask(method, path, headers=headers, body=b"{}").status == 403
 
 
-def call(served, name, arguments, folder):
+def call(served, name, arguments, folder="", **headers):
     """Call a tool as a bridge does that was started in a folder."""
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     asked["params"] = {"name": name, "arguments": arguments}
     reply = served.post(
         "/mcp", asked,
         accept="application/json, text/event-stream", x_lore_project=encoded(str(folder)),
+        **headers,
     )  # fmt: skip
     return reply.tree["result"]
 
@@ -106,6 +107,40 @@ def test_a_caller_has_the_session_that_goes_on_where_it_works(served, tmp_path):
     (hit,) = served.memory.search("where do terns breed?", limit=1)
     (reading,) = served.memory.read([hit.id])
     assert reading.session.external_id == "puffin"
+
+
+def test_a_key_that_may_only_read_is_refused_what_changes_something(served):
+    key, _ = served.memory.create_key("reader", scopes=["read"])
+    bearer = {"authorization": f"Bearer {key}"}
+    assert "ops/deploy.sh" in worded(
+        call(served, "recall", {"query": "how do we deploy?"}, **bearer)
+    )
+    for name, given in (("store", {"content": "Gulls steal."}), ("delete", {"id": "deadbeef"})):
+        refused = call(served, name, given, **bearer)
+        assert refused["isError"]
+        assert f"{name}() changes the memory" in refused["content"][0]["text"]
+    assert not [hit for hit in served.memory.search("gulls") if "Gulls" in hit.text]
+
+
+def test_a_key_that_may_only_read_is_refused_the_same_over_sse(served):
+    key, _ = served.memory.create_key("listener", scopes=["read"])
+
+    async def run():
+        url = f"http://127.0.0.1:{served.port}/sse"
+        async with (
+            sse_client(url, headers={"authorization": f"Bearer {key}"}) as (reading, writing),
+            ClientSession(reading, writing) as session,
+        ):
+            await session.initialize()
+            return await session.call_tool("store", {"content": "Gulls steal."})
+
+    assert "may only read" in text_of(asyncio.run(run()))
+
+
+def test_a_key_that_may_not_read_opens_no_door_of_mcp(served):
+    key, _ = served.memory.create_key("pusher", scopes=["push"])
+    for method, path in DOORS:
+        assert served.ask(method, path, headers={"x-lore-key": key}, body=b"{}").status == 403
 
 
 @pytest.mark.parametrize("door", ["/mcp", "/api/v1/tools/store"])

@@ -139,13 +139,16 @@ def _told(now: Status) -> list[tuple[str, str]]:
 
 
 def mounts_of(server: Server[Any]) -> Sequence[Mount]:
-    """Return the doors that an MCP server has in the app."""
+    """Return the doors that an MCP server has in the app, open to every key that may read.
+
+    The server itself refuses such a key the tools that change something.
+    """
     from lore.mcp.http import MCP, McpApps
     from lore.server.app import Mount
 
     mcp = McpApps(server)
     return [
-        Mount(path, app, lifespan=mcp.run if path == MCP else None)
+        Mount(path, app, lifespan=mcp.run if path == MCP else None, scopes=("read",))
         for path, app in mcp.apps.items()
     ]
 

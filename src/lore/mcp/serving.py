@@ -17,6 +17,7 @@ from lore import __version__, clock
 from lore.errors import InvalidInput, LoreError, NotFound
 from lore.mcp import describing
 from lore.memory import Memory
+from lore.records import Grant
 from lore.tools import catalogue, schemas
 from lore.tools.callers import caller_of, find_grant
 from lore.tools.tool import Caller, Outcome, Tool
@@ -123,6 +124,8 @@ class Desk:
         caller = self._caller
         if context.request is not None:
             grant = find_grant(context.request.scope)
+            if not catalogue.get_tool(name, aliases=True).reads_only:
+                _check_may_write(name, grant)
             caller = caller_of(context.request.headers, grant)
         return await _in_thread(partial(catalogue.call, self._memory, name, arguments, caller))
 
@@ -152,6 +155,13 @@ def make_server(memory: Memory, caller: Caller | None = None) -> Server[Any]:
         on_list_prompts=desk.list_prompts,
         on_get_prompt=desk.get_prompt,
     )
+
+
+def _check_may_write(name: str, grant: Grant | None) -> None:
+    """Refuse a tool that changes something to a key that may only read."""
+    if grant is None or not grant.allows("write"):
+        msg = f"{name}() changes the memory, and this access key may only read."
+        raise InvalidInput(msg, hint="'lore key create NAME' makes a key that may do both.")
 
 
 def _asked_for(uri: str) -> tuple[str, dict[str, Any]]:
