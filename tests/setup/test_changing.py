@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
 
 import pytest
@@ -232,15 +231,16 @@ def test_an_undo_that_ends_between_two_files_is_finished_by_the_next(tmp_path):
 
 
 def test_a_file_that_cannot_be_written_is_said_and_the_other_can_be_undone(tmp_path):
-    if os.geteuid() == 0:
-        pytest.skip("root may write everywhere")
     person = Person(tmp_path, "claude-code")
-    (person.place / ".claude").chmod(0o500)
-    try:
-        with pytest.raises(InvalidInput, match=r"settings\.json"):
-            person.set_up("claude-code")
-    finally:
-        (person.place / ".claude").chmod(0o700)
+    agent, changes = person.plan("claude-code")
+    folder = person.place / ".claude"
+    folder.rename(person.place / "elsewhere")
+    folder.write_text("A file is no folder, for root neither.")
+    with pytest.raises(InvalidInput, match=r"settings\.json") as refused:
+        changing.apply(person.lore, agent, changes, undo=False)
+    assert "'lore setup claude-code --undo'" in refused.value.hint
+    folder.unlink()
+    (person.place / "elsewhere").rename(folder)
     person.undo("claude-code")
     assert person.is_as_before()
 

@@ -51,6 +51,9 @@ def setup(
 
     home = load(home=context.obj).settings.home
     command = _command(home)
+    if not agents and (undo or dry_run):
+        msg = f"'{'--undo' if undo else '--dry-run'}' needs an agent."
+        raise InvalidInput(msg, hint="Name one, or 'all' for those that are found here.")
     if not agents:
         _list(home, command, json=json)
         return

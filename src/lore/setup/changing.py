@@ -67,7 +67,8 @@ def apply(home: Path, agent: Agent, changes: Sequence[Change], *, undo: bool) ->
             _write(change.path, change.after)
         except OSError as error:
             msg = f"{change.path} cannot be written: {error.strerror}."
-            raise InvalidInput(msg, hint="'lore setup --undo' takes back the rest.") from error
+            rest = f"'lore setup {agent.name} --undo' takes back the rest."
+            raise InvalidInput(msg, hint=rest) from error
     if undo:
         record.unlink(missing_ok=True)
 
