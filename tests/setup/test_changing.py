@@ -108,6 +108,41 @@ def test_what_the_owner_changed_in_between_stays(name, tmp_path):
     assert person.is_as_before()
 
 
+@pytest.mark.parametrize("mark", ["", "\n// mine, later\n"])
+@pytest.mark.parametrize("again", [False, True])
+def test_an_undo_finds_the_file_that_was_changed_though_another_is_there_now(tmp_path, mark, again):
+    person = Person(tmp_path)
+    commented = person.place / ".config" / "opencode" / "opencode.jsonc"
+    commented.parent.mkdir(parents=True)
+    commented.write_text('{ "theme": "dark" } // mine\n')
+    before = commented.read_text()
+    person.set_up("opencode")
+    assert "lore" in commented.read_text()
+    commented.write_text(commented.read_text() + mark)
+    usual = commented.with_suffix(".json")
+    usual.write_text('{ "theme": "light" }\n')
+    if again:
+        person.set_up("opencode")
+        assert "lore" in usual.read_text()
+    person.undo("opencode")
+    assert commented.read_text() == before + mark
+    assert usual.read_text() == '{ "theme": "light" }\n'
+    assert not list((person.lore / changing.FOLDER).iterdir())
+
+
+def test_what_an_undo_did_not_reach_stays_on_record(tmp_path):
+    person = Person(tmp_path, "codex")
+    person.set_up("codex")
+    record = person.lore / changing.FOLDER / "codex.json"
+    kept = json.loads(record.read_text())
+    strange = str(person.place / "unheard.toml")
+    kept["files"][strange] = next(iter(kept["files"].values()))
+    record.write_text(json.dumps(kept))
+    person.undo("codex")
+    assert person.is_as_before()
+    assert list(json.loads(record.read_text())["files"]) == [strange]
+
+
 def test_an_undo_without_a_record_takes_out_what_is_lores(tmp_path):
     person = Person(tmp_path, "codex")
     person.set_up("codex")
