@@ -88,7 +88,7 @@ def test_files_that_were_not_there_go_again(name, tmp_path):
 def test_a_plan_changes_nothing(name, tmp_path):
     person = Person(tmp_path, name)
     _, changes = person.plan(name)
-    assert any(change.diff() for change in changes)
+    assert all(list(change.diff()) for change in changes)
     assert person.is_as_before()
     assert not person.lore.exists()
 
