@@ -1,4 +1,4 @@
-"""Settings: what can be configured, and the only reader of environment and configuration files.
+"""Settings: what can be configured, and the reader of environment and configuration files.
 
 A value comes from the environment (`LORE_…`), else the project's `.lore.json`, else the
 user's `config.toml`, else the default. A project file may not set what reaches outside the

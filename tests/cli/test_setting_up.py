@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +40,16 @@ def test_without_an_agent_those_that_are_known_are_listed(here, person):
     assert [one["agent"] for one in listed if one["found"]] == ["codex"]
     assert not [one for one in listed if one["set_up"]]
     assert "codex" in here("setup").works().out
+    assert files_of(person) == before
+
+
+@pytest.mark.parametrize("option", ["--undo", "--dry-run"])
+def test_what_is_done_to_an_agent_needs_one(here, person, option):
+    write(person, ["codex"])
+    here("setup", "codex").works()
+    before = files_of(person)
+    failed = here("setup", option).fails_with(2)
+    assert f"'{option}' needs an agent." in failed.err
     assert files_of(person) == before
 
 
@@ -114,6 +125,21 @@ def test_an_agent_is_run_with_its_own_words(person, tmp_path):
     assert done.returncode == 7
     assert done.stdout.splitlines()[-4:] == ["exec", "--help", "--undo", "two words"]
     assert files_of(person) == {}
+
+
+def test_claude_code_looks_for_lore_first_and_then_where_it_did_before(person, tmp_path):
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "$PATH"\n')
+    program.chmod(0o755)
+    path = os.pathsep.join([str(program.parent), os.environ["PATH"]])
+    done = subprocess.run(
+        [*PROGRAM, "run", "claude"], capture_output=True, text=True, check=True,
+        env=environment(tmp_path / "home", HOME=str(person), PATH=path),
+    )  # fmt: skip
+    first, _, rest = done.stdout.strip().partition(os.pathsep)
+    assert (Path(first) / "lore").is_file()
+    assert rest == path
 
 
 def test_an_agent_that_is_not_installed_is_not_run(here):

@@ -12,6 +12,7 @@ from lore import errors
 from lore.cli.app import app
 from lore.server.app import endpoints_of
 from lore.server.calling import Toolbox
+from lore.server.logins import Logins
 from lore.server.openapi import describe
 from lore.server.problems import status_of
 from lore.settings import load
@@ -229,7 +230,9 @@ def exit_codes() -> str:
 
 def http() -> str:
     """Return the page of the REST interface, from the description that is served."""
-    described = describe(endpoints_of(Toolbox(catalogue.TOOLS, catalogue.call)))
+    logins = Logins("lore")
+    endpoints = endpoints_of(Toolbox(catalogue.TOOLS, catalogue.call), logins)
+    described = describe(endpoints, cookie=logins.cookie)
     parts = [
         f"# HTTP\n\n{MADE}\n",
         "Paths under `/api/v1`; `/api/v1/openapi.json` has all of this for programs, with the"
@@ -239,7 +242,6 @@ def http() -> str:
         "| request | needs | what |",
         "|---|---|---|",
         "| `GET /health` | nothing | Whether the server is well, and its version. |",
-        "| `POST /api/v1/logins` | admin | A path that logs a browser in, once. |",
     ]
     asked = [
         (f"{method.upper()} {path}", operation)

@@ -1,10 +1,12 @@
 """The pages that people write: links lead somewhere, files exist, every room has its line."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from lore.memory import Memory
 from tests.house.source import PACKAGE, ROOT
 
 DOCS = ROOT / "docs"
@@ -50,6 +52,40 @@ def test_every_room_has_a_line_in_the_architecture():
     assert rooms - {"__init__"} <= words_of(DOCS / "architecture.md")
 
 
+def test_rooms_stand_in_the_architecture_in_the_order_of_their_imports():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+    (layers,) = [one["layers"] for one in contracts["contracts"] if one["type"] == "layers"]
+    heights = {room: at for at, layer in enumerate(layers) for room in layer.split(" | ")}
+    rows = re.findall(
+        r"^\| `(\w+)` \|", (DOCS / "architecture.md").read_text("utf-8"), re.MULTILINE
+    )
+    listed = [heights[room] for room in rows]
+    assert listed == sorted(listed)
+    assert set(rows) == set(heights)
+
+
+@pytest.mark.parametrize(
+    "sign", ["Path.home()", "os.environ", "os.getcwd()"], ids=["home", "environment", "folder"]
+)
+def test_the_architecture_names_who_reads_what_the_process_is_given(sign: str):
+    told = (DOCS / "architecture.md").read_text("utf-8")
+    readers = [
+        str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py") if sign in path.read_text()
+    ]
+    assert readers
+    named = [f"`{reader.removesuffix('.py')}`" for reader in readers if "/" not in reader]
+    named += [f"`{reader}`" for reader in readers if "/" in reader]
+    assert [name for name in named if name not in told] == []
+
+
+@pytest.mark.parametrize("name", ["glossary.md", "adr/017-memory-as-desks.md", "architecture.md"])
+def test_every_desk_of_the_memory_is_named(name: str):
+    told = (DOCS / name).read_text("utf-8").lower()
+    desks = [kind.__name__.lower() for kind in Memory.__bases__]
+    assert len(desks) == 10, "glossary and ADR 17 say how many there are"
+    assert [desk for desk in desks if desk not in told] == []
+
+
 def test_decisions_are_numbered_without_gaps_and_by_their_titles():
     numbers = [int(path.name[:3]) for path in DECISIONS]
     assert numbers == list(range(1, len(DECISIONS) + 1))
@@ -66,7 +102,8 @@ def test_a_decision_says_why_it_was_taken_on_half_a_page(path: Path):
 
 
 def test_the_glossary_has_the_words_of_the_code():
-    wanted = "adapter alias aside candidate channel chore claim desk digest draft home mark "
+    wanted = "bridge caller door endpoint gate grant hook injection ticket tool "
+    wanted += "adapter alias aside candidate channel chore claim desk digest draft home mark "
     wanted += "notice opaque outcome payload receipt redaction speaker stretch tombstone upkeep "
     wanted += "watermark"
     assert set(wanted.split()) <= words_of(DOCS / "glossary.md")

@@ -19,7 +19,7 @@ from mcp.server import Server
 from mcp.shared.exceptions import MCPError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tests.mcp.served import mounts_of
+from lore.daemon.doors import mounts_of
 from tests.server.served import Served, serving
 
 PNG = base64.b64encode(bytes.fromhex("89504e470d0a1a0a0000000d49484452")).decode()

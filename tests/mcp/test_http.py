@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from httpx2 import AsyncClient
@@ -8,9 +9,11 @@ from mcp.client.session import ClientSession
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from lore import clock
 from lore.bridges.wire import encoded
 from mcp import Client
 from tests.mcp.served import serving_mcp
+from tests.recall.talk import say
 
 DOORS = [("POST", "/mcp"), ("GET", "/sse"), ("POST", "/messages/")]
 
@@ -72,16 +75,95 @@ def test_no_door_of_mcp_opens_for_another_site(served, method, path, header):
     assert served.ask(method, path, headers=headers, body=b"{}").status == 403
 
 
-def test_the_project_of_a_caller_comes_in_a_header(served, tmp_path):
-    folder = tmp_path / "größe"
-    folder.mkdir()
+def call(served, name, arguments, folder="", **headers):
+    """Call a tool as a bridge does that was started in a folder."""
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
-    asked["params"] = {"name": "store", "arguments": {"content": "The heron pier has 14 berths."}}
+    asked["params"] = {"name": name, "arguments": arguments}
     reply = served.post(
         "/mcp", asked,
         accept="application/json, text/event-stream", x_lore_project=encoded(str(folder)),
+        **headers,
     )  # fmt: skip
-    assert not reply.tree["result"].get("isError"), reply.tree
+    return reply.tree["result"]
+
+
+def worded(result):
+    assert not result.get("isError"), result
+    return result["content"][0]["text"]
+
+
+def test_a_caller_has_the_session_that_goes_on_where_it_works(served, tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder, name in ((here, "puffin"), (there, "gannet")):
+        folder.mkdir()
+        say(
+            served.memory, name, f"The {name} lamp is green.",
+            at=clock.now(), project=str(folder),
+        )  # fmt: skip
+    recalled = call(served, "recall", {"query": "green lamp", "scope": "session"}, here)
+    assert "puffin" in worded(recalled)
+    assert "gannet" not in worded(recalled)
+    call(served, "store", {"content": "Terns breed on the western breakwater."}, here)
+    (hit,) = served.memory.search("where do terns breed?", limit=1)
+    (reading,) = served.memory.read([hit.id])
+    assert reading.session.external_id == "puffin"
+
+
+def test_a_key_that_may_only_read_is_refused_what_changes_something(served):
+    key, _ = served.memory.create_key("reader", scopes=["read"])
+    bearer = {"authorization": f"Bearer {key}"}
+    assert "ops/deploy.sh" in worded(
+        call(served, "recall", {"query": "how do we deploy?"}, **bearer)
+    )
+    for name, given in (("store", {"content": "Gulls steal."}), ("delete", {"id": "deadbeef"})):
+        refused = call(served, name, given, **bearer)
+        assert refused["isError"]
+        assert f"{name}() changes the memory" in refused["content"][0]["text"]
+    assert not [hit for hit in served.memory.search("gulls") if "Gulls" in hit.text]
+
+
+def test_a_key_that_may_only_read_is_refused_the_same_over_sse(served):
+    key, _ = served.memory.create_key("listener", scopes=["read"])
+
+    async def run():
+        url = f"http://127.0.0.1:{served.port}/sse"
+        async with (
+            sse_client(url, headers={"authorization": f"Bearer {key}"}) as (reading, writing),
+            ClientSession(reading, writing) as session,
+        ):
+            await session.initialize()
+            return await session.call_tool("store", {"content": "Gulls steal."})
+
+    assert "may only read" in text_of(asyncio.run(run()))
+
+
+def test_a_key_that_may_not_read_opens_no_door_of_mcp(served):
+    key, _ = served.memory.create_key("pusher", scopes=["push"])
+    for method, path in DOORS:
+        assert served.ask(method, path, headers={"x-lore-key": key}, body=b"{}").status == 403
+
+
+@pytest.mark.parametrize("door", ["/mcp", "/api/v1/tools/store"])
+def test_what_comes_by_cookie_is_the_persons_word_at_each_door(served, door):
+    content = f"Cormorants dry their wings at {door}."
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    asked["params"] = {"name": "store", "arguments": {"content": content}}
+    headers = {
+        "cookie": f"{served.logins.cookie}={served.logins.redeem(served.logins.make_ticket())}",
+        "origin": f"http://127.0.0.1:{served.port}",
+        "accept": "application/json, text/event-stream",
+        "content-type": "application/json",
+    }
+    body = json.dumps(asked if door == "/mcp" else {"content": content}).encode()
+    reply = served.ask("POST", door, headers=headers, body=body)
+    assert reply.status == 200, reply.body
+    assert [one.origin for one in served.memory.search(content, limit=1)] == ["user"]
+
+
+def test_the_project_of_a_caller_comes_in_a_header(served, tmp_path):
+    folder = tmp_path / "größe"
+    folder.mkdir()
+    worded(call(served, "store", {"content": "The heron pier has 14 berths."}, folder))
     (hit,) = served.memory.search("how many berths has the heron pier?", limit=1)
     (reading,) = served.memory.read([hit.id])
     paths = {project.id: project.path for project in served.memory.projects()}

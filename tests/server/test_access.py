@@ -7,7 +7,8 @@ import pytest
 
 from lore.bridges.address import KEY_FILE
 from lore.memory import Memory
-from lore.server.access import Grant, local_key
+from lore.records import Grant
+from lore.server.access import local_key
 from tests.server.served import Served
 
 

@@ -38,7 +38,7 @@ def test_the_page_tells_what_the_memory_holds_and_how_to_go_on(served: Served):
     assert reply.status == 200
     assert reply.headers["content-type"] == "text/html; charset=utf-8"
     for told in (
-        f"Version {__version__}", f"fragments{stats.fragments:,}", stats.path, "lore setup",
+        f"Version {__version__}", f"fragments{stats.fragments:,}", stats.path, "lore setup all",
         f"http://{served.host}:{served.port}/mcp", "/api/v1/openapi.json",
     ):  # fmt: skip
         assert told in page.text

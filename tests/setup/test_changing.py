@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
 
 import pytest
@@ -89,7 +88,7 @@ def test_files_that_were_not_there_go_again(name, tmp_path):
 def test_a_plan_changes_nothing(name, tmp_path):
     person = Person(tmp_path, name)
     _, changes = person.plan(name)
-    assert any(change.diff() for change in changes)
+    assert all(list(change.diff()) for change in changes)
     assert person.is_as_before()
     assert not person.lore.exists()
 
@@ -107,6 +106,41 @@ def test_what_the_owner_changed_in_between_stays(name, tmp_path):
         )
     person.undo(name)
     assert person.is_as_before()
+
+
+@pytest.mark.parametrize("mark", ["", "\n// mine, later\n"])
+@pytest.mark.parametrize("again", [False, True])
+def test_an_undo_finds_the_file_that_was_changed_though_another_is_there_now(tmp_path, mark, again):
+    person = Person(tmp_path)
+    commented = person.place / ".config" / "opencode" / "opencode.jsonc"
+    commented.parent.mkdir(parents=True)
+    commented.write_text('{ "theme": "dark" } // mine\n')
+    before = commented.read_text()
+    person.set_up("opencode")
+    assert "lore" in commented.read_text()
+    commented.write_text(commented.read_text() + mark)
+    usual = commented.with_suffix(".json")
+    usual.write_text('{ "theme": "light" }\n')
+    if again:
+        person.set_up("opencode")
+        assert "lore" in usual.read_text()
+    person.undo("opencode")
+    assert commented.read_text() == before + mark
+    assert usual.read_text() == '{ "theme": "light" }\n'
+    assert not list((person.lore / changing.FOLDER).iterdir())
+
+
+def test_what_an_undo_did_not_reach_stays_on_record(tmp_path):
+    person = Person(tmp_path, "codex")
+    person.set_up("codex")
+    record = person.lore / changing.FOLDER / "codex.json"
+    kept = json.loads(record.read_text())
+    strange = str(person.place / "unheard.toml")
+    kept["files"][strange] = next(iter(kept["files"].values()))
+    record.write_text(json.dumps(kept))
+    person.undo("codex")
+    assert person.is_as_before()
+    assert list(json.loads(record.read_text())["files"]) == [strange]
 
 
 def test_an_undo_without_a_record_takes_out_what_is_lores(tmp_path):
@@ -232,15 +266,16 @@ def test_an_undo_that_ends_between_two_files_is_finished_by_the_next(tmp_path):
 
 
 def test_a_file_that_cannot_be_written_is_said_and_the_other_can_be_undone(tmp_path):
-    if os.geteuid() == 0:
-        pytest.skip("root may write everywhere")
     person = Person(tmp_path, "claude-code")
-    (person.place / ".claude").chmod(0o500)
-    try:
-        with pytest.raises(InvalidInput, match=r"settings\.json"):
-            person.set_up("claude-code")
-    finally:
-        (person.place / ".claude").chmod(0o700)
+    agent, changes = person.plan("claude-code")
+    folder = person.place / ".claude"
+    folder.rename(person.place / "elsewhere")
+    folder.write_text("A file is no folder, for root neither.")
+    with pytest.raises(InvalidInput, match=r"settings\.json") as refused:
+        changing.apply(person.lore, agent, changes, undo=False)
+    assert "'lore setup claude-code --undo'" in refused.value.hint
+    folder.unlink()
+    (person.place / "elsewhere").rename(folder)
     person.undo("claude-code")
     assert person.is_as_before()
 

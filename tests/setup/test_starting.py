@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import tomllib
 
 import pytest
@@ -27,8 +26,8 @@ def path(tmp_path):
 def test_claude_code_is_given_the_plugin_and_a_way_to_find_lore(path, name):
     start = prepare(name, ["-p", "hello"], LORE, path)
     assert start.words == (f"{path}/claude", "--plugin-dir", str(find_plugin()), "-p", "hello")
-    assert start.environ["LORE_HOME"] == "/code/memory"
-    assert start.environ["PATH"].split(os.pathsep)[0] == "/code/bin"
+    assert start.environ == {"LORE_HOME": "/code/memory"}
+    assert start.folder == "/code/bin"
 
 
 def test_codex_is_told_on_its_command_line(path):

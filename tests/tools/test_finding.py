@@ -2,17 +2,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from lore.cli.demo import QUESTIONS
 from lore.embed.none import NoEmbedder
-from lore.errors import NotFound
+from lore.errors import InvalidInput, NotFound
 from lore.memory import Memory
 from lore.settings import load
 from lore.text import tokens
 from lore.tools.catalogue import call
-from lore.tools.finding import RecallResult, SearchResult
+from lore.tools.finding import RecallArguments, RecallResult, SearchResult, TaskType
 from lore.tools.tool import Caller
 from tests.recall.talk import say
 
@@ -147,8 +148,16 @@ def test_a_scope_of_which_nothing_is_known_says_how_to_go_on(
     assert "scope='all'" in refused.value.hint
 
 
-def test_a_task_type_is_taken(demo: Memory):
-    assert recall(demo, "sms", task_type="debugging")[1].hits
+def test_a_task_type_is_taken_and_changes_nothing_as_its_description_says(demo: Memory):
+    usual, _ = recall(demo, QUESTIONS[0])
+    for task_type in get_args(TaskType):
+        assert recall(demo, QUESTIONS[0], task_type=task_type)[0] == usual
+    assert "changes nothing" in (RecallArguments.model_fields["task_type"].description or "")
+
+
+def test_a_task_type_that_does_not_exist_is_refused(memory: Memory):
+    with pytest.raises(InvalidInput, match="task_type"):
+        recall(memory, "sms", task_type="lunch")
 
 
 def test_what_is_less_than_usual_is_told_with_the_answer(tmp_path: Path):

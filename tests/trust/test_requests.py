@@ -17,10 +17,11 @@ from lore.records import NewMessage, Part
 from lore.server.app import endpoints_of
 from lore.server.endpoint import Endpoint
 from lore.server.limits import Limits
+from lore.server.logins import Logins
 from tests.fakes import NOON
 from tests.server.served import TOOLBOX, Reply, Served, serving
 
-ENDPOINTS = endpoints_of(TOOLBOX)
+ENDPOINTS = endpoints_of(TOOLBOX, Logins("lore"))
 READING = [endpoint for endpoint in ENDPOINTS if endpoint.method == "GET"]
 DOING = [endpoint for endpoint in ENDPOINTS if endpoint.method == "POST"]
 FREE = Limits(body_bytes=200_000, requests_per_minute=0, strangers_per_minute=0)

@@ -51,6 +51,9 @@ def setup(
 
     home = load(home=context.obj).settings.home
     command = _command(home)
+    if not agents and (undo or dry_run):
+        msg = f"'{'--undo' if undo else '--dry-run'}' needs an agent."
+        raise InvalidInput(msg, hint="Name one, or 'all' for those that are found here.")
     if not agents:
         _list(home, command, json=json)
         return
@@ -167,10 +170,9 @@ def run(
     home = load(home=context.obj).settings.home
     path = os.get_exec_path()
     start = prepare(agent, context.args, _command(home), os.pathsep.join(path))
-    environ = dict(os.environb)
-    for name, value in start.environ.items():
-        added = value.partition(os.pathsep)[0] if name == "PATH" else ""
-        whole = os.pathsep.join([added, *path]) if added else value
-        environ[os.fsencode(name)] = os.fsencode(whole)
+    added = dict(start.environ)
+    if start.folder:
+        added["PATH"] = os.pathsep.join([start.folder, *path])
+    environ = os.environb | {os.fsencode(name): os.fsencode(added[name]) for name in added}
     sys.stdout.flush()
     os.execvpe(start.words[0], start.words, environ)  # noqa: S606 - the program that was asked for

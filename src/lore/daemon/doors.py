@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lore import __version__
 from lore.daemon import address, status
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Sequence
 
+    from mcp.server import Server
     from starlette.types import ASGIApp
 
     from lore.server.app import Mount
@@ -99,6 +100,7 @@ class Doors:
 
 def _app(memory: Memory, bound: socket.socket, stopping: Callable[[], bool]) -> ASGIApp:
     """Return the app that is served on a socket."""
+    from lore.mcp.serving import make_server
     from lore.server.access import Access, local_key
     from lore.server.app import make_app
     from lore.server.calling import Toolbox
@@ -115,7 +117,7 @@ def _app(memory: Memory, bound: socket.socket, stopping: Callable[[], bool]) -> 
         Toolbox(catalogue.TOOLS, catalogue.call),
         names=allowed_names(host, (settings.server_host, *settings.server_allowed_hosts)),
         limits=Limits.of(settings),
-        mounts=_mounts(memory),
+        mounts=mounts_of(make_server(memory)),
         stopping=stopping,
         about=lambda: _told(status.read(settings.home)),
     )
@@ -136,15 +138,17 @@ def _told(now: Status) -> list[tuple[str, str]]:
     return [(name, value) for name, value in rows if value]
 
 
-def _mounts(memory: Memory) -> Sequence[Mount]:
-    """Return the doors that MCP has in the app."""
+def mounts_of(server: Server[Any]) -> Sequence[Mount]:
+    """Return the doors that an MCP server has in the app, open to every key that may read.
+
+    The server itself refuses such a key the tools that change something.
+    """
     from lore.mcp.http import MCP, McpApps
-    from lore.mcp.serving import make_server
     from lore.server.app import Mount
 
-    mcp = McpApps(make_server(memory))
+    mcp = McpApps(server)
     return [
-        Mount(path, app, lifespan=mcp.run if path == MCP else None)
+        Mount(path, app, lifespan=mcp.run if path == MCP else None, scopes=("read",))
         for path, app in mcp.apps.items()
     ]
 

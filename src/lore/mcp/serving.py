@@ -17,7 +17,9 @@ from lore import __version__, clock
 from lore.errors import InvalidInput, LoreError, NotFound
 from lore.mcp import describing
 from lore.memory import Memory
+from lore.records import Grant
 from lore.tools import catalogue, schemas
+from lore.tools.callers import caller_of, find_grant
 from lore.tools.tool import Caller, Outcome, Tool
 
 T = TypeVar("T")
@@ -29,7 +31,7 @@ _LAST = 20
 
 
 class Desk:
-    """What one server answers; who asks is told by the headers, or is `caller`."""
+    """What one server answers; over HTTP a request tells who asks, else it is `caller`."""
 
     def __init__(self, memory: Memory, tools: tuple[Tool[Any], ...], caller: Caller) -> None:
         self._memory = memory
@@ -119,7 +121,12 @@ class Desk:
         return f"{asked}\n\n{outcome.text}"
 
     async def _run(self, context: Context, name: str, arguments: dict[str, Any]) -> Outcome:
-        caller = _caller(context, self._caller)
+        caller = self._caller
+        if context.request is not None:
+            grant = find_grant(context.request.scope)
+            if not catalogue.get_tool(name, aliases=True).reads_only:
+                _check_may_write(name, grant)
+            caller = caller_of(context.request.headers, grant)
         return await _in_thread(partial(catalogue.call, self._memory, name, arguments, caller))
 
 
@@ -150,14 +157,11 @@ def make_server(memory: Memory, caller: Caller | None = None) -> Server[Any]:
     )
 
 
-def _caller(context: Context, usual: Caller) -> Caller:
-    """Return who asks, by the headers that a bridge adds."""
-    if context.request is None:
-        return usual
-    headers = context.request.headers
-    project = unquote(headers.get("x-lore-project", ""), errors="replace")
-    session = unquote(headers.get("x-lore-session", ""), errors="replace")
-    return Caller(project=project or usual.project, session=session or usual.session)
+def _check_may_write(name: str, grant: Grant | None) -> None:
+    """Refuse a tool that changes something to a key that may only read."""
+    if grant is None or not grant.allows("write"):
+        msg = f"{name}() changes the memory, and this access key may only read."
+        raise InvalidInput(msg, hint="'lore key create NAME' makes a key that may do both.")
 
 
 def _asked_for(uri: str) -> tuple[str, dict[str, Any]]:

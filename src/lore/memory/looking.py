@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from lore import projects
 from lore.checking import Count, Whole, checked_class
@@ -27,6 +28,10 @@ from lore.records import (
 from lore.store import figures, items, sessions
 from lore.store import fragments as fragment_store
 from lore.store import messages as message_store
+
+LIVE = timedelta(hours=1)
+"""A session that was silent for longer is not taken for the present one: while an agent works, its
+transcript is read every half minute, and between two turns a person thinks for minutes."""
 
 
 @checked_class
@@ -122,6 +127,16 @@ class Looking(Desk):
         except NotFound:
             return False
         return True
+
+    def find_live_session(self, folder: str) -> Session | None:
+        """Return the session that is going on in a folder's project, or None.
+
+        Where several are, it is the one in which something was said last.
+        """
+        project = self.find_project(folder) if folder else None
+        newest = self.sessions(project=project.id, limit=1) if project else []
+        since = self.database.now() - LIVE
+        return next((one for one in newest if one.last_message_at >= since), None)
 
     def projects(self) -> list[Project]:
         """Return all projects, by path."""

@@ -1,6 +1,6 @@
 """The records of the domain: frozen, typed, and the same in every room."""
 
-from lore.records.access import AccessKey, Page
+from lore.records.access import AccessKey, Grant, Page
 from lore.records.answers import (
     Answer,
     Fate,
@@ -145,6 +145,7 @@ __all__ = [
     "Fragment",
     "FragmentKind",
     "FragmentVersion",
+    "Grant",
     "Happening",
     "Hit",
     "Imported",

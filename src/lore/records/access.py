@@ -28,6 +28,19 @@ class AccessKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Grant:
+    """Who asks, and what is open to them; `browser` if a person does, by a cookie."""
+
+    name: str
+    scopes: frozenset[AccessScope]
+    browser: bool = False
+
+    def allows(self, *scopes: AccessScope) -> bool:
+        """Tell whether all of this is open."""
+        return "admin" in self.scopes or self.scopes.issuperset(scopes)
+
+
+@dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
     """Some of a long list, and the cursor with which the list goes on; none at its end."""
 

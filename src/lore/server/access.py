@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 
 from lore import key_files
 from lore.bridges.address import KEY_FILE
-from lore.records import AccessKey, AccessScope
+from lore.records import AccessKey, AccessScope, Grant
 from lore.server.logins import Logins
 
 _KEY_BYTES = 32
@@ -21,19 +21,6 @@ _SHORTEST_KEY = 43
 """256 bits in the letters of base64."""
 
 _LOCAL_MARK = "lore_local_"
-
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """Who asks, and what is open to them; `browser` if a person does, by a cookie."""
-
-    name: str
-    scopes: frozenset[AccessScope]
-    browser: bool = False
-
-    def allows(self, *scopes: AccessScope) -> bool:
-        """Tell whether all of this is open."""
-        return "admin" in self.scopes or self.scopes.issuperset(scopes)
 
 
 EVERYTHING: frozenset[AccessScope] = frozenset({"read", "write", "push", "admin"})

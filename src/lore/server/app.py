@@ -22,13 +22,13 @@ from lore import __version__
 from lore.bridges.address import PREFIX
 from lore.memory import Memory
 from lore.records import AccessScope
-from lore.server import calling, doing, gate, hooking, openapi, problems, reading
+from lore.server import calling, doing, gate, hooking, openapi, problems, reading, tickets
 from lore.server.access import Access
 from lore.server.calling import Toolbox
 from lore.server.endpoint import Endpoint, answer, tagged
 from lore.server.gate import Catching, Gate
 from lore.server.limits import Bounds, Limits, Rates
-from lore.server.logins import SESSION_S, TICKET_S, Logins
+from lore.server.logins import SESSION_S, Logins
 from lore.server.page import Rows, serve_page
 
 THREADS = 4
@@ -58,10 +58,10 @@ class Mount:
 
 
 def endpoints_of(
-    toolbox: Toolbox, stopping: Callable[[], bool] = lambda: False
+    toolbox: Toolbox, logins: Logins, stopping: Callable[[], bool] = lambda: False
 ) -> tuple[Endpoint[Any], ...]:
     """Return all endpoints of the REST interface, in the order they are documented."""
-    done = (*doing.endpoints(stopping), *hooking.endpoints())
+    done = (*doing.endpoints(stopping), *hooking.endpoints(), *tickets.endpoints(logins))
     return (*calling.endpoints(toolbox), *done, *reading.ENDPOINTS)
 
 
@@ -81,13 +81,12 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     `about` tells of the process that serves, for the page at `/`.
     """
     limits = limits or Limits()
-    endpoints = endpoints_of(toolbox, stopping)
-    described = orjson.dumps(openapi.describe(endpoints))
+    endpoints = endpoints_of(toolbox, access.logins, stopping)
+    described = orjson.dumps(openapi.describe(endpoints, cookie=access.logins.cookie))
     routes: list[BaseRoute] = [
         Route("/", serve_page(memory, about), methods=["GET"]),
         Route("/health", _health, methods=["GET"]),
         Route("/login", _login(access.logins), methods=["GET"]),
-        Route(f"{PREFIX}/logins", _make_ticket(access.logins), methods=["POST"]),
         Route(f"{PREFIX}/openapi.json", _document(described), methods=["GET"]),
         *(_route(endpoint, memory) for endpoint in endpoints),
         *(mount.route() for mount in mounts),
@@ -130,16 +129,6 @@ def _document(described: bytes) -> Callable[[Request], Any]:
     async def serve(request: Request) -> Response:
         gate.require(request.scope, "read")
         return tagged(request, described)
-
-    return serve
-
-
-def _make_ticket(logins: Logins) -> Callable[[Request], Any]:
-    async def serve(request: Request) -> Response:
-        gate.require(request.scope, "admin")
-        ticket = logins.make_ticket()
-        path = f"/login?ticket={ticket}"
-        return JSONResponse({"path": path, "expires_in_s": TICKET_S}, headers=_UNKEPT)
 
     return serve
 

@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
-from urllib.parse import unquote
 
 import orjson
 from anyio import CapacityLimiter, to_thread
@@ -22,11 +21,10 @@ from lore.errors import InvalidInput
 from lore.memory import Memory
 from lore.records import AccessScope
 from lore.server import gate, limits
-from lore.server.access import Grant
+from lore.tools.callers import caller_of
 from lore.tools.tool import Caller
 
 JSON = "application/json"
-_LONGEST_HEADER = 4_096
 
 
 class Arguments(BaseModel):
@@ -65,7 +63,7 @@ async def answer(request: Request, endpoint: Endpoint[Any], memory: Memory) -> R
     grant = gate.require(request.scope, endpoint.scope)
     given = await _given(request, endpoint)
     arguments = validated(endpoint.arguments, given) if endpoint.checked else given
-    caller = caller_of(request, grant)
+    caller = caller_of(request.headers, grant)
     body = await to_thread.run_sync(
         lambda: as_json(endpoint.run(memory, arguments, caller)),
         abandon_on_cancel=True,
@@ -134,27 +132,6 @@ def validated(model: type[A], given: Mapping[str, Any]) -> A:
         more = f" ({error.error_count()} in all)" if error.error_count() > 1 else ""
         msg = f"'{place}': {first['msg']}{more}." if place else f"{first['msg']}{more}."
         raise InvalidInput(msg) from None
-
-
-def caller_of(request: Request, grant: Grant) -> Caller:
-    """Return who calls, as far as headers tell: the folder they work in, and their session."""
-    return Caller(
-        project=_said(request, "x-lore-project"),
-        session=_said(request, "x-lore-session"),
-        origin="user" if grant.browser else "assistant",
-        within_s=_patience_s(request),
-    )
-
-
-def _patience_s(request: Request) -> float | None:
-    """Return how long the caller waits for an answer, where it says so."""
-    said = request.headers.get("x-lore-within-ms", "")
-    return int(said) / 1000 if said.isascii() and said.isdigit() and len(said) < 9 else None
-
-
-def _said(request: Request, name: str) -> str:
-    """Return what a header says in percent-encoded UTF-8."""
-    return unquote(request.headers.get(name, "")[:_LONGEST_HEADER], errors="replace")
 
 
 def as_json(value: object) -> bytes:

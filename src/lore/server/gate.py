@@ -10,21 +10,20 @@ import math
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lore.errors import LoreError, place_of
-from lore.records import AccessScope
+from lore.records import AccessScope, Grant
 from lore.server import hosts, problems
-from lore.server.access import Access, Grant
+from lore.server.access import Access
 from lore.server.limits import Rates, check_head
+from lore.tools.callers import GRANT, find_grant
 
 log = logging.getLogger("lore.server")
 
 OPEN = frozenset({"/health", "/login"})
 """What is answered without access; a login needs its ticket."""
 
-_GRANT = "lore.grant"
 _CHANGES_NOTHING = ("GET", "HEAD")
 
 
@@ -43,7 +42,7 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand on what may pass."""
         if scope["type"] == "http":
-            scope[_GRANT] = await self._checked(scope)
+            scope[GRANT] = await self._checked(scope)
         elif scope["type"] != "lifespan":
             await send({"type": "websocket.close", "code": 1008})
             return
@@ -83,15 +82,9 @@ _NO_KEY = (
 )
 
 
-def grant_of(request: Request) -> Grant | None:
-    """Return what is open to the sender of a request."""
-    grant: Grant | None = request.scope.get(_GRANT)
-    return grant
-
-
 def require(scope: Scope, *needed: AccessScope) -> Grant:
     """Return who asks, if all of this is open to them."""
-    grant: Grant | None = scope.get(_GRANT)
+    grant = find_grant(scope)
     if grant is None or not grant.allows(*needed):
         raise HTTPException(403, f"This key does not open that: it needs {' and '.join(needed)}.")
     return grant

@@ -32,8 +32,8 @@ _PROBLEM: Tree = {
 _CURSOR: Tree = {"anyOf": [{"type": "string"}, {"type": "null"}]}
 
 
-def describe(endpoints: Sequence[Endpoint[Any]]) -> Tree:
-    """Return the OpenAPI document of some endpoints."""
+def describe(endpoints: Sequence[Endpoint[Any]], *, cookie: str) -> Tree:
+    """Return the OpenAPI document of some endpoints; `cookie` is what a browser is known by."""
     schemas: Tree = {"Problem": _PROBLEM}
     paths: Tree = {}
     for endpoint in endpoints:
@@ -49,7 +49,7 @@ def describe(endpoints: Sequence[Endpoint[Any]]) -> Tree:
             "securitySchemes": {
                 "key": {"type": "http", "scheme": "bearer"},
                 "header": {"type": "apiKey", "in": "header", "name": "x-lore-key"},
-                "cookie": {"type": "apiKey", "in": "cookie", "name": "lore_session"},
+                "cookie": {"type": "apiKey", "in": "cookie", "name": cookie},
             },
         },
     }

@@ -8,8 +8,8 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lore.errors import InvalidInput
@@ -50,16 +50,24 @@ def plan(home: Path, agent: Agent, edits: Sequence[Edit]) -> list[Change]:
 
 
 def plan_undo(home: Path, agent: Agent, edits: Sequence[Edit]) -> list[Change]:
-    """Return what would be changed to undo that."""
+    """Return what would be changed to undo that, in every file that Lore was put into.
+
+    Those are not always the ones that it would be put into today: an agent may have two names for
+    one file, and the owner may have made the other since.
+    """
     kept = _kept(home, agent)
-    return [_drop(edit, kept.get(str(edit.path))) for edit in edits]
+    named = {str(edit.path) for edit in edits}
+    former = [_edit_of(path, edits) for path in kept if path not in named]
+    return [_drop(edit, kept.get(str(edit.path))) for edit in (*edits, *filter(None, former))]
 
 
 def apply(home: Path, agent: Agent, changes: Sequence[Change], *, undo: bool) -> None:
     """Write what was planned: first what an undo needs, then the files themselves."""
-    record = home / FOLDER / f"{agent.name}.json"
+    others = _kept(home, agent)
+    for change in changes:
+        others.pop(str(change.path), None)
     if not undo:
-        _keep(record, changes)
+        _keep(home, agent, {**others, **_formers(changes)})
     for change in changes:
         if change.is_none:
             continue
@@ -67,9 +75,10 @@ def apply(home: Path, agent: Agent, changes: Sequence[Change], *, undo: bool) ->
             _write(change.path, change.after)
         except OSError as error:
             msg = f"{change.path} cannot be written: {error.strerror}."
-            raise InvalidInput(msg, hint="'lore setup --undo' takes back the rest.") from error
+            rest = f"'lore setup {agent.name} --undo' takes back the rest."
+            raise InvalidInput(msg, hint=rest) from error
     if undo:
-        record.unlink(missing_ok=True)
+        _keep(home, agent, others)
 
 
 def is_set_up(changes: Sequence[Change]) -> bool:
@@ -83,6 +92,13 @@ class _Former:
 
     original: bytes | None
     digest: str
+
+
+def _edit_of(path: str, edits: Sequence[Edit]) -> Edit | None:
+    """Return how a file is edited that was changed under another ending or in another home."""
+    alike = (edit for edit in edits if edit.path.stem == Path(path).stem)
+    edit = next(alike, None)
+    return None if edit is None else replace(edit, path=Path(path))
 
 
 def _put(edit: Edit, former: _Former | None) -> Change:
@@ -160,13 +176,20 @@ def _write(path: Path, content: bytes | None) -> None:
         Path(name).unlink(missing_ok=True)
 
 
-def _keep(record: Path, changes: Sequence[Change]) -> None:
+def _formers(changes: Sequence[Change]) -> dict[str, _Former]:
+    """Return what is kept of changes that are about to be made."""
+    return {str(change.path): _Former(change.original, _digest(change.after)) for change in changes}
+
+
+def _keep(home: Path, agent: Agent, formers: Mapping[str, _Former]) -> None:
+    """Write what an undo needs; where it needs nothing any more, nothing is kept."""
+    record = _record_of(home, agent)
+    if not formers:
+        record.unlink(missing_ok=True)
+        return
     files = {
-        str(change.path): {
-            "original": _packed(change.original),
-            "digest": _digest(change.after),
-        }
-        for change in changes
+        path: {"original": _packed(former.original), "digest": former.digest}
+        for path, former in formers.items()
     }
     record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _write(record, json.dumps({"files": files}).encode())
@@ -174,13 +197,17 @@ def _keep(record: Path, changes: Sequence[Change]) -> None:
 
 def _kept(home: Path, agent: Agent) -> dict[str, _Former]:
     try:
-        files = json.loads((home / FOLDER / f"{agent.name}.json").read_bytes())["files"]
+        files = json.loads(_record_of(home, agent).read_bytes())["files"]
         return {
             path: _Former(_unpacked(former["original"]), str(former["digest"]))
             for path, former in files.items()
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
+
+
+def _record_of(home: Path, agent: Agent) -> Path:
+    return home / FOLDER / f"{agent.name}.json"
 
 
 def _packed(content: bytes | None) -> str | None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lore.errors import InvalidInput, NotFound
@@ -18,14 +17,18 @@ _PLUGIN = ("plugins", "claude-code")
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A command line, and what is added to the environment."""
+    """A command line, what is added to the environment, and a folder to look in for programs."""
 
     words: tuple[str, ...]
     environ: Mapping[str, str]
+    folder: str = ""
 
 
 def _claude(command: Command) -> Start:
-    return Start(("--plugin-dir", str(find_plugin())), _reachable(command))
+    """Let the plugin find `lore` by its name, with the home that is in use."""
+    words = ("--plugin-dir", str(find_plugin()))
+    home = {"LORE_HOME": command[command.index("--home") + 1]} if "--home" in command else {}
+    return Start(words, home, folder=str(Path(command[0]).parent))
 
 
 def _codex(command: Command) -> Start:
@@ -62,7 +65,7 @@ def prepare(agent: str, arguments: Sequence[str], command: Command, path: str) -
         msg = f"There is no program '{name}' on this machine."
         raise NotFound(msg, hint="Install it, or add its folder to PATH.")
     prepared = start(command)
-    return Start((program, *prepared.words, *arguments), prepared.environ)
+    return replace(prepared, words=(program, *prepared.words, *arguments))
 
 
 def find_plugin() -> Path:
@@ -72,11 +75,3 @@ def find_plugin() -> Path:
             return folder
     msg = "The plugin for Claude Code is not part of this installation."
     raise NotFound(msg, hint="'lore setup claude-code' needs no plugin.")
-
-
-def _reachable(command: Command) -> dict[str, str]:
-    """Return what lets the plugin find `lore` by its name, with the home that is in use."""
-    added = {"PATH": os.pathsep.join([str(Path(command[0]).parent), os.defpath])}
-    if "--home" in command:
-        added["LORE_HOME"] = command[command.index("--home") + 1]
-    return added

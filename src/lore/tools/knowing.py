@@ -11,6 +11,7 @@ from lore.memory import Memory
 from lore.records import EdgeKind, FragmentKind, Remembered, Storing, Title
 from lore.tools import wording
 from lore.tools.looking import Id, Named, named
+from lore.tools.session import find_session
 from lore.tools.tool import Arguments, Caller, Outcome, Result, Tool
 
 Content = Annotated[str, Field(min_length=1, description="One thing worth knowing, in full.")]
@@ -52,7 +53,7 @@ def store(memory: Memory, given: StoreArguments, caller: Caller) -> Outcome:
         importance=given.importance,
         origin=caller.origin,
         project=caller.project,
-        session=caller.session if caller.session and memory.has_session(caller.session) else "",
+        session=find_session(memory, caller),
         payload=given.payload,
     )
     result = StoreResult(
