@@ -165,6 +165,17 @@ def test_a_folder_in_the_place_of_a_file_is_refused(tmp_path):
         person.set_up("cursor")
 
 
+@pytest.mark.parametrize("undo", [False, True])
+def test_a_pipe_in_the_place_of_a_file_is_refused_without_waiting(tmp_path, undo):
+    person = Person(tmp_path)
+    path = person.place / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    os.mkfifo(path)
+    with pytest.raises(InvalidInput, match=r"mcp\.json is not a regular file"):
+        person.plan("cursor", undo=undo)
+    assert path.is_fifo()
+
+
 def test_a_link_stays_a_link(tmp_path):
     person = Person(tmp_path)
     kept = tmp_path / "dotfiles" / "gemini.json"

@@ -7,6 +7,7 @@ import difflib
 import hashlib
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -127,13 +128,18 @@ def _text(content: bytes) -> str:
 
 def _read(path: Path) -> bytes | None:
     try:
-        with path.open("rb") as file:
-            content = file.read(_LARGEST + 1)
+        # without waiting, or a pipe would hold the command until somebody writes to it
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            content = file.read(_LARGEST + 1) if is_file else b""
     except FileNotFoundError:
         return None
     except OSError as error:
         msg = f"{path} cannot be read: {error.strerror}."
         raise InvalidInput(msg, hint="Nothing was changed.") from error
+    if not is_file:
+        msg = f"{path} is not a regular file."
+        raise InvalidInput(msg, hint="Nothing was changed.")
     if len(content) > _LARGEST:
         msg = f"{path} is too large for a configuration."
         raise InvalidInput(msg)
