@@ -276,3 +276,73 @@ def test_what_is_kept_for_undo_is_what_the_file_held(tmp_path):
     person.set_up("codex")
     kept = json.loads((person.lore / changing.FOLDER / "codex.json").read_text())
     assert list(kept["files"]) == [str(path) for path in person.held]
+
+
+OWN = {
+    "claude-code": '{\n  "mcpServers": {\n    "lore": { "command": "folklore", "args": ["-v"] }\n  }\n}\n',
+    "codex": '[mcp_servers.lore]\ncommand = "folklore" # mine\n\n[mcp_servers.lore.env]\nA = "b"\n',
+    "opencode": '{ "mcp": { "lore": { "type": "remote", /* mine */ "url": "x" } } }\n',
+    "cursor": '{ "mcpServers": { "lore": null } }',
+    "gemini": '{ "mcpServers": { "lore": { "httpUrl": "x" }, "docs": {} } }\n',
+}
+"""What a person has who calls something else by the name of Lore."""
+
+
+def with_own(tmp_path, name):
+    """Return a person who has something else by the name of Lore, and the path of that."""
+    person = Person(tmp_path)
+    path = get_agent(name).edits(person.place, LORE)[0].path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(OWN[name])
+    person.held[path] = path.read_bytes()
+    return person, path
+
+
+def add_a_remark(person, path):
+    """Change a file as its owner or the agent might, and expect that after an undo."""
+    mark = b"# later\n" if path.suffix == ".toml" else b"// later\n"
+    path.write_bytes(mark + path.read_bytes())
+    before = person.held[path]
+    person.held[path] = mark + (b"\n" if path.suffix == ".toml" else b"") + before
+
+
+@EVERY
+def test_what_stood_in_lores_place_comes_back_although_the_file_has_changed(name, tmp_path):
+    person, path = with_own(tmp_path, name)
+    person.set_up(name)
+    add_a_remark(person, path)
+    person.undo(name)
+    assert person.is_as_before()
+
+
+@EVERY
+def test_what_stood_in_lores_place_outlives_a_second_setup(name, tmp_path):
+    person, path = with_own(tmp_path, name)
+    person.set_up(name, command=("/code/old/lore", "--home", "/code/x"))
+    add_a_remark(person, path)
+    person.set_up(name)
+    person.undo(name)
+    assert person.is_as_before()
+
+
+@EVERY
+def test_what_the_owner_put_in_lores_place_later_stays(name, tmp_path):
+    person = Person(tmp_path)
+    path = person.set_up(name)[0].path
+    path.write_text(OWN[name])
+    person.held[path] = path.read_bytes()
+    person.set_up(name)
+    person.undo(name)
+    assert person.is_as_before()
+
+
+def test_hooks_of_the_owner_that_run_lore_come_back(tmp_path):
+    person = Person(tmp_path)
+    path = person.place / ".claude" / "settings.json"
+    path.parent.mkdir()
+    own = {"hooks": [{"type": "command", "command": "lore hook Stop", "timeout": 60}]}
+    path.write_text(json.dumps({"hooks": {"Stop": [own]}}))
+    person.set_up("claude-code")
+    path.write_text(json.dumps({"model": "opus", **json.loads(path.read_text())}))
+    person.undo("claude-code")
+    assert json.loads(path.read_text()) == {"model": "opus", "hooks": {"Stop": [own]}}

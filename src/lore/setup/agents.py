@@ -19,6 +19,8 @@ HOOK_EVENTS = (
 _HOOK_S = 5
 """The agent gives a hook up after this; a hook gives up by itself much earlier."""
 
+_PROGRAMS = ("lore", "lore.exe")
+
 Command = Sequence[str]
 """The words that run `lore`."""
 
@@ -30,6 +32,8 @@ class Edit:
     path: Path
     put: Callable[[str], str]
     drop: Callable[[str], str]
+    give_back: Callable[[str, str], str]
+    """Take Lore out of a text, and put in its place what a former text had there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +52,15 @@ class Agent:
 
 
 def _member(path: Path, place: Sequence[str], value: Any) -> Edit:
+    def give_back(text: str, former: str) -> str:
+        ours = _runs_server(jsonc.read(text, place))
+        return jsonc.give_back(text, place, former) if ours else text
+
     return Edit(
-        path, lambda text: jsonc.put(text, place, value), lambda text: jsonc.drop(text, place)
+        path,
+        lambda text: jsonc.put(text, place, value),
+        lambda text: jsonc.drop(text, place),
+        give_back,
     )
 
 
@@ -63,7 +74,7 @@ def _claude_code(user_home: Path, command: Command) -> tuple[Edit, ...]:
     server = {"type": "stdio", **_stdio(command)}
     return (
         _member(servers, ("mcpServers", "lore"), server),
-        Edit(settings, lambda text: _with_hooks(text, command), _without_hooks),
+        Edit(settings, lambda text: _with_hooks(text, command), _without_hooks, _former_hooks),
     )
 
 
@@ -80,6 +91,19 @@ def _with_hooks(text: str, command: Command) -> str:
 def _without_hooks(text: str) -> str:
     for event in HOOK_EVENTS:
         text = jsonc.drop_items(text, ("hooks", event), _is_ours)
+    return text
+
+
+def _former_hooks(text: str, former: str) -> str:
+    for event in HOOK_EVENTS:
+        place = ("hooks", event)
+        without = jsonc.drop_items(text, place, _is_ours)
+        if without == text:
+            continue
+        text = without
+        held = jsonc.read(former, place)
+        for entry in filter(_is_ours, held if isinstance(held, list) else []):
+            text = jsonc.append(text, place, entry)
     return text
 
 
@@ -101,17 +125,33 @@ def _runs_hook(command: str) -> bool:
         len(words) > 2
         and words[-2] == "hook"
         and words[-1] in HOOK_EVENTS
-        and Path(words[0]).name in ("lore", "lore.exe")
+        and Path(words[0]).name in _PROGRAMS
     )
 
 
+def _runs_server(entry: Any) -> bool:
+    """Tell whether an entry of servers runs Lore's, from whatever installation."""
+    if not isinstance(entry, dict):
+        return False
+    command, options = entry.get("command"), entry.get("args", [])
+    words = [*(command if isinstance(command, list) else [command])]
+    words += options if isinstance(options, list) else []
+    return len(words) > 1 and words[-1] == "mcp" and Path(str(words[0])).name in _PROGRAMS
+
+
 def _codex(user_home: Path, command: Command) -> tuple[Edit, ...]:
-    table = {"command": command[0], "args": [*command[1:], "mcp"]}
+    name, table = "mcp_servers.lore", _stdio(command)
+
+    def give_back(text: str, former: str) -> str:
+        ours = _runs_server(toml_tables.find(text, name))
+        return toml_tables.give_back(text, name, former) if ours else text
+
     return (
         Edit(
             user_home / ".codex" / "config.toml",
-            lambda text: toml_tables.put(text, "mcp_servers.lore", table),
-            lambda text: toml_tables.drop(text, "mcp_servers.lore"),
+            lambda text: toml_tables.put(text, name, table),
+            lambda text: toml_tables.drop(text, name),
+            give_back,
         ),
     )
 

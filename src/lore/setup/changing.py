@@ -9,7 +9,7 @@ import json
 import os
 import stat
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,11 +88,11 @@ class _Former:
 
 def _put(edit: Edit, former: _Former | None) -> Change:
     before = _read(edit.path)
-    after = _edited(edit, before, undo=False)
+    after = _edited(edit.path, before, edit.put)
     if former and former.digest == _digest(before):
         original = former.original
     elif former:
-        original = _edited(edit, before, undo=True)
+        original = _given_back(edit, before, former)
     else:
         original = before
     return Change(edit.path, before, after, original)
@@ -104,16 +104,24 @@ def _drop(edit: Edit, former: _Former | None) -> Change:
         return Change(edit.path, before, former.original, None)
     if before is None:
         return Change(edit.path, None, None, None)
-    return Change(edit.path, before, _edited(edit, before, undo=True), None)
+    if former:
+        return Change(edit.path, before, _given_back(edit, before, former), None)
+    return Change(edit.path, before, _edited(edit.path, before, edit.drop), None)
 
 
-def _edited(edit: Edit, before: bytes | None, *, undo: bool) -> bytes:
+def _given_back(edit: Edit, before: bytes | None, former: _Former) -> bytes:
+    """Return what others made of a file since, with what stood in the place of Lore's."""
+    original = _text(former.original or b"").removeprefix("\ufeff")
+    return _edited(edit.path, before, lambda text: edit.give_back(text, original))
+
+
+def _edited(path: Path, before: bytes | None, change: Callable[[str], str]) -> bytes:
     try:
         text = _text(before or b"")
         marked = text.startswith("\ufeff")
-        after = (edit.drop if undo else edit.put)(text.removeprefix("\ufeff"))
+        after = change(text.removeprefix("\ufeff"))
     except InvalidInput as error:
-        msg = f"{edit.path}: {error}"
+        msg = f"{path}: {error}"
         raise InvalidInput(msg, hint=error.hint) from error
     return (("\ufeff" if marked else "") + after).encode()
 
