@@ -279,7 +279,7 @@ def test_what_is_kept_for_undo_is_what_the_file_held(tmp_path):
 
 
 OWN = {
-    "claude-code": '{\n  "mcpServers": {\n    "lore": { "command": "folklore", "args": ["-v"] }\n  }\n}\n',
+    "claude-code": '{\n  "mcpServers": {\n    "lore": { "command": "folklore" }\n  }\n}\n',
     "codex": '[mcp_servers.lore]\ncommand = "folklore" # mine\n\n[mcp_servers.lore.env]\nA = "b"\n',
     "opencode": '{ "mcp": { "lore": { "type": "remote", /* mine */ "url": "x" } } }\n',
     "cursor": '{ "mcpServers": { "lore": null } }',
@@ -333,6 +333,26 @@ def test_what_the_owner_put_in_lores_place_later_stays(name, tmp_path):
     person.held[path] = path.read_bytes()
     person.set_up(name)
     person.undo(name)
+    assert person.is_as_before()
+
+
+@EVERY
+def test_a_second_undo_leaves_what_stands_in_lores_place(name, tmp_path):
+    person, _ = with_own(tmp_path, name)
+    person.set_up(name)
+    person.undo(name)
+    assert changing.is_set_up(person.undo(name))
+    assert person.is_as_before()
+
+
+@EVERY
+def test_an_undo_without_a_record_leaves_what_setup_would_not_write(name, tmp_path):
+    person = Person(tmp_path)
+    person.held = {
+        change.path: change.after for change in person.set_up(name, command=("lore", "-v"))
+    }
+    (person.lore / changing.FOLDER / f"{name}.json").unlink()
+    assert changing.is_set_up(person.undo(name))
     assert person.is_as_before()
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ class Edit:
     path: Path
     put: Callable[[str], str]
     drop: Callable[[str], str]
+    """Take out what `put` writes, and nothing that differs from it."""
     give_back: Callable[[str, str], str]
     """Take Lore out of a text, and put in its place what a former text had there."""
 
@@ -52,16 +55,14 @@ class Agent:
 
 
 def _member(path: Path, place: Sequence[str], value: Any) -> Edit:
+    def drop(text: str) -> str:
+        return jsonc.drop(text, place) if jsonc.read(text, place) == value else text
+
     def give_back(text: str, former: str) -> str:
         ours = _runs_server(jsonc.read(text, place))
         return jsonc.give_back(text, place, former) if ours else text
 
-    return Edit(
-        path,
-        lambda text: jsonc.put(text, place, value),
-        lambda text: jsonc.drop(text, place),
-        give_back,
-    )
+    return Edit(path, lambda text: jsonc.put(text, place, value), drop, give_back)
 
 
 def _stdio(command: Command) -> dict[str, Any]:
@@ -74,24 +75,33 @@ def _claude_code(user_home: Path, command: Command) -> tuple[Edit, ...]:
     server = {"type": "stdio", **_stdio(command)}
     return (
         _member(servers, ("mcpServers", "lore"), server),
-        Edit(settings, lambda text: _with_hooks(text, command), _without_hooks, _former_hooks),
+        Edit(
+            settings,
+            lambda text: _with_hooks(text, command),
+            lambda text: _without_hooks(text, command),
+            _former_hooks,
+        ),
     )
 
 
 def _with_hooks(text: str, command: Command) -> str:
-    text = _without_hooks(text)
-    for event in HOOK_EVENTS:
-        words = shlex.join((*command, "hook", event))
-        hook = {"hooks": [{"type": "command", "command": words, "timeout": _HOOK_S}]}
-        entry = {"matcher": "Bash", **hook} if event.startswith("PostToolUse") else hook
-        text = jsonc.append(text, ("hooks", event), entry)
-    return text
-
-
-def _without_hooks(text: str) -> str:
     for event in HOOK_EVENTS:
         text = jsonc.drop_items(text, ("hooks", event), _is_ours)
+    for event in HOOK_EVENTS:
+        text = jsonc.append(text, ("hooks", event), _hook(event, command))
     return text
+
+
+def _without_hooks(text: str, command: Command) -> str:
+    for event in HOOK_EVENTS:
+        text = jsonc.drop_items(text, ("hooks", event), partial(eq, _hook(event, command)))
+    return text
+
+
+def _hook(event: str, command: Command) -> dict[str, Any]:
+    words = shlex.join((*command, "hook", event))
+    hook = {"hooks": [{"type": "command", "command": words, "timeout": _HOOK_S}]}
+    return {"matcher": "Bash", **hook} if event.startswith("PostToolUse") else hook
 
 
 def _former_hooks(text: str, former: str) -> str:
@@ -142,6 +152,9 @@ def _runs_server(entry: Any) -> bool:
 def _codex(user_home: Path, command: Command) -> tuple[Edit, ...]:
     name, table = "mcp_servers.lore", _stdio(command)
 
+    def drop(text: str) -> str:
+        return toml_tables.drop(text, name) if toml_tables.find(text, name) == table else text
+
     def give_back(text: str, former: str) -> str:
         ours = _runs_server(toml_tables.find(text, name))
         return toml_tables.give_back(text, name, former) if ours else text
@@ -150,7 +163,7 @@ def _codex(user_home: Path, command: Command) -> tuple[Edit, ...]:
         Edit(
             user_home / ".codex" / "config.toml",
             lambda text: toml_tables.put(text, name, table),
-            lambda text: toml_tables.drop(text, name),
+            drop,
             give_back,
         ),
     )
