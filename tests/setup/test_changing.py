@@ -233,6 +233,54 @@ def test_a_run_that_ends_between_two_files_is_finished_by_the_next(tmp_path):
     assert person.is_as_before()
 
 
+@pytest.mark.parametrize("written", [0, 1])
+def test_a_run_that_ends_early_and_is_repeated_is_undone_to_the_byte(tmp_path, written):
+    person = Person(tmp_path)
+    for path in (person.place / ".claude.json", person.place / ".claude" / "settings.json"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text('{"hooks": {"Stop": [{"hooks": [{"command": "lore hook Stop"}]}, {}]}}')
+        person.held[path] = path.read_bytes()
+    for change in person.set_up("claude-code")[written:]:
+        change.path.write_bytes(person.held[change.path])  # as if it had not been written yet
+    person.set_up("claude-code")
+    person.undo("claude-code")
+    assert person.is_as_before()
+
+
+@EVERY
+def test_a_first_run_that_ends_early_and_is_repeated_leaves_no_file_after_an_undo(name, tmp_path):
+    person = Person(tmp_path)
+    changes = person.set_up(name)
+    changes[-1].path.unlink()  # as if it had not been written yet
+    person.set_up(name)
+    person.undo(name)
+    assert not [change.path for change in changes if change.path.exists()]
+
+
+@EVERY
+def test_a_file_that_lore_made_goes_although_it_was_written_anew(name, tmp_path):
+    person = Person(tmp_path)
+    changes = person.set_up(name)
+    for change in changes:
+        change.path.write_bytes(change.path.read_bytes() + b"\n")
+    person.set_up(name)
+    for change in changes:
+        change.path.write_bytes(change.path.read_bytes() + b"\n")
+    person.undo(name)
+    assert not [change.path for change in changes if change.path.exists()]
+
+
+@EVERY
+def test_a_file_that_its_owner_removed_is_absent_after_an_undo(name, tmp_path):
+    person = Person(tmp_path, name)
+    for change in person.set_up(name):
+        change.path.unlink()
+    changes = person.set_up(name)
+    assert all(change.path.exists() for change in changes)
+    person.undo(name)
+    assert not [change.path for change in changes if change.path.exists()]
+
+
 def test_an_undo_that_ends_between_two_files_is_finished_by_the_next(tmp_path):
     person = Person(tmp_path, "claude-code")
     person.set_up("claude-code")

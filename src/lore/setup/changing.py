@@ -20,6 +20,8 @@ FOLDER = "setup"
 """Below the home: what the files of each agent held before Lore changed them."""
 
 _LARGEST = 32_000_000
+_NOTHING = (b"", b"{}")
+"""What is left of a file that Lore made, without Lore."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,30 +91,29 @@ class _Former:
 def _put(edit: Edit, former: _Former | None) -> Change:
     before = _read(edit.path)
     after = _edited(edit.path, before, edit.put)
-    if former and former.digest == _digest(before):
-        original = former.original
-    elif former:
-        original = _given_back(edit, before, former)
-    else:
-        original = before
+    original = _given_back(edit, before, former) if former else before
     return Change(edit.path, before, after, original)
 
 
 def _drop(edit: Edit, former: _Former | None) -> Change:
     before = _read(edit.path)
-    if former and former.digest == _digest(before):
-        return Change(edit.path, before, former.original, None)
-    if before is None:
-        return Change(edit.path, None, None, None)
     if former:
         return Change(edit.path, before, _given_back(edit, before, former), None)
+    if before is None:
+        return Change(edit.path, None, None, None)
     return Change(edit.path, before, _edited(edit.path, before, edit.drop), None)
 
 
-def _given_back(edit: Edit, before: bytes | None, former: _Former) -> bytes:
-    """Return what others made of a file since, with what stood in the place of Lore's."""
+def _given_back(edit: Edit, before: bytes | None, former: _Former) -> bytes | None:
+    """Return the original, or what others made of it since with Lore's place as it was."""
+    if former.digest == _digest(before):
+        return former.original
+    if before is None or before == former.original:  # it was removed, or never written
+        return before
     original = _text(former.original or b"").removeprefix("\ufeff")
-    return _edited(edit.path, before, lambda text: edit.give_back(text, original))
+    after = _edited(edit.path, before, lambda text: edit.give_back(text, original))
+    was_made = former.original is None and after != before
+    return None if was_made and b"".join(after.split()) in _NOTHING else after
 
 
 def _edited(path: Path, before: bytes | None, change: Callable[[str], str]) -> bytes:
