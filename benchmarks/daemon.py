@@ -260,7 +260,7 @@ def use(home: Path, clients: int, rounds: int) -> None:
                 ("search", {"query": said}),
                 ("store", {"content": f"{said} {place} {i}"}),
             )[i % 3]
-            path, body = f"/api/v1/tools/{name}", given
+            path, body = f"/api/v1/tools/{name}", dict[str, object](given)
             if place % 2:
                 params = {"name": name, "arguments": given}
                 path = "/mcp"

@@ -74,6 +74,17 @@ def test_undo_gives_back_every_byte(here, person):
     assert files_of(person) == before
 
 
+def test_an_undo_of_what_is_not_set_up_says_so_and_changes_nothing(here, person):
+    own = person / ".cursor" / "mcp.json"
+    own.parent.mkdir()
+    own.write_text('{"mcpServers": {"lore": {"command": "folklore"}}}')
+    before = files_of(person)
+    here("setup", "cursor").works()
+    here("setup", "cursor", "--undo").works()
+    assert "is not set up" in here("setup", "cursor", "--undo").works().out
+    assert files_of(person) == before
+
+
 @pytest.mark.parametrize("words", [("--dry-run",), ("--dry-run", "--json")])
 def test_a_dry_run_changes_nothing(here, person, lore, words):
     write(person)

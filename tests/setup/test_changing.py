@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 
 import pytest
@@ -199,6 +200,17 @@ def test_a_folder_in_the_place_of_a_file_is_refused(tmp_path):
         person.set_up("cursor")
 
 
+@pytest.mark.parametrize("undo", [False, True])
+def test_a_pipe_in_the_place_of_a_file_is_refused_without_waiting(tmp_path, undo):
+    person = Person(tmp_path)
+    path = person.place / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    os.mkfifo(path)
+    with pytest.raises(InvalidInput, match=r"mcp\.json is not a regular file"):
+        person.plan("cursor", undo=undo)
+    assert path.is_fifo()
+
+
 def test_a_link_stays_a_link(tmp_path):
     person = Person(tmp_path)
     kept = tmp_path / "dotfiles" / "gemini.json"
@@ -256,6 +268,54 @@ def test_a_run_that_ends_between_two_files_is_finished_by_the_next(tmp_path):
     assert person.is_as_before()
 
 
+@pytest.mark.parametrize("written", [0, 1])
+def test_a_run_that_ends_early_and_is_repeated_is_undone_to_the_byte(tmp_path, written):
+    person = Person(tmp_path)
+    for path in (person.place / ".claude.json", person.place / ".claude" / "settings.json"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text('{"hooks": {"Stop": [{"hooks": [{"command": "lore hook Stop"}]}, {}]}}')
+        person.held[path] = path.read_bytes()
+    for change in person.set_up("claude-code")[written:]:
+        change.path.write_bytes(person.held[change.path])  # as if it had not been written yet
+    person.set_up("claude-code")
+    person.undo("claude-code")
+    assert person.is_as_before()
+
+
+@EVERY
+def test_a_first_run_that_ends_early_and_is_repeated_leaves_no_file_after_an_undo(name, tmp_path):
+    person = Person(tmp_path)
+    changes = person.set_up(name)
+    changes[-1].path.unlink()  # as if it had not been written yet
+    person.set_up(name)
+    person.undo(name)
+    assert not [change.path for change in changes if change.path.exists()]
+
+
+@EVERY
+def test_a_file_that_lore_made_goes_although_it_was_written_anew(name, tmp_path):
+    person = Person(tmp_path)
+    changes = person.set_up(name)
+    for change in changes:
+        change.path.write_bytes(change.path.read_bytes() + b"\n")
+    person.set_up(name)
+    for change in changes:
+        change.path.write_bytes(change.path.read_bytes() + b"\n")
+    person.undo(name)
+    assert not [change.path for change in changes if change.path.exists()]
+
+
+@EVERY
+def test_a_file_that_its_owner_removed_is_absent_after_an_undo(name, tmp_path):
+    person = Person(tmp_path, name)
+    for change in person.set_up(name):
+        change.path.unlink()
+    changes = person.set_up(name)
+    assert all(change.path.exists() for change in changes)
+    person.undo(name)
+    assert not [change.path for change in changes if change.path.exists()]
+
+
 def test_an_undo_that_ends_between_two_files_is_finished_by_the_next(tmp_path):
     person = Person(tmp_path, "claude-code")
     person.set_up("claude-code")
@@ -300,3 +360,93 @@ def test_what_is_kept_for_undo_is_what_the_file_held(tmp_path):
     person.set_up("codex")
     kept = json.loads((person.lore / changing.FOLDER / "codex.json").read_text())
     assert list(kept["files"]) == [str(path) for path in person.held]
+
+
+OWN = {
+    "claude-code": '{\n  "mcpServers": {\n    "lore": { "command": "folklore" }\n  }\n}\n',
+    "codex": '[mcp_servers.lore]\ncommand = "folklore" # mine\n\n[mcp_servers.lore.env]\nA = "b"\n',
+    "opencode": '{ "mcp": { "lore": { "type": "remote", /* mine */ "url": "x" } } }\n',
+    "cursor": '{ "mcpServers": { "lore": null } }',
+    "gemini": '{ "mcpServers": { "lore": { "httpUrl": "x" }, "docs": {} } }\n',
+}
+"""What a person has who calls something else by the name of Lore."""
+
+
+def with_own(tmp_path, name):
+    """Return a person who has something else by the name of Lore, and the path of that."""
+    person = Person(tmp_path)
+    path = get_agent(name).edits(person.place, LORE)[0].path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(OWN[name])
+    person.held[path] = path.read_bytes()
+    return person, path
+
+
+def add_a_remark(person, path):
+    """Change a file as its owner or the agent might, and expect that after an undo."""
+    mark = b"# later\n" if path.suffix == ".toml" else b"// later\n"
+    path.write_bytes(mark + path.read_bytes())
+    before = person.held[path]
+    person.held[path] = mark + (b"\n" if path.suffix == ".toml" else b"") + before
+
+
+@EVERY
+def test_what_stood_in_lores_place_comes_back_although_the_file_has_changed(name, tmp_path):
+    person, path = with_own(tmp_path, name)
+    person.set_up(name)
+    add_a_remark(person, path)
+    person.undo(name)
+    assert person.is_as_before()
+
+
+@EVERY
+def test_what_stood_in_lores_place_outlives_a_second_setup(name, tmp_path):
+    person, path = with_own(tmp_path, name)
+    person.set_up(name, command=("/code/old/lore", "--home", "/code/x"))
+    add_a_remark(person, path)
+    person.set_up(name)
+    person.undo(name)
+    assert person.is_as_before()
+
+
+@EVERY
+def test_what_the_owner_put_in_lores_place_later_stays(name, tmp_path):
+    person = Person(tmp_path)
+    path = person.set_up(name)[0].path
+    path.write_text(OWN[name])
+    person.held[path] = path.read_bytes()
+    person.set_up(name)
+    person.undo(name)
+    assert person.is_as_before()
+
+
+@EVERY
+def test_a_second_undo_leaves_what_stands_in_lores_place(name, tmp_path):
+    person, _ = with_own(tmp_path, name)
+    person.set_up(name)
+    person.undo(name)
+    assert changing.is_set_up(person.undo(name))
+    assert person.is_as_before()
+
+
+@EVERY
+def test_an_undo_without_a_record_leaves_what_setup_would_not_write(name, tmp_path):
+    person = Person(tmp_path)
+    person.held = {
+        change.path: change.after for change in person.set_up(name, command=("lore", "-v"))
+    }
+    (person.lore / changing.FOLDER / f"{name}.json").unlink()
+    assert changing.is_set_up(person.undo(name))
+    assert person.is_as_before()
+
+
+def test_hooks_of_the_owner_that_run_lore_come_back(tmp_path):
+    person = Person(tmp_path)
+    path = person.place / ".claude" / "settings.json"
+    path.parent.mkdir()
+    own = {"hooks": [{"type": "command", "command": "lore hook Stop", "timeout": 60}]}
+    path.write_text(json.dumps({"hooks": {"Stop": [own]}}))
+    person.set_up("claude-code")
+    path.write_text(json.dumps({"model": "opus", **json.loads(path.read_text())}))
+    person.undo("claude-code")
+    assert json.loads(path.read_text()) == {"model": "opus", "hooks": {"Stop": [own]}}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from lore.setup import jsonc, toml_tables
 
 _HOOK_S = 5
 """The agent gives a hook up after this; a hook gives up by itself much earlier."""
+
+_PROGRAMS = ("lore", "lore.exe")
 
 Command = Sequence[str]
 """The words that run `lore`."""
@@ -26,6 +30,9 @@ class Edit:
     path: Path
     put: Callable[[str], str]
     drop: Callable[[str], str]
+    """Take out what `put` writes, and nothing that differs from it."""
+    give_back: Callable[[str, str], str]
+    """Take Lore out of a text, and put in its place what a former text had there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +51,14 @@ class Agent:
 
 
 def _member(path: Path, place: Sequence[str], value: Any) -> Edit:
-    return Edit(
-        path, lambda text: jsonc.put(text, place, value), lambda text: jsonc.drop(text, place)
-    )
+    def drop(text: str) -> str:
+        return jsonc.drop(text, place) if jsonc.read(text, place) == value else text
+
+    def give_back(text: str, former: str) -> str:
+        ours = _runs_server(jsonc.read(text, place))
+        return jsonc.give_back(text, place, former) if ours else text
+
+    return Edit(path, lambda text: jsonc.put(text, place, value), drop, give_back)
 
 
 def _stdio(command: Command) -> dict[str, Any]:
@@ -59,23 +71,45 @@ def _claude_code(user_home: Path, command: Command) -> tuple[Edit, ...]:
     server = {"type": "stdio", **_stdio(command)}
     return (
         _member(servers, ("mcpServers", "lore"), server),
-        Edit(settings, lambda text: _with_hooks(text, command), _without_hooks),
+        Edit(
+            settings,
+            lambda text: _with_hooks(text, command),
+            lambda text: _without_hooks(text, command),
+            _former_hooks,
+        ),
     )
 
 
 def _with_hooks(text: str, command: Command) -> str:
-    text = _without_hooks(text)
     for event in EVENTS:
-        words = shlex.join((*command, "hook", event))
-        hook = {"hooks": [{"type": "command", "command": words, "timeout": _HOOK_S}]}
-        entry = {"matcher": "Bash", **hook} if event.startswith("PostToolUse") else hook
-        text = jsonc.append(text, ("hooks", event), entry)
+        text = jsonc.drop_items(text, ("hooks", event), _is_ours)
+    for event in EVENTS:
+        text = jsonc.append(text, ("hooks", event), _hook(event, command))
     return text
 
 
-def _without_hooks(text: str) -> str:
+def _without_hooks(text: str, command: Command) -> str:
     for event in EVENTS:
-        text = jsonc.drop_items(text, ("hooks", event), _is_ours)
+        text = jsonc.drop_items(text, ("hooks", event), partial(eq, _hook(event, command)))
+    return text
+
+
+def _hook(event: str, command: Command) -> dict[str, Any]:
+    words = shlex.join((*command, "hook", event))
+    hook = {"hooks": [{"type": "command", "command": words, "timeout": _HOOK_S}]}
+    return {"matcher": "Bash", **hook} if event.startswith("PostToolUse") else hook
+
+
+def _former_hooks(text: str, former: str) -> str:
+    for event in EVENTS:
+        place = ("hooks", event)
+        without = jsonc.drop_items(text, place, _is_ours)
+        if without == text:
+            continue
+        text = without
+        held = jsonc.read(former, place)
+        for entry in filter(_is_ours, held if isinstance(held, list) else []):
+            text = jsonc.append(text, place, entry)
     return text
 
 
@@ -97,17 +131,36 @@ def _runs_hook(command: str) -> bool:
         len(words) > 2
         and words[-2] == "hook"
         and words[-1] in EVENTS
-        and Path(words[0]).name in ("lore", "lore.exe")
+        and Path(words[0]).name in _PROGRAMS
     )
 
 
+def _runs_server(entry: Any) -> bool:
+    """Tell whether an entry of servers runs Lore's, from whatever installation."""
+    if not isinstance(entry, dict):
+        return False
+    command, options = entry.get("command"), entry.get("args", [])
+    words = [*(command if isinstance(command, list) else [command])]
+    words += options if isinstance(options, list) else []
+    return len(words) > 1 and words[-1] == "mcp" and Path(str(words[0])).name in _PROGRAMS
+
+
 def _codex(user_home: Path, command: Command) -> tuple[Edit, ...]:
-    table = {"command": command[0], "args": [*command[1:], "mcp"]}
+    name, table = "mcp_servers.lore", _stdio(command)
+
+    def drop(text: str) -> str:
+        return toml_tables.drop(text, name) if toml_tables.find(text, name) == table else text
+
+    def give_back(text: str, former: str) -> str:
+        ours = _runs_server(toml_tables.find(text, name))
+        return toml_tables.give_back(text, name, former) if ours else text
+
     return (
         Edit(
             user_home / ".codex" / "config.toml",
-            lambda text: toml_tables.put(text, "mcp_servers.lore", table),
-            lambda text: toml_tables.drop(text, "mcp_servers.lore"),
+            lambda text: toml_tables.put(text, name, table),
+            drop,
+            give_back,
         ),
     )
 

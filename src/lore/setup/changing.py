@@ -7,8 +7,9 @@ import difflib
 import hashlib
 import json
 import os
+import stat
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +20,8 @@ FOLDER = "setup"
 """Below the home: what the files of each agent held before Lore changed them."""
 
 _LARGEST = 32_000_000
+_NOTHING = (b"", b"{}")
+"""What is left of a file that Lore made, without Lore."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,32 +106,39 @@ def _edit_of(path: str, edits: Sequence[Edit]) -> Edit | None:
 
 def _put(edit: Edit, former: _Former | None) -> Change:
     before = _read(edit.path)
-    after = _edited(edit, before, undo=False)
-    if former and former.digest == _digest(before):
-        original = former.original
-    elif former:
-        original = _edited(edit, before, undo=True)
-    else:
-        original = before
+    after = _edited(edit.path, before, edit.put)
+    original = _given_back(edit, before, former) if former else before
     return Change(edit.path, before, after, original)
 
 
 def _drop(edit: Edit, former: _Former | None) -> Change:
     before = _read(edit.path)
-    if former and former.digest == _digest(before):
-        return Change(edit.path, before, former.original, None)
+    if former:
+        return Change(edit.path, before, _given_back(edit, before, former), None)
     if before is None:
         return Change(edit.path, None, None, None)
-    return Change(edit.path, before, _edited(edit, before, undo=True), None)
+    return Change(edit.path, before, _edited(edit.path, before, edit.drop), None)
 
 
-def _edited(edit: Edit, before: bytes | None, *, undo: bool) -> bytes:
+def _given_back(edit: Edit, before: bytes | None, former: _Former) -> bytes | None:
+    """Return the original, or what others made of it since with Lore's place as it was."""
+    if former.digest == _digest(before):
+        return former.original
+    if before is None or before == former.original:  # it was removed, or never written
+        return before
+    original = _text(former.original or b"").removeprefix("\ufeff")
+    after = _edited(edit.path, before, lambda text: edit.give_back(text, original))
+    was_made = former.original is None and after != before
+    return None if was_made and b"".join(after.split()) in _NOTHING else after
+
+
+def _edited(path: Path, before: bytes | None, change: Callable[[str], str]) -> bytes:
     try:
         text = _text(before or b"")
         marked = text.startswith("\ufeff")
-        after = (edit.drop if undo else edit.put)(text.removeprefix("\ufeff"))
+        after = change(text.removeprefix("\ufeff"))
     except InvalidInput as error:
-        msg = f"{edit.path}: {error}"
+        msg = f"{path}: {error}"
         raise InvalidInput(msg, hint=error.hint) from error
     return (("\ufeff" if marked else "") + after).encode()
 
@@ -143,13 +153,18 @@ def _text(content: bytes) -> str:
 
 def _read(path: Path) -> bytes | None:
     try:
-        with path.open("rb") as file:
-            content = file.read(_LARGEST + 1)
+        # without waiting, or a pipe would hold the command until somebody writes to it
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            content = file.read(_LARGEST + 1) if is_file else b""
     except FileNotFoundError:
         return None
     except OSError as error:
         msg = f"{path} cannot be read: {error.strerror}."
         raise InvalidInput(msg, hint="Nothing was changed.") from error
+    if not is_file:
+        msg = f"{path} is not a regular file."
+        raise InvalidInput(msg, hint="Nothing was changed.")
     if len(content) > _LARGEST:
         msg = f"{path} is too large for a configuration."
         raise InvalidInput(msg)

@@ -54,10 +54,7 @@ def parse(text: str) -> Node:
 
 def read(text: str, path: Sequence[str] = ()) -> Any:
     """Return the value at a path, or None if there is none."""
-    node: Node | None = parse(text)
-    for name in path:
-        member = node.find(name) if node else None
-        node = member.value if member else None
+    node = _find(text, path)
     return None if node is None else _plain(text, node)
 
 
@@ -98,9 +95,17 @@ def drop(text: str, path: Sequence[str]) -> str:
     return _remove(text, owner, member)
 
 
+def give_back(text: str, path: Sequence[str], former: str) -> str:
+    """Return the text with what stood at a path in a former text, or with nothing there."""
+    now, then = _find(text, path), _find(former, path)
+    if now is None or then is None:
+        return drop(text, path)
+    return _replaced(text, now.start, now.end, former[then.start : then.end])
+
+
 def append(text: str, path: Sequence[str], item: Any) -> str:
     """Return the text with an item at the end of the list at a path, which is made if need be."""
-    present = read(text, path) if text.strip() else None
+    present = read(text, path)
     if present is None:
         return put(text, path, [item])
     if not isinstance(present, list):
@@ -119,7 +124,7 @@ def append(text: str, path: Sequence[str], item: Any) -> str:
 
 def drop_items(text: str, path: Sequence[str], is_ours: Callable[[Any], bool]) -> str:
     """Return the text without some items of the list at a path, nor the list if it is empty."""
-    present = read(text, path) if text.strip() else None
+    present = read(text, path)
     if not isinstance(present, list) or not any(map(is_ours, present)):
         return text
     if all(map(is_ours, present)):
@@ -134,11 +139,16 @@ def drop_items(text: str, path: Sequence[str], is_ours: Callable[[Any], bool]) -
 
 
 def _at(text: str, path: Sequence[str]) -> Node:
-    node = parse(text)
+    node = _find(text, path)
+    assert node
+    return node
+
+
+def _find(text: str, path: Sequence[str]) -> Node | None:
+    node = parse(text) if text.strip() else None
     for name in path:
-        member = node.find(name)
-        assert member
-        node = member.value
+        member = node.find(name) if node else None
+        node = member.value if member else None
     return node
 
 

@@ -15,15 +15,12 @@ _HEADER = re.compile(r"^\s*\[\[?\s*(?P<name>[^\[\]#]+?)\s*\]\]?\s*(?:#.*)?$")
 
 def put(text: str, name: str, table: Mapping[str, Any]) -> str:
     """Return the text with a table of this name, at the end if it is new."""
-    if _find(_parsed(text), name) == dict(table):
+    if find(text, name) == dict(table):
         return text
-    before = drop(text, name)
     end = "\r\n" if "\r\n" in text else "\n"
-    if before and not before.endswith("\n"):
-        before += end
     lines = [f"[{name}]", *(f"{key} = {_written(value)}" for key, value in table.items())]
-    after = before + (end if before else "") + "".join(line + end for line in lines)
-    if _find(_parsed(after), name) != dict(table):
+    after = _added(drop(text, name), "".join(line + end for line in lines), end)
+    if find(after, name) != dict(table):
         msg = f"'{name}' cannot be added to this file."
         raise InvalidInput(msg, hint=f"Add it by hand: [{name}]")
     return after
@@ -31,9 +28,47 @@ def put(text: str, name: str, table: Mapping[str, Any]) -> str:
 
 def drop(text: str, name: str) -> str:
     """Return the text without the table of this name and those below it."""
-    if _find(_parsed(text), name) is None:
+    if find(text, name) is None:
         return text
-    kept, inside, read = list[str](), False, ""
+    after, _ = _split(text, name)
+    if find(after, name) is not None:
+        msg = f"'{name}' is written in a way that cannot be taken out."
+        raise InvalidInput(msg, hint="Remove it by hand.")
+    return after
+
+
+def give_back(text: str, name: str, former: str) -> str:
+    """Return the text with the table that a former text had, or without it."""
+    now, then = find(text, name), find(former, name)
+    if now == then:
+        return text
+    if now is None or then is None:
+        return drop(text, name)
+    end = "\r\n" if "\r\n" in text else "\n"
+    after = _added(drop(text, name), _split(former, name)[1].rstrip() + end, end)
+    if find(after, name) != then:
+        msg = f"'{name}' cannot be given back to this file."
+        raise InvalidInput(msg, hint=f"Write it by hand: [{name}]")
+    return after
+
+
+def find(text: str, name: str) -> Any:
+    """Return the table of this name, or None."""
+    tree: Any = _parsed(text)
+    for part in name.split("."):
+        tree = tree.get(part) if isinstance(tree, dict) else None
+    return tree
+
+
+def _added(before: str, table: str, end: str) -> str:
+    if before and not before.endswith("\n"):
+        before += end
+    return before + (end if before else "") + table
+
+
+def _split(text: str, name: str) -> tuple[str, str]:
+    """Return the lines outside of a table, and those of it."""
+    kept, taken, inside, read = list[str](), list[str](), False, ""
     for line in text.splitlines(keepends=True):
         header = _HEADER.match(line)
         read += line
@@ -42,13 +77,8 @@ def drop(text: str, name: str) -> str:
             was_inside, inside = inside, title == name or title.startswith(f"{name}.")
             if inside and not was_inside and kept and not kept[-1].strip():
                 kept.pop()
-        if not inside:
-            kept.append(line)
-    after = "".join(kept)
-    if _find(_parsed(after), name) is not None:
-        msg = f"'{name}' is written in a way that cannot be taken out."
-        raise InvalidInput(msg, hint="Remove it by hand.")
-    return after
+        (taken if inside else kept).append(line)
+    return "".join(kept), "".join(taken)
 
 
 def _is_whole(text: str) -> bool:
@@ -65,12 +95,6 @@ def _parsed(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"This is not TOML: {error}", hint="Nothing was changed.") from error
-
-
-def _find(tree: Any, name: str) -> Any:
-    for part in name.split("."):
-        tree = tree.get(part) if isinstance(tree, dict) else None
-    return tree
 
 
 def _bare(name: str) -> str:
