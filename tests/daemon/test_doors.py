@@ -141,12 +141,12 @@ def test_an_open_stream_of_mcp_does_not_hold_up_the_end(tmp_path: Path):
 
 @pytest.mark.parametrize("path", ["/mcp", "/sse", "/messages/", "/messages/x", "/mcp/"])
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-def test_mcp_needs_a_key_that_may_read_and_write(opened: Opened, method: str, path: str):
-    reader, _ = opened.memory.create_key("reader", scopes=["read"])
+def test_mcp_needs_a_key_that_may_read(opened: Opened, method: str, path: str):
+    pusher, _ = opened.memory.create_key("pusher", scopes=["push", "write"])
     assert opened.ask(method, path) == 401
     assert opened.ask(method, path, host="evil.example", x_lore_key=opened.key) == 403
     if path != "/mcp/":
-        assert opened.ask(method, path, x_lore_key=reader) in (403, 405)
+        assert opened.ask(method, path, x_lore_key=pusher) in (403, 405)
 
 
 @pytest.mark.parametrize(
