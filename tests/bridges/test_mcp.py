@@ -81,7 +81,19 @@ def test_a_version_that_nobody_knows_is_refused_in_words_of_the_protocol(served)
     assert answers["1"]["error"]["data"]["supported"]
 
 
-@pytest.mark.parametrize("line", [b"no json", b"[1, 2]", b'"text"', b"\xff\xfe", b"{"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"no json",
+        b"[1, 2]",
+        b'"text"',
+        b"\xff\xfe",
+        b"{",
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b'{"jsonrpc": "2.0", "id": NaN, "method": "ping"}',
+    ],
+)
 def test_a_line_that_is_no_message_is_answered_and_the_next_one_served(served, line):
     answers = carry(lambda: address_of(served), line, request(1, "ping"))
     assert answers["null"]["error"]
@@ -116,6 +128,13 @@ def test_a_line_that_is_no_message_is_answered_and_the_next_one_served(served, l
 )
 def test_whatever_comes_in_only_protocol_goes_out(served, lines):
     carry(lambda: address_of(served), *(line.replace(b"\n", b" ") for line in lines))
+
+
+@pytest.mark.parametrize("version", ["é", "2025-06-18\r\nx-evil: 1", " ", "\0", "x" * 5_000])
+def test_no_version_of_the_protocol_goes_unanswered_or_into_another_header(served, version):
+    meta = META | {"io.modelcontextprotocol/protocolVersion": version}
+    answers = carry(lambda: address_of(served), request(1, "tools/list", _meta=meta))
+    assert "error" in answers["1"]
 
 
 def test_without_lore_every_request_is_answered_with_an_error():

@@ -52,8 +52,8 @@ class Bridge:
 
     def _take(self, line: bytes) -> None:
         try:
-            message = json.loads(line)
-        except ValueError:
+            message = json.loads(line, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError):
             self._refuse(None, _UNPARSABLE, "This line is not JSON.")
             return
         if not isinstance(message, dict):
@@ -107,7 +107,7 @@ class Bridge:
         method = str(message["method"])
         headers = dict(self._headers)
         if isinstance(version, str):
-            headers["mcp-protocol-version"] = version
+            headers["mcp-protocol-version"] = _header(version)
             headers["mcp-method"] = _header(method)
             name = params.get(_NAMED.get(method, ""))
             if isinstance(name, str):
@@ -119,7 +119,7 @@ class Bridge:
     def _pass_on(self, message: dict[str, Any], status: int, body: bytes) -> None:
         try:
             answer = json.loads(body) if body.strip() else {}
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = {}
         if not isinstance(answer, dict) or answer.get("jsonrpc") != "2.0":
             detail = answer.get("detail") if isinstance(answer, dict) else ""
@@ -150,6 +150,11 @@ class Bridge:
                 self._out.flush()
             except (OSError, ValueError):
                 return  # the agent has gone: nobody is left to be told
+
+
+def _refuse_constant(name: str) -> object:
+    """Refuse what Python reads as a number and JSON does not know."""
+    raise ValueError(name)
 
 
 def _key(id_: object) -> str:
