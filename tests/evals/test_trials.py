@@ -197,12 +197,12 @@ def test_a_file_of_another_name_holds_no_trials(tmp_path):
     assert trials_of(written(tmp_path, "notes.jsonl.gz", {}), None) == []
 
 
-@pytest.mark.parametrize("name", ["locomo.jsonl.gz", "beam-1.jsonl.gz", "multihop-x.jsonl.gz"])
 def packed(content: bytes) -> bytes:
     """Pack without the time, which would be part of a test's name."""
     return gzip.compress(content, mtime=0)
 
 
+@pytest.mark.parametrize("name", ["locomo.jsonl.gz", "beam-1.jsonl.gz", "multihop-x.jsonl.gz"])
 @pytest.mark.parametrize(
     "content",
     [b"no gzip", packed(b"no json"), packed(b'{"id": 1}'), packed(b"[1]"),
