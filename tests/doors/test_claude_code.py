@@ -160,11 +160,10 @@ def test_a_session_begins_with_what_the_one_before_it_was_about(story):
     assert "ops/press.sh" in memory
 
 
-def test_a_prompt_comes_with_the_memory_that_it_needs(story):
+def test_a_prompt_does_not_come_with_what_its_session_began_with(story):
     (asked, *_) = story.machine.asked(ASK)
-    memory = dict(given(asked))["UserPromptSubmit"]
-    assert "pier branch" in memory
-    assert "\n> " in memory
+    told = [memory for _, memory in given(asked) if f"> {TELL}" in memory]
+    assert len(told) == 1
 
 
 def test_an_error_comes_with_what_mended_it_before(story):

@@ -14,6 +14,7 @@ from tests.clients.script import Reply, Scene
 from tests.clients.upstream import running_upstream
 from tests.doors.machine import Machine, find_client, given, write_folder
 from tests.house.source import ROOT
+from tests.waiting import eventually
 
 FOLDER = ROOT / "docs" / "how-to"
 AGENTS = {
@@ -77,7 +78,7 @@ def test_the_commands_of_a_page_do_what_it_says(machine, name):
         run(command, machine, environ)
         if command.startswith("claude -p"):
             told = re.findall(r'"(.+)"', command)[0]
-            machine.wait_until_known(next(iter(machine.sessions())), told)
+            machine.wait_until_known(next(iter(eventually(machine.sessions))), told)
     assert machine.upstream.problems() == []
     if name == "claude-code":
         (asked,) = machine.asked("How do we print the almanac?")

@@ -209,7 +209,7 @@ class Prompting(Capturing, Digesting):
 
     def end_turn(self, session: str, transcript: Path | None = None) -> Captured | None:
         """Bring in what a session has said, and keep what it is at, for the next one to know."""
-        captured = self.capture_files([transcript]) if transcript is not None else None
+        captured = self.capture_files(_with_helpers(transcript)) if transcript is not None else None
         from lore.curate import working
 
         with suppress(NotFound, InvalidInput):
@@ -262,3 +262,9 @@ def _family(db: Connection, session: str) -> Sequence[int]:
 
 def _injection(worded: Worded) -> Injection:
     return Injection(worded.text, worded.ids, tokens.count(worded.text))
+
+
+def _with_helpers(transcript: Path) -> list[Path]:
+    """Return a transcript with those of its subagents, whose last lines come after their end."""
+    folder = transcript.with_suffix("")
+    return [transcript, folder] if folder.is_dir() and not folder.is_symlink() else [transcript]
