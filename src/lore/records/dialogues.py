@@ -1,0 +1,134 @@
+"""Dialogues: what a client sends to a model, as whoever plans a prompt sees it, and the plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+BlockKind = Literal["text", "call", "result", "reasoning", "other"]
+"""What a block is: words, a call of a tool, its result, what only the model can read, the rest."""
+
+Voice = Literal["user", "assistant", "system"]
+
+Layer = Literal[0, 1, 2, 3, 4]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of an entry; `call_id` joins a call and its result, wherever both stand."""
+
+    kind: BlockKind
+    chars: int
+    text: str = ""
+    call_id: str = ""
+    tool: str = ""
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One message of a dialogue.
+
+    `key` is a digest of what it says, the same whatever form the client gives it in: it knows
+    an entry again from one request to the next, and after a restart.
+    """
+
+    voice: Voice
+    blocks: tuple[Block, ...]
+    key: str
+
+    @property
+    def chars(self) -> int:
+        """Return how long the entry is."""
+        return sum(block.chars for block in self.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """What one request tells a model: its entries, behind system prompt and tools (`fixed`)."""
+
+    model: str
+    entries: tuple[Entry, ...]
+    fixed_chars: int = 0
+    fixed_key: str = ""
+    breakpoints: int = 0
+    """How many cache breakpoints the client has set before the first entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUse:
+    """What a provider says that a request took, each token counted once."""
+
+    fresh_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_write_1h_tokens: int = 0
+    output_tokens: int = 0
+
+    @property
+    def input_tokens(self) -> int:
+        """Return how long the prompt was."""
+        cached = self.cache_read_tokens + self.cache_write_tokens + self.cache_write_1h_tokens
+        return self.fresh_tokens + cached
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPrice:
+    """What a model costs in US dollars per million tokens, and how much it can read."""
+
+    input_usd: float
+    output_usd: float
+    cache_read_usd: float
+    cache_write_usd: float
+    cache_write_1h_usd: float
+    window_tokens: int = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A log that can stand in the place of entries: all before the entry number `until`."""
+
+    id: str
+    text: str
+    tokens: int
+    until: int
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """What a session holds on to between requests, so that its prompts begin with the same bytes.
+
+    Entries are named by their keys, because a client may drop or add some at any time.
+    """
+
+    layer: Layer = 0
+    floor: Layer = 0
+    start: str = ""
+    """Key of the first entry that is sent as it is; empty: of all."""
+    prefix: tuple[str, ...] = ()
+    """Ids of the summaries in front of it, in their order."""
+    annotated: frozenset[str] = frozenset()
+    """Calls whose results are sent as an annotation."""
+    busts_in_a_row: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How one prompt is made of a dialogue.
+
+    `start` is the number of the first entry that is sent as it is; the summaries stand for those
+    before it. `pins` is what the session holds on to for the next request.
+    """
+
+    layer: Layer
+    pins: Pins
+    start: int = 0
+    prefix: tuple[Summary, ...] = ()
+    annotated: frozenset[str] = frozenset()
+    tokens: int = 0
+    busts: bool = False
+    why: str = ""
+    unfit: bool = False
+    """The current turn alone is longer than the model can read: nothing helps, and it is said."""
+    notes: tuple[str, ...] = field(default=())
