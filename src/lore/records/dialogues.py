@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 BlockKind = Literal["text", "call", "result", "reasoning", "other"]
 """What a block is: words, a call of a tool, its result, what only the model can read, the rest."""
@@ -111,6 +112,41 @@ class Pins:
     annotated: frozenset[str] = frozenset()
     """Calls whose results are sent as an annotation."""
     busts_in_a_row: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Whose request it is: a session of an agent, in a project; a helper's has a parent."""
+
+    session: str
+    agent: str
+    project: str = ""
+    parent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a session carries from one request to the next.
+
+    `knowledge` is the block of memory behind the system prompt, None before it was chosen.
+    `additions` are texts that were put behind entries, by the entries' keys. An `amnesic` session
+    is not stored, and is given nothing.
+    """
+
+    pins: Pins = Pins()
+    calibration: tuple[float, ...] = ()
+    knowledge: str | None = None
+    additions: Mapping[str, str] = field(default_factory=dict)
+    amnesic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A recall that the gateway did for a model: the call and its result, as they were sent."""
+
+    id: str
+    call: Mapping[str, Any]
+    result: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ nothing of its name is left here once it is forgotten.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from lore import clock
+from lore.store.packing import pack_name
 from lore.store.sqlite import Connection
 from lore.text import words
 
@@ -30,12 +30,12 @@ class Shown(NamedTuple):
 
 def digest_of(text: str) -> int:
     """Return a number that is the same for texts of the same words."""
-    return _number(" ".join(words.split(text)))
+    return pack_name(" ".join(words.split(text)))
 
 
 def add(db: Connection, session: str, shown: Sequence[tuple[int, int]], *, now: datetime) -> None:
     """Keep the items, each with the digest of its text, that a session was given."""
-    name = _number(session)
+    name = pack_name(session)
     for item_n, digest in shown:
         n = db.value(
             "INSERT INTO injections (session, item_n, digest, at) SELECT :session, n, :digest, :at"
@@ -53,16 +53,11 @@ def add(db: Connection, session: str, shown: Sequence[tuple[int, int]], *, now: 
 def of_session(db: Connection, session: str) -> Shown:
     """Return what a session was given."""
     rows = db.rows(
-        "SELECT item_n, digest FROM injections WHERE session = :session", session=_number(session)
+        "SELECT item_n, digest FROM injections WHERE session = :session", session=pack_name(session)
     )
     return Shown(frozenset(row[0] for row in rows), frozenset(row[1] for row in rows))
 
 
 def remove(db: Connection, session: str) -> None:
     """Forget what a session was given: its prompt was condensed, and has it no longer."""
-    db.run("DELETE FROM injections WHERE session = :session", session=_number(session))
-
-
-def _number(text: str) -> int:
-    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
+    db.run("DELETE FROM injections WHERE session = :session", session=pack_name(session))

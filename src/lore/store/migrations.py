@@ -381,6 +381,21 @@ CREATE TABLE injections (
 CREATE INDEX injections_session ON injections (session);
 CREATE INDEX injections_item ON injections (item_n);
 
+CREATE TABLE dialogue_states (
+    session BIGINT NOT NULL,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (session, name));
+
+CREATE TABLE recall_markers (
+    id TEXT PRIMARY KEY,
+    session BIGINT NOT NULL,
+    call TEXT NOT NULL,
+    result TEXT NOT NULL,
+    at INTEGER NOT NULL);
+CREATE INDEX recall_markers_session ON recall_markers (session);
+
 CREATE TABLE spend (
     n {NUMBERED},
     key TEXT NOT NULL UNIQUE,
