@@ -11,7 +11,7 @@ import pytest
 
 from lore.memory import Memory
 from lore.memory.conversing import Conversing
-from lore.records import Block, Entry, Held, Marker, Pins, Speaker, Voice
+from lore.records import Block, Entry, Held, Pins, Speaker, Voice
 from lore.settings import load
 from tests.capture.adapters.samples import claude_line
 from tests.fakes import FakeEmbedder, FixedClock
@@ -147,9 +147,8 @@ def test_what_a_session_holds_survives_a_restart(tmp_path: Path, clock: FixedClo
 
 
 def test_markers_are_of_one_session_and_survive(memory: Memory):
-    marker = Marker("m1", {"id": "toolu_1", "input": {"query": "ports"}}, "Port 5436.")
-    Conversing(memory).keep_marker(TALK, marker)
-    assert Conversing(memory).markers(TALK) == {"m1": marker}
+    Conversing(memory).keep_markers(TALK, {"m1": "Port 5436."})
+    assert Conversing(memory).markers(TALK) == {"m1": "Port 5436."}
     assert Conversing(memory).markers(replace(TALK, session="s-2")) == {}
 
 
@@ -158,7 +157,7 @@ def test_forgetting_takes_all_that_quotes_memory(memory: Memory):
     Conversing(memory).hold(
         TALK, Held(Pins(1), (), "The staging port is 5436.", {"k": "Port 5436."})
     )
-    Conversing(memory).keep_marker(TALK, Marker("m1", {}, "The staging port is 5436."))
+    Conversing(memory).keep_markers(TALK, {"m1": "The staging port is 5436."})
     memory.forget(id=id_)
     held = Conversing(memory).held(TALK)
     assert (held.knowledge, held.additions, held.pins.layer) == (None, {}, 1)

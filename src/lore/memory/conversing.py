@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 from lore.capture import dialogues as telling
@@ -15,7 +14,7 @@ from lore.capture import messages
 from lore.capture.dialogues import Told
 from lore.errors import NotFound
 from lore.memory.front import Memory
-from lore.records import Entry, Held, Marker, Pins, Speaker, Summary
+from lore.records import Entry, Held, Pins, Speaker, Summary
 from lore.store import claims, dialogues, distillations, sessions
 from lore.store.db import Connection
 
@@ -107,13 +106,13 @@ class Conversing:
             speaker.session, project=speaker.project, budget_tokens=budget_tokens
         ).text
 
-    def keep_marker(self, speaker: Speaker, marker: Marker) -> None:
-        """Keep what a marker stands for, and return once that is durable."""
-        add = partial(dialogues.add_marker, session=self._name(speaker), marker=marker)
-        self._database.write(lambda db: add(db, now=self._database.now()))
+    def keep_markers(self, speaker: Speaker, markers: Mapping[str, str]) -> None:
+        """Keep what markers stand for, and return once that is durable."""
+        session, now = self._name(speaker), self._database.now()
+        self._database.write(lambda db: dialogues.add_markers(db, session, markers, now=now))
 
-    def markers(self, speaker: Speaker) -> dict[str, Marker]:
-        """Return the recalls that the gateway did in a session, by the ids of their markers."""
+    def markers(self, speaker: Speaker) -> dict[str, str]:
+        """Return what the markers of a session stand for, by their ids."""
         with self._database.read() as db:
             return dialogues.markers(db, self._name(speaker))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 BlockKind = Literal["text", "call", "result", "reasoning", "other"]
 """What a block is: words, a call of a tool, its result, what only the model can read, the rest."""
@@ -138,15 +138,6 @@ class Held:
     knowledge: str | None = None
     additions: Mapping[str, str] = field(default_factory=dict)
     amnesic: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Marker:
-    """A recall that the gateway did for a model: the call and its result, as they were sent."""
-
-    id: str
-    call: Mapping[str, Any]
-    result: str
 
 
 @dataclass(frozen=True, slots=True)

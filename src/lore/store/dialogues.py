@@ -7,14 +7,13 @@ that costs a prompt its cache, and leaves no trace.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import orjson
 
 from lore import clock
-from lore.records import Marker
 from lore.store.messages import PreparedMessage
 from lore.store.packing import pack_name, unpack_json
 from lore.store.sqlite import Connection
@@ -71,26 +70,26 @@ def remove(db: Connection, session: str, name: Name) -> None:
     )
 
 
-def add_marker(db: Connection, session: str, marker: Marker, *, now: datetime) -> None:
-    """Keep what a marker stands for."""
-    db.run(
-        "INSERT INTO recall_markers (id, session, call, result, at)"
-        " VALUES (:id, :session, :call, :result, :at) ON CONFLICT (id) DO NOTHING",
-        id=marker.id,
-        session=pack_name(session),
-        call=orjson.dumps(marker.call).decode(),
-        result=marker.result,
-        at=clock.to_us(now),
-    )
+def add_markers(db: Connection, session: str, markers: Mapping[str, str], *, now: datetime) -> None:
+    """Keep what markers stand for, by their ids."""
+    for id_, value in markers.items():
+        db.run(
+            "INSERT INTO recall_markers (id, session, value, at)"
+            " VALUES (:id, :session, :value, :at) ON CONFLICT (id) DO NOTHING",
+            id=id_,
+            session=pack_name(session),
+            value=value,
+            at=clock.to_us(now),
+        )
 
 
-def markers(db: Connection, session: str) -> dict[str, Marker]:
-    """Return the markers of a session by their ids."""
+def markers(db: Connection, session: str) -> dict[str, str]:
+    """Return what the markers of a session stand for, by their ids."""
     rows = db.rows(
-        "SELECT id, call, result FROM recall_markers WHERE session = :session",
+        "SELECT id, value FROM recall_markers WHERE session = :session",
         session=pack_name(session),
     )
-    return {id_: Marker(id_, unpack_json(call), result) for id_, call, result in rows}
+    return dict(rows)
 
 
 def drop_texts(db: Connection) -> None:

@@ -391,8 +391,7 @@ CREATE TABLE dialogue_states (
 CREATE TABLE recall_markers (
     id TEXT PRIMARY KEY,
     session BIGINT NOT NULL,
-    call TEXT NOT NULL,
-    result TEXT NOT NULL,
+    value TEXT NOT NULL,
     at INTEGER NOT NULL);
 CREATE INDEX recall_markers_session ON recall_markers (session);
 
