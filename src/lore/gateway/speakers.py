@@ -33,6 +33,10 @@ _COMPACTIONS = (
 _ERRANDS = ("You are a title generator", "You are a context summarization agent")
 """How the system prompts of opencode begin that are no part of the conversation."""
 
+_AGENT: tuple[Voice, ...] = ("system",)
+_FIRST: tuple[Voice, ...] = ("system", "user")
+"""Whose words an agent tells a model something in: its own, and those in a person's place."""
+
 _KNOWN_TALKS = 1_000
 """Conversations without a name that are remembered; each costs some 100 bytes a request."""
 
@@ -63,7 +67,7 @@ def is_errand(said: Said) -> bool:
         return True
     if said.document.get("max_tokens") == 1:
         return True
-    if any(text.lstrip().startswith(_ERRANDS) for text in _first_texts(said, ("system",))):
+    if any(text.lstrip().startswith(_ERRANDS) for text in _first_texts(said, _AGENT)):
         return True
     asked = [entry for entry in said.entries if entry.voice == "user"][-1:]
     texts = (block.text for entry in asked for block in entry.blocks if block.kind == "text")
@@ -75,7 +79,7 @@ def folder_of(said: Said) -> str:
     named = said.headers.get(PROJECT, "").strip()
     if named:
         return named
-    for text in _first_texts(said, ("system", "user")):
+    for text in _first_texts(said, _FIRST):
         found = _FOLDER.search(text)
         if found:
             return found[1].strip()
