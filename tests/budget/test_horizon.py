@@ -87,9 +87,10 @@ def test_the_growth_is_that_of_the_session_and_the_usual(grown, tokens):
 
 def test_an_outlook_is_made_of_all_three():
     outlook = foresee(1, gaps_s=[30.0] * 60, grown_tokens=[3_000] * 10, project_lengths=[21] * 8)
-    assert outlook == Outlook(
-        pytest.approx(44.0), pytest.approx(USUAL_COLD_SHARE / 2), pytest.approx(2_000.0)
-    )
+    assert outlook.turns == pytest.approx(44.0)
+    assert outlook.cold_share == pytest.approx(USUAL_COLD_SHARE / 2)
+    assert outlook.growth_tokens == pytest.approx(2_000.0)
+    assert foresee(1, lifetime_s=LONG_LIFETIME_S).cold_share == USUAL_LONG_COLD_SHARE
 
 
 def test_more_turns_to_come_make_a_bust_worth_while_sooner():
@@ -129,7 +130,8 @@ def test_a_session_with_many_pauses_waits_for_the_next_one():
 
 
 def test_a_cache_that_costs_more_to_write_is_kept_longer():
-    assert least_busting(40_000, long_cache=True) > least_busting(40_000)
+    long = Outlook(lifetime_s=LONG_LIFETIME_S)
+    assert least_busting(40_000, long) > least_busting(40_000)
 
 
 def test_after_five_busts_in_a_row_there_are_no_more():
@@ -153,7 +155,7 @@ def test_who_does_not_bust_is_told_when_to():
 
 
 prices = st.builds(
-    lambda read, factor: ModelPrice(read * 10, read * 50, read, read * factor, read * factor * 1.6),
+    lambda read, factor: ModelPrice(10, 50, read, read * factor, read * factor * 1.6, 10**9),
     st.floats(0.05, 5.0),
     st.floats(1.0, 20.0),
 )
@@ -172,7 +174,7 @@ def test_the_decision_is_that_of_trying_every_number_of_turns(
 ):
     """Sum turn by turn what the closed forms say, for every schedule up to 400 turns."""
     outlook, current = Outlook(turns, cold, grown), compressed + more
-    told = decide(current, compressed, price, outlook, most_tokens=10**9, least_tokens=0)
+    told = decide(current, compressed, price, outlook, least_tokens=0)
     alive, warm = turns / (turns + 1), 1 - cold
     read, write = price.cache_read_usd / 1e6, price.cache_write_usd / 1e6
 

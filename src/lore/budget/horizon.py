@@ -74,6 +74,8 @@ class Outlook:
     """How many of them find the cache expired."""
     growth_tokens: float = USUAL_GROWTH_TOKENS
     """By how much each makes the prompt longer."""
+    lifetime_s: float = LIFETIME_S
+    """How long the cache lives; what lives longer is written at the higher price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,7 @@ def foresee(
         remaining_turns(turns_so_far, project_lengths),
         cold_share(gaps_s, project_gaps_s, lifetime_s),
         growth(grown_tokens),
+        lifetime_s,
     )
 
 
@@ -142,19 +145,15 @@ def decide(
     outlook: Outlook,
     *,
     cold: bool = False,
-    long_cache: bool = False,
     busts_in_a_row: int = 0,
-    most_tokens: int = 0,
     least_tokens: int = LEAST_TOKENS,
 ) -> Horizon:
     """Compare a bust now with the best later one, over all turns that are still expected.
 
-    `cold`: the cache has expired, so that either way the prompt is written. `long_cache`: it is
-    written at the price of an hour. `most_tokens` is where the prompt no longer fits and is
-    compressed anyway (the window of the model by default).
+    `cold`: the cache has expired, so that either way the prompt is written. What no longer fits
+    into the window of the model is compressed anyway.
     """
-    rates = _rates(price, outlook, long_cache=long_cache)
-    most_tokens = most_tokens or price.window_tokens
+    rates, most_tokens = _rates(price, outlook), price.window_tokens
     bust_usd = min(
         rates.cycle(compressed_tokens, turns)
         for turns in _tried(compressed_tokens, most_tokens, outlook.growth_tokens)
@@ -201,9 +200,10 @@ class _Rates:
         return once / (1 - self.bust(turns))
 
 
-def _rates(price: ModelPrice, outlook: Outlook, *, long_cache: bool) -> _Rates:
+def _rates(price: ModelPrice, outlook: Outlook) -> _Rates:
+    is_long = outlook.lifetime_s > LIFETIME_S
     read = price.cache_read_usd / _MILLION
-    write = (price.cache_write_1h_usd if long_cache else price.cache_write_usd) / _MILLION
+    write = (price.cache_write_1h_usd if is_long else price.cache_write_usd) / _MILLION
     turns = min(outlook.turns, _MOST_TURNS)
     survival = turns / (turns + 1)
     warm = survival * (1 - outlook.cold_share)
