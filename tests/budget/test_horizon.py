@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lore.budget.caps import LEAST_TOKENS
 from lore.budget.horizon import (
-    LEAST_TOKENS,
     LIFETIME_S,
     LONG_LIFETIME_S,
     USUAL_COLD_SHARE,

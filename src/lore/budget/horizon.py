@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lore.budget.busting import MOST_BUSTS_IN_A_ROW
+from lore.budget.caps import LEAST_TOKENS
 
 if TYPE_CHECKING:
     from lore.records.dialogues import ModelPrice
@@ -50,10 +51,6 @@ _GAPS_OF_PROJECT = 200
 
 _TURNS_OF_PRIOR = 10
 """The usual growth counts as much as so many turns."""
-
-LEAST_TOKENS = 40_000
-"""Prompts up to here are left alone whatever they cost: enough for the work at hand (the floor of
-the cap of layer 0)."""
 
 _STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1_024)
 """Numbers of turns that are tried: the sum is flat around its least, a finer grid finds no more."""
