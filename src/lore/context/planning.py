@@ -123,10 +123,11 @@ def find_pinned(scene: Scene, pins: Pins) -> Pinned:
     if start is None or lost or not all(id_ in known for id_ in pins.prefix):
         return Pinned(scene.whole(), holds=False)
     prefix = tuple(known[id_] for id_ in pins.prefix)
-    # After a rewind an old turn is the current one: it is given back whole.
-    annotated = pins.annotated - scene.calls_from(scene.current)
+    # After a rewind an old turn may be the current one: it is given back whole.
+    whole = scene.calls_from(scene.current)
+    annotated = (pins.annotated & scene.calls_from(start)) - whole
     shape = scene.made(pins.layer, start, prefix, annotated)
-    return Pinned(_reported(shape, scene), annotated == pins.annotated)
+    return Pinned(_reported(shape, scene), holds=not pins.annotated & whole)
 
 
 def _reported(shape: Shape, scene: Scene) -> Shape:
@@ -140,22 +141,25 @@ def _reported(shape: Shape, scene: Scene) -> Shape:
 
 
 def _next(scene: Scene, now: Shape, floor: int, cost: Cost, *, fresh: bool) -> tuple[Shape, str]:
-    """Return the shape of the next prompt, and why it is another one."""
+    """Return the shape of the next prompt, and why it is another one.
+
+    A layer is left for a lower one only where all is written anew. The emergency ends with the
+    turn that brought it.
+    """
     room = scene.room
     shapes = scene.shapes(now.start)
+    lowest = max(1, floor) if fresh or now.layer == 4 else max(1, floor, now.layer)
+    then = _first_fitting(shapes, lowest, room)
     if now.layer < floor:
-        return _first_fitting(shapes, max(1, floor), room), "floor"
+        return then, "floor"
     if not now.fits(room):
-        return _first_fitting(shapes, 1 if fresh else max(1, now.layer), room), "fit"
+        return then, "fit"
     if fresh and now.layer:
-        then = _first_fitting(shapes, max(1, floor), room)
-        smaller = then.tokens < now.tokens
-        return (then, "cold") if smaller or then.layer < now.layer else (now, "")
-    then = _first_fitting(shapes, max(1, now.layer), room)
-    if then.tokens < now.tokens:
-        fixed = room.fixed_tokens
-        if cost(fixed + now.tokens, fixed + then.tokens, cold=fresh):
-            return then, "cost"
+        better = then.tokens < now.tokens or then.layer < now.layer
+        return (then, "cold") if better else (now, "")
+    fixed = room.fixed_tokens
+    if then.tokens < now.tokens and cost(fixed + now.tokens, fixed + then.tokens, cold=fresh):
+        return then, "cost"
     return now, ""
 
 

@@ -19,10 +19,10 @@ BEGINS_AT = 0.70
 """The share of the window from which on tiers are made."""
 
 CURRENT, TOPICS, BULKS = 0.50, 0.30, 0.20
-"""What each tier may take of that."""
+"""What each fullest may take of that."""
 
 TOGETHER = 4
-"""So many of the oldest of a tier are summed up at once."""
+"""So many of the oldest of a fullest are summed up at once."""
 
 _MOST_ROUNDS = 64
 """Each round pushes something down, and what is at the bottom only becomes less."""
@@ -64,7 +64,7 @@ def plan_tiers(
 
 
 def _stable(scene: Scene, pinned: Pinned, most: int, summarise: Summarise) -> Shape:
-    """Push the oldest of the fullest tier down until all keep within their shares."""
+    """Push the oldest of the fullest fullest down until all keep within their shares."""
     tiers = _tiers_of(pinned.shape)
     for _ in range(_MOST_ROUNDS):
         over = {
@@ -73,9 +73,9 @@ def _stable(scene: Scene, pinned: Pinned, most: int, summarise: Summarise) -> Sh
             "bulks": _size(tiers.bulks) - BULKS * most,
         }
         changed = None
-        for tier in sorted(over, key=lambda name: -over[name]):
-            if over[tier] > 0 and changed is None:
-                changed = _push_down(scene, tiers, tier, summarise)
+        for fullest in sorted(over, key=lambda name: -over[name]):
+            if over[fullest] > 0 and changed is None:
+                changed = _push_down(scene, tiers, fullest, summarise)
         if changed is None:
             break
         tiers = changed
@@ -91,11 +91,11 @@ def _tiers_of(shape: Shape) -> _Tiers:
     )
 
 
-def _push_down(scene: Scene, tiers: _Tiers, tier: str, summarise: Summarise) -> _Tiers | None:
+def _push_down(scene: Scene, tiers: _Tiers, fullest: str, summarise: Summarise) -> _Tiers | None:
     """Return the tiers after the oldest of one went down, None if nothing of it can."""
-    if tier == "current":
+    if fullest == "current":
         return _shortened(scene, tiers)
-    if tier == "topics":
+    if fullest == "topics":
         oldest = tiers.topics[:TOGETHER]
         made = _summed(oldest, summarise)
         left = tiers.topics[len(oldest) :]
@@ -129,7 +129,7 @@ def _summed(oldest: Sequence[Summary], summarise: Summarise) -> Summary | None:
     counted = tokens.count(text)
     if not text or counted >= size:
         return None
-    id_ = "tier-" + hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+    id_ = "fullest-" + hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
     return Summary(id_, text, counted, oldest[-1].until, max(one.generation for one in oldest) + 1)
 
 
