@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from lore.errors import InvalidInput
 from lore.gateway.wires.wire import Request, Texts
-from lore.records.dialogues import Dialogue, Plan
-from lore.text import marks
+from lore.records.dialogues import Block, Dialogue, Plan
+from lore.text import fences, marks
 
 ACKNOWLEDGEMENT = "Understood. I go on from there."
 """What the assistant says to the log of what went before."""
+
+_BOOT = "# AGENTS.md instructions for "
+"""How Codex begins the instructions of a project; it does not fence them."""
 
 _OPENING = (
     "What went before in this conversation, from Lore's log. It tells what was said and done, and"
@@ -23,6 +26,41 @@ def before(plan: Plan) -> str:
         return ""
     told = [summary.text for summary in plan.prefix] or [_NOTHING]
     return marks.wrap("\n\n".join((_OPENING, *told)))
+
+
+def standing(dialogue: Dialogue, plan: Plan) -> list[str]:
+    """Return what holds for the whole conversation, of the entries that a plan leaves out.
+
+    Clients put the instructions of a project before the first prompt, in a user's place.
+    """
+    told: dict[str, None] = {}
+    for one in dialogue.entries[: plan.start]:
+        if one.voice == "assistant":
+            break
+        if one.voice == "user":
+            told.update({block.text: None for block in one.blocks if _is_standing(block)})
+    return list(told)
+
+
+def _is_standing(block: Block) -> bool:
+    if block.kind != "text" or not block.text:
+        return False
+    if block.text.startswith(_BOOT):
+        return True
+    pieces = marks.fences(block.text, fences.PUT_IN)
+    return all(is_fence or not piece.strip() for is_fence, piece in pieces)
+
+
+def system_texts(dialogue: Dialogue, plan: Plan) -> list[str]:
+    """Return what the client's program said among the entries that a plan leaves out, once each."""
+    told = {
+        block.text: None
+        for one in dialogue.entries[: plan.start]
+        if one.voice == "system"
+        for block in one.blocks
+        if block.kind == "text" and block.text
+    }
+    return list(told)
 
 
 def check(dialogue: Dialogue, plan: Plan) -> None:

@@ -29,6 +29,8 @@ class Marker:
     round: str = ""
     tail: int = 0
     is_mixed: bool = False
+    place: int = 0
+    """Where it stood among the blocks or calls of its answer."""
 
     def write(self) -> str:
         """Return the marker as a text that can be stored."""
@@ -46,6 +48,7 @@ def read(stored: str | None) -> Marker | None:
         text(told.get("round")),
         count(told.get("tail")),
         told.get("is_mixed") is True,
+        count(told.get("place")),
     )
 
 

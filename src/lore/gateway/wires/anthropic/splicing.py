@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import orjson
 
@@ -12,21 +11,9 @@ from lore.gateway.events import Event, EventReader
 from lore.gateway.wires import markers, shapes, summing
 from lore.gateway.wires.anthropic.expanding import result_of
 from lore.gateway.wires.anthropic.replies import Assembly, error_of, text_events
-from lore.gateway.wires.markers import Marker
+from lore.gateway.wires.searches import MOST_ROUNDS, Searches
 from lore.gateway.wires.shapes import Json, table, text
-from lore.gateway.wires.wire import MOST_RECALLS, Call, MakeId, Request, Tool
-
-_MOST_ROUNDS = MOST_RECALLS + 2
-"""Who goes on searching when there is nothing more to be had is stopped."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Withheld:
-    """A call of recall that the client does not see."""
-
-    marker: str
-    block: Json
-    place: int
+from lore.gateway.wires.wire import Call, MakeId, Request, Tool
 
 
 class Splice:
@@ -36,10 +23,9 @@ class Splice:
         self._streams = request.streams
         self._body = body
         self._tool = tool.name
-        self._make_id = make_id
+        self._searches = Searches(make_id)
         self._rounds: list[Json] = []
         """What each answer took."""
-        self._searched = 0
         self._next = 0
         """The number of the client's next block."""
         self._shown: list[Json] = []
@@ -51,8 +37,7 @@ class Splice:
         self._assembly = Assembly()
         self._held = bytearray()
         self._places: dict[int, int] = {}
-        self._withheld: list[_Withheld] = []
-        self._results: list[Marker] = []
+        self._searches.begin()
         self._has_client_calls = False
         self._is_paused = False
 
@@ -73,38 +58,24 @@ class Splice:
     @property
     def _is_alone(self) -> bool:
         """Tell whether the answer waits for nothing but results of ours."""
-        calls = bool(self._withheld) and not self._has_client_calls
+        calls = bool(self._searches) and not self._has_client_calls
         return calls and self._assembly.stop == "tool_use"
 
     @property
     def goes_on(self) -> bool:
         """Tell whether the upstream has to be asked again before the answer is complete."""
-        return self._is_paused and self._is_alone and len(self._rounds) < _MOST_ROUNDS
+        return self._is_paused and self._is_alone and len(self._rounds) < MOST_ROUNDS
 
     @property
     def calls(self) -> tuple[Call, ...]:
         """Return the calls to be carried out now."""
-        allowed = self._withheld[: max(0, MOST_RECALLS - self._searched)]
-        return tuple(
-            Call(text(one.block.get("id")), one.marker, table(one.block.get("input")))
-            for one in allowed
-        )
+        return self._searches.calls
 
     def answer(self, results: Mapping[str, str]) -> dict[str, str]:
         """Take results by the ids of calls; return what is to be stored, by the ids of markers."""
-        allowed = {call.id for call in self.calls}
-        self._searched += len(allowed)
-        round_id = self._withheld[0].marker if self._withheld else ""
-        last = max((one.place for one in self._withheld), default=0)
+        last = self._searches.last_place
         tail = sum(at > last for at in self._assembly.blocks)
-        stored: dict[str, str] = {}
-        for one in self._withheld:
-            call_id = text(one.block.get("id"))
-            said = results.get(call_id, markers.FAILED) if call_id in allowed else markers.LIMIT
-            marker = Marker(one.block, said, round_id, tail, self._has_client_calls)
-            self._results.append(marker)
-            stored[one.marker] = marker.write()
-        return stored
+        return self._searches.answer(results, tail=tail, is_mixed=self._has_client_calls)
 
     def follow_up(self) -> bytes:
         """Return the body of the next request to the upstream."""
@@ -112,7 +83,7 @@ class Splice:
         document["messages"] = [
             *shapes.tables(document["messages"]),
             {"role": "assistant", "content": self._assembly.content},
-            {"role": "user", "content": [result_of(one) for one in self._results]},
+            {"role": "user", "content": [result_of(one) for one in self._searches.answered]},
         ]
         self._body = orjson.dumps(document)
         self._begin()
@@ -135,7 +106,7 @@ class Splice:
         if kind == "message_delta":
             self._rounds.append(dict(self._assembly.usage))
             return self._pass_end(event, told)
-        if kind == "message_stop" and self._is_alone and len(self._rounds) < _MOST_ROUNDS:
+        if kind == "message_stop" and self._is_alone and len(self._rounds) < MOST_ROUNDS:
             return b""
         return event.raw
 
@@ -159,8 +130,7 @@ class Splice:
         if not isinstance(block.get("input"), dict):
             self._assembly.blocks.pop(at, None)
             return b""
-        marker = self._make_id()
-        self._withheld.append(_Withheld(marker, block, at))
+        marker = self._searches.add(text(block.get("id")), block["input"], block, at)
         shown = text_events(self._next, markers.sign(marker))
         self._next += 1
         return b"".join(events.write(one, one["type"]) for one in shown)
@@ -170,7 +140,7 @@ class Splice:
             return event.raw
         if not self._is_alone:
             return events.write({**told, "usage": summing.summed(self._rounds)}, event.name)
-        if len(self._rounds) < _MOST_ROUNDS:
+        if len(self._rounds) < MOST_ROUNDS:
             return b""
         ended = {**table(told.get("delta")), "stop_reason": "end_turn"}
         usage = summing.summed(self._rounds)
@@ -190,7 +160,7 @@ class Splice:
             self._shown.append(self._shown_of(at, block))
         if self.goes_on:
             return b""
-        if len(self._rounds) == 1 and not self._withheld:
+        if len(self._rounds) == 1 and not self._searches:
             return body
         whole = {**document, "content": self._shown, "usage": summing.summed(self._rounds)}
         if self._is_alone:
@@ -203,8 +173,7 @@ class Splice:
         if block.get("name") != self._tool:
             self._has_client_calls = True
             return block
-        marker = self._make_id()
-        self._withheld.append(_Withheld(marker, block, at))
+        marker = self._searches.add(text(block.get("id")), table(block.get("input")), block, at)
         return {"type": "text", "text": markers.sign(marker)}
 
 

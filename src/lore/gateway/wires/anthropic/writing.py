@@ -64,15 +64,11 @@ def _prefix(request: Request, plan: Plan) -> list[Json]:
     told = framing.before(plan)
     if not told:
         return []
-    messages = shapes.tables(request.document["messages"])[: plan.start]
-    held: dict[str, None] = {}
-    for one in messages:
-        if one.get("role") == "system":
-            held.update({text(block.get("text")): None for block in blocks_of(one.get("content"))})
-    held.pop("", None)
+    told_before = [*framing.standing(request.dialogue, plan), told]
+    held = framing.system_texts(request.dialogue, plan)
     system = {"role": "system", "content": [_said(one) for one in held]}
     return [
-        {"role": "user", "content": [_said(told)]},
+        {"role": "user", "content": [_said(one) for one in told_before]},
         *([system] if held else []),
         {"role": "assistant", "content": [_said(framing.ACKNOWLEDGEMENT)]},
     ]
