@@ -1,0 +1,1 @@
+"""The gateway: a door that stands between an agent and the API of its model."""

@@ -1,0 +1,74 @@
+"""Markers: what a client's history holds in the place of a call that the gateway carried out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from lore.gateway.wires.shapes import Json, count, dumped, loaded, table, text
+
+_SIGN = "lore-recall-"
+_MARK = re.compile(rf"\n*\[memory searched: {_SIGN}([0-9A-Za-z]{{8,64}})\]\n*")
+
+LIMIT = "No more searches for this answer: go on with what has been found."
+FAILED = "Memory could not be searched."
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A call of recall and its result, as they have to be put back.
+
+    `round` is the answer that it was part of: its calls are answered together. `tail` is how
+    many of the answer's blocks stand behind the last of them. `is_mixed` says that the answer
+    also called tools of the client, so that all results stand in the client's next message.
+    """
+
+    call: Json
+    result: str
+    round: str = ""
+    tail: int = 0
+    is_mixed: bool = False
+    place: int = 0
+    """Where it stood among the blocks or calls of its answer."""
+
+    def write(self) -> str:
+        """Return the marker as a text that can be stored."""
+        return dumped(asdict(self))
+
+
+def read(stored: str | None) -> Marker | None:
+    """Return a marker as it was stored, or None if it was not."""
+    told = table(loaded(stored)) if stored else {}
+    if not told:
+        return None
+    return Marker(
+        table(told.get("call")),
+        text(told.get("result")),
+        text(told.get("round")),
+        count(told.get("tail")),
+        told.get("is_mixed") is True,
+        count(told.get("place")),
+    )
+
+
+def sign(marker_id: str) -> str:
+    """Return the words that stand in a client's history in the place of a call."""
+    return f"[memory searched: {_SIGN}{marker_id}]"
+
+
+def may_have_markers(body: bytes) -> bool:
+    """Tell whether a body names a marker at all; cheap for those that do not."""
+    return _SIGN.encode() in body
+
+
+def split(said: str) -> Iterator[tuple[str, str]]:
+    """Yield a text in pieces, each with the id of the marker that it is, or ''."""
+    at = 0
+    for found in _MARK.finditer(said):
+        if found.start() > at:
+            yield "", said[at : found.start()]
+        yield found[1], found[0]
+        at = found.end()
+    if at < len(said):
+        yield "", said[at:]
