@@ -173,6 +173,23 @@ class Settings:
         60.0, "How long a writer waits for another process before it gives up.", WITHIN_A_DAY
     )
 
+    context_strategy: str = _setting(
+        "gradient",
+        "How the gateway shortens long prompts; off: never.",
+        Rule(choices=("gradient", "tiered", "off")),
+    )
+    context_rule: str = _setting(
+        "horizon",
+        "By what a shorter prompt has to pay off: the turns to come, or the next one.",
+        Rule(choices=("horizon", "seed")),
+    )
+    context_target_usd_per_turn: float = _setting(
+        0.10, "What a turn may cost before prompts are shortened; 0: any.", NOT_NEGATIVE
+    )
+    context_max_layer0_tokens: int = _setting(
+        0, "From so many tokens on prompts are shortened; 0: by their cost.", NOT_NEGATIVE
+    )
+
     server_host: str = _setting("127.0.0.1", "Address that the server is bound to.")
     server_port: int = _setting(3207, "Its port; 0, or one that is taken: any.", PORT)
     server_allowed_hosts: tuple[str, ...] = _setting((), "Other names it may be called by.")

@@ -11,7 +11,7 @@ import pytest
 
 from lore.memory import Memory
 from lore.memory.conversing import Conversing
-from lore.records import Block, Entry, Held, Pins, Speaker, Voice
+from lore.records import Block, Entry, Held, Measured, Pins, Speaker, Summary, Voice
 from lore.settings import load
 from tests.capture.adapters.samples import claude_line
 from tests.fakes import FakeEmbedder, FixedClock
@@ -138,7 +138,8 @@ def test_a_session_that_nobody_knows_has_no_summaries(memory: Memory):
 def test_what_a_session_holds_survives_a_restart(tmp_path: Path, clock: FixedClock):
     config = load({}, home=tmp_path / "home").settings
     pins = Pins(2, 2, "k", ("d1", "d2"), frozenset(("call-1", "call-0")), 3)
-    held = Held(pins, (1.0, 0.25), "What stands.", {"k": "a note"})
+    made = (Summary("tier-1", "All of it.", 3, 8, 1),)
+    held = Held(pins, Measured(80, 20, 0.25, 1, 2, 3, "k", 7.5), "What stands.", {"k": "a"}, made)
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
         Conversing(memory).hold(TALK, held)
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
@@ -155,12 +156,12 @@ def test_markers_are_of_one_session_and_survive(memory: Memory):
 def test_forgetting_takes_all_that_quotes_memory(memory: Memory):
     id_ = memory.store("The staging port is 5436.")
     Conversing(memory).hold(
-        TALK, Held(Pins(1), (), "The staging port is 5436.", {"k": "Port 5436."})
+        TALK, Held(Pins(1), Measured(), "The staging port is 5436.", {"k": "Port 5436."})
     )
     Conversing(memory).keep_markers(TALK, {"m1": "The staging port is 5436."})
     memory.forget(id=id_)
     held = Conversing(memory).held(TALK)
-    assert (held.knowledge, held.additions, held.pins.layer) == (None, {}, 1)
+    assert (held.knowledge, held.notes, held.pins.layer) == (None, {}, 1)
     assert Conversing(memory).markers(TALK) == {}
 
 

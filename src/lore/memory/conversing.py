@@ -14,7 +14,7 @@ from lore.capture import messages
 from lore.capture.dialogues import Told
 from lore.errors import NotFound
 from lore.memory.front import Memory
-from lore.records import Entry, Held, Pins, Speaker, Summary
+from lore.records import Entry, Held, Measured, Pins, Speaker, Summary
 from lore.store import claims, dialogues, distillations, sessions
 from lore.store.db import Connection
 
@@ -37,9 +37,10 @@ class Conversing:
             amnesic = dialogues.is_amnesic(db, self._name(speaker))
         return Held(
             _pins(states.get("pins") or {}),
-            tuple(states.get("calibration") or ()),
+            Measured(**(states.get("measured") or {})),
             states.get("knowledge"),
-            states.get("additions") or {},
+            states.get("notes") or {},
+            tuple(Summary(**one) for one in states.get("tiers") or ()),
             amnesic,
         )
 
@@ -48,9 +49,10 @@ class Conversing:
         session, now = self._name(speaker), self._database.now()
         states: dict[dialogues.Name, Any] = {
             "pins": _packed(held.pins),
-            "calibration": held.calibration,
+            "measured": asdict(held.measured),
             "knowledge": held.knowledge,
-            "additions": dict(held.additions),
+            "notes": dict(held.notes),
+            "tiers": [asdict(one) for one in held.tiers],
         }
 
         def keep(db: Connection) -> None:

@@ -21,11 +21,11 @@ from lore.store.sqlite import Connection
 KEPT_DAYS = 60
 """No session goes on for longer."""
 
-Name = Literal["pins", "calibration", "knowledge", "additions", "amnesia"]
+Name = Literal["pins", "measured", "knowledge", "notes", "tiers", "amnesia"]
 
 _FOR_EVER = 2**62
 
-_QUOTING: tuple[Name, ...] = ("knowledge", "additions")
+_QUOTING: tuple[Name, ...] = ("knowledge", "notes", "tiers")
 """States that hold words of memory."""
 
 
