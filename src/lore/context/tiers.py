@@ -24,6 +24,9 @@ CURRENT, TOPICS, BULKS = 0.50, 0.30, 0.20
 TOGETHER = 4
 """So many of the oldest of a fullest are summed up at once."""
 
+MADE = "tier-"
+"""How the ids begin of summaries that are made here."""
+
 _MOST_ROUNDS = 64
 """Each round pushes something down, and what is at the bottom only becomes less."""
 

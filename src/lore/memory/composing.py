@@ -1,0 +1,353 @@
+"""Composing: how the next prompt of a session is made, of what it says and what it holds on to.
+
+One request at a time for each session. What a session holds is kept in this process and written
+behind: a store that is locked or gone costs new sessions their memory, and no session its prompt.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from lore.budget import caps, horizon
+from lore.budget.busting import decide_for_one_turn
+from lore.budget.calibration import Calibration, Reported, calibrate
+from lore.budget.catalogue import Catalogue
+from lore.context import annotating, planning, tiers
+from lore.context.layers import Room
+from lore.context.planning import Cost, Terms
+from lore.context.sizing import Measure
+from lore.memory.conversing import Conversing
+from lore.memory.front import Memory
+from lore.records import (
+    Dialogue,
+    Entry,
+    Held,
+    Layer,
+    Measured,
+    ModelPrice,
+    Pins,
+    Plan,
+    Speaker,
+    Summary,
+    TokenUse,
+)
+
+UNKNOWN_PRICE = ModelPrice(3.0, 15.0, 0.3, 3.75, 6.0, 200_000)
+"""What a model is taken to cost that no list has: about the middle of those in use."""
+
+LOOKED_AT = 0.5
+"""From this share of the smallest cap on, summaries are looked for: below it none is needed."""
+
+_MOST_SESSIONS = 256
+"""Sessions that this process remembers; what the others hold is in the store."""
+
+_REMEMBERED_TURNS = 200
+"""Gaps and growths of so many turns tell what is to come."""
+
+
+@dataclass(slots=True)
+class Live:
+    """What this process knows of a session."""
+
+    held: Held
+    calibration: Calibration
+    gaps_s: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
+    grown: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
+    recorded: str = ""
+    """Key of the last entry that is stored."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """A prompt: its plan, and what it says beside the client's words."""
+
+    plan: Plan
+    price: ModelPrice
+    knowledge: str = ""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    amnesic: bool = False
+    cold: bool = False
+    whole_tokens: int = 0
+    """How long the prompt would be with nothing left out."""
+    chars: int = 0
+    """How long the planned prompt is in characters."""
+
+
+class Composer:
+    """Makes the prompts of all sessions."""
+
+    def __init__(self, memory: Memory, catalogue: Catalogue) -> None:
+        self._memory = memory
+        self._settings = memory.settings
+        self._desk = Conversing(memory)
+        self._catalogue = catalogue
+        self._sessions: OrderedDict[str, Live] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def desk(self) -> Conversing:
+        """Return the desk of the gateway."""
+        return self._desk
+
+    def compose(
+        self,
+        speaker: Speaker,
+        dialogue: Dialogue,
+        *,
+        provider: str = "",
+        gives_memory: bool = True,
+        least: Layer = 0,
+    ) -> Composed:
+        """Return how the next prompt of a session is made, and hold on to it.
+
+        A client that has memory by its own hooks is not given it here: `gives_memory` is False.
+        """
+        live = self._live(speaker)
+        now = self._memory.database.now()
+        price = self._price(dialogue.model, provider)
+        with live.lock:
+            cold = _is_cold(live.held.measured, now)
+            if live.held.amnesic:
+                whole = planning.plan(dialogue, Pins(), (), Terms(Room(price.window_tokens)))
+                return Composed(whole, price, amnesic=True, cold=cold, whole_tokens=whole.tokens)
+            self._choose_knowledge(live, speaker, dialogue, gives_memory=gives_memory)
+            plan = self._planned(live, speaker, dialogue, price, cold=cold, least=least)
+            held = live.held
+            if plan.pins != held.pins or plan.busts:
+                live.held = replace(held, pins=plan.pins, tiers=_made(held.tiers, plan))
+                self._desk.hold(speaker, live.held)
+        measure = _measure(live, dialogue)
+        raw = sum(entry.chars for entry in dialogue.entries)
+        return Composed(
+            plan,
+            price,
+            held.knowledge or "",
+            held.notes,
+            cold=cold,
+            whole_tokens=measure.of_chars(raw + dialogue.fixed_chars),
+            chars=_chars(dialogue, plan, held),
+        )
+
+    def add_note(self, speaker: Speaker, entry: Entry, note: str) -> None:
+        """Put a text behind an entry, from now on."""
+        live = self._live(speaker)
+        with live.lock:
+            live.held = replace(live.held, notes={**live.held.notes, entry.key: note})
+
+    def settle(
+        self, speaker: Speaker, dialogue: Dialogue, composed: Composed, use: TokenUse
+    ) -> None:
+        """Take note of what the provider reported of a prompt."""
+        live = self._live(speaker)
+        now = self._memory.database.now().timestamp()
+        with live.lock:
+            before = live.held.measured
+            live.calibration = calibrate(live.calibration, composed.chars, use)
+            if before.at_s:
+                live.gaps_s.append(max(0.0, now - before.at_s))
+            if before.tokens and not composed.plan.busts and use.input_tokens:
+                live.grown.append(use.input_tokens - before.tokens)
+            lifetime_s = horizon.LIFETIME_S
+            if use.cache_write_1h_tokens > use.cache_write_tokens:
+                lifetime_s = horizon.LONG_LIFETIME_S
+            measured = Measured(
+                live.calibration.known_chars,
+                live.calibration.known_tokens,
+                live.calibration.tokens_per_char,
+                live.calibration.turns_without_writes,
+                before.turns + 1,
+                len(dialogue.entries),
+                dialogue.entries[-1].key if dialogue.entries else "",
+                now,
+                lifetime_s if use.input_tokens else before.lifetime_s,
+            )
+            live.held = replace(live.held, measured=measured)
+            held = live.held
+        if not held.amnesic:
+            self._desk.hold(speaker, held)
+
+    def raise_floor(self, speaker: Speaker, tokens: int, most_tokens: int) -> None:
+        """Take note that a provider refused a prompt as too long."""
+        live = self._live(speaker)
+        with live.lock:
+            raised = planning.raise_floor(live.held.pins, tokens, most_tokens)
+            live.held = replace(live.held, pins=raised)
+            held = live.held
+        if not held.amnesic:
+            self._desk.hold(speaker, held)
+
+    def record(self, speaker: Speaker, entries: Sequence[Entry], *, model: str = "") -> int:
+        """Store what was said since the last time; return how many messages that were."""
+        live = self._live(speaker)
+        if live.held.amnesic:
+            return 0
+        keys = [entry.key for entry in entries]
+        first = len(keys) - keys[::-1].index(live.recorded) if live.recorded in keys else 0
+        stored = self._desk.record(speaker, entries, first=first, model=model)
+        live.recorded = keys[-1] if keys else ""
+        return len(stored)
+
+    def needs_summaries(self, composed: Composed) -> bool:
+        """Tell whether a session is so long that it will soon need summaries of all it said."""
+        return composed.plan.tokens >= LOOKED_AT * self._least_cap()
+
+    def set_amnesia(self, speaker: Speaker, *, on: bool) -> None:
+        """Let nothing of a session be stored or given from now on, or let it again."""
+        self._desk.set_amnesia(speaker, on=on)
+        live = self._live(speaker)
+        with live.lock:
+            live.held = replace(live.held, amnesic=on)
+
+    def _live(self, speaker: Speaker) -> Live:
+        with self._lock:
+            found = self._sessions.get(speaker.session)
+            if found is not None:
+                self._sessions.move_to_end(speaker.session)
+                return found
+        held = self._desk.held(speaker)
+        live = Live(held, _calibration(held.measured))
+        with self._lock:
+            live = self._sessions.setdefault(speaker.session, live)
+            while len(self._sessions) > _MOST_SESSIONS:
+                self._sessions.popitem(last=False)
+        return live
+
+    def _price(self, model: str, provider: str) -> ModelPrice:
+        found = self._catalogue.find(model, provider, wait_s=0)
+        return found.usual if found is not None else UNKNOWN_PRICE
+
+    def _choose_knowledge(
+        self, live: Live, speaker: Speaker, dialogue: Dialogue, *, gives_memory: bool
+    ) -> None:
+        """Choose what a session is told from its first prompt on, once."""
+        if live.held.knowledge is not None:
+            return
+        # A talk that has gone on without it keeps its cache.
+        begins = sum(entry.voice == "assistant" for entry in dialogue.entries) == 0
+        chosen = self._desk.choose_knowledge(speaker) if gives_memory and begins else ""
+        live.held = replace(live.held, knowledge=chosen)
+        self._desk.hold(speaker, live.held)
+
+    def _planned(
+        self,
+        live: Live,
+        speaker: Speaker,
+        dialogue: Dialogue,
+        price: ModelPrice,
+        *,
+        cold: bool,
+        least: Layer,
+    ) -> Plan:
+        measure = _measure(live, dialogue)
+        fixed = measure.of_chars(len(live.held.knowledge or ""))
+        terms = Terms(
+            Room(price.window_tokens, fixed_tokens=fixed),
+            measure,
+            self._cost(live, price),
+            cold,
+            least,
+        )
+        pins, strategy = live.held.pins, self._settings.context_strategy
+        if strategy == "off":
+            return planning.plan(dialogue, Pins(), (), Terms(terms.room, measure))
+        raw = measure.of_chars(sum(entry.chars for entry in dialogue.entries))
+        summaries: list[Summary] = []
+        if pins.layer or raw >= LOOKED_AT * self._least_cap():
+            summaries = [*self._desk.summaries(speaker, dialogue.entries), *live.held.tiers]
+        if strategy == "tiered":
+            return tiers.plan_tiers(dialogue, pins, summaries, terms, summarise=_summarise)
+        return planning.plan(dialogue, pins, summaries, terms)
+
+    def _least_cap(self) -> int:
+        return self._settings.context_max_layer0_tokens or caps.LEAST_TOKENS
+
+    def _cost(self, live: Live, price: ModelPrice) -> Cost:
+        """Return the rule by which a shorter prompt has to pay off."""
+        told = live.calibration
+        cap = caps.cap_of_layer_0(
+            price,
+            target_usd_per_turn=self._settings.context_target_usd_per_turn,
+            pinned_tokens=self._settings.context_max_layer0_tokens,
+            calibrated=told.calibrated,
+            turns_without_writes=told.turns_without_writes,
+            billed_read_usd=told.billed_read_usd(price),
+        )
+        in_a_row = live.held.pins.busts_in_a_row
+        is_raw = live.held.pins.layer == 0
+
+        def by_next_turn(now_tokens: int, then_tokens: int, *, cold: bool) -> bool:
+            if is_raw:
+                return now_tokens > cap
+            decided = decide_for_one_turn(now_tokens, then_tokens, price, busts_in_a_row=in_a_row)
+            return decided.busts or (cold and now_tokens > cap)
+
+        outlook = horizon.foresee(
+            live.held.measured.turns,
+            gaps_s=tuple(live.gaps_s),
+            grown_tokens=tuple(live.grown),
+            lifetime_s=live.held.measured.lifetime_s,
+        )
+
+        def by_horizon(now_tokens: int, then_tokens: int, *, cold: bool) -> bool:
+            if now_tokens > cap:
+                return True
+            decided = horizon.decide(
+                now_tokens, then_tokens, price, outlook, cold=cold, busts_in_a_row=in_a_row
+            )
+            return decided.busts
+
+        return by_horizon if self._settings.context_rule == "horizon" else by_next_turn
+
+
+def _calibration(measured: Measured) -> Calibration:
+    """Return what a former process knew of a session's prompts."""
+    if not measured.tokens:
+        return Calibration()
+    use = TokenUse(fresh_tokens=measured.tokens)
+    return Calibration((Reported(measured.chars, use),), measured.turns_without_writes)
+
+
+def _measure(live: Live, dialogue: Dialogue) -> Measure:
+    told, last = live.calibration, live.held.measured
+    if not told.calibrated:
+        return Measure()
+    goes_on = (
+        0 < last.entries <= len(dialogue.entries)
+        and dialogue.entries[last.entries - 1].key == last.end
+    )
+    ratio = last.tokens_per_char or told.tokens_per_char
+    return Measure(ratio, last.tokens if goes_on else 0, last.entries if goes_on else 0)
+
+
+def _is_cold(measured: Measured, now: datetime) -> bool:
+    """Tell whether the provider has forgotten the last prompt by now."""
+    return bool(measured.at_s) and now.timestamp() - measured.at_s > measured.lifetime_s
+
+
+def _made(known: Sequence[Summary], plan: Plan) -> tuple[Summary, ...]:
+    """Return the summaries that tiers made, those of this plan among them."""
+    made = {one.id: one for one in (*known, *plan.prefix) if one.id.startswith(tiers.MADE)}
+    return tuple(one for one in made.values() if one.id in plan.pins.prefix)
+
+
+def _summarise(texts: Sequence[str], most_tokens: int) -> str:
+    """Sum up texts by rules: a client waits for it."""
+    from lore.llm.offline import condensing
+
+    return condensing.condense(texts, "", limit_tokens=most_tokens).text
+
+
+def _chars(dialogue: Dialogue, plan: Plan, held: Held) -> int:
+    """Return how long a planned prompt is in characters."""
+    total = dialogue.fixed_chars + len(held.knowledge or "") + sum(map(len, held.notes.values()))
+    total += sum(len(one.text) for one in plan.prefix)
+    for entry in dialogue.entries[plan.start :]:
+        for block in entry.blocks:
+            short = block.call_id in plan.annotated and annotating.is_long(block)
+            total += annotating.MOST_CHARS // 2 if short else block.chars
+    return total
