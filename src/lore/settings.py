@@ -208,6 +208,11 @@ class Settings:
     gateway_gemini_url: str = _setting(
         "https://generativelanguage.googleapis.com", "Where those to Gemini are.", ADDRESS
     )
+    gateway_recall: str = _setting(
+        "auto",
+        "Let models search memory by themselves; auto: where the client has no tools of Lore.",
+        Rule(choices=("auto", "on", "off")),
+    )
     gateway_max_body_bytes: int = _setting(64_000_000, "Largest prompt that is passed on.", BODY)
 
     @property

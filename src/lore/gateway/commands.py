@@ -34,15 +34,17 @@ def carry_out(memory: Memory, composer: Composer, speaker: Speaker, dialogue: Di
         return ""
     rest = rest.strip()
     if name == "/lore:status":
-        return _status(composer, speaker)
+        return composer.describe(speaker)
     if name == "/lore:amnesia" and rest in ("on", "off"):
         composer.set_amnesia(speaker, on=rest == "on")
         return _AMNESIA[rest]
     if name == "/lore:remember" and rest:
         kept = memory.remember(rest, project=speaker.project)
-        return f"Remembered: {kept.summary or rest}"
+        return f"{_KEPT[kept.outcome]}: {kept.title.title}"
     return HELP
 
+
+_KEPT = {"stored": "Remembered", "known": "Known already", "updated": "Changed"}
 
 _AMNESIA = {
     "on": "From now on nothing of this conversation is stored, and nothing is given to it.",
@@ -56,7 +58,3 @@ def _typed(dialogue: Dialogue) -> str:
         return ""
     texts = [block.text for block in dialogue.entries[-1].blocks if block.kind == "text"]
     return texts[-1].strip()[:_MOST_CHARS] if texts else ""
-
-
-def _status(composer: Composer, speaker: Speaker) -> str:
-    return composer.describe(speaker)

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from lore.context import annotating, turns
-from lore.errors import InvalidInput, LoreError
+from lore.errors import LoreError
 from lore.gateway import commands
 from lore.gateway.boundary import attempt
 from lore.gateway.exchanges import Answer, Incoming, Outcome, Prepared
 from lore.gateway.recalling import Recalling
 from lore.gateway.speakers import Said, Talks, find_speaker, folder_of, is_errand
-from lore.gateway.wires import WIRES
+from lore.gateway.wires import anthropic
 from lore.gateway.wires.wire import Reply, ReplyReader, Request, Texts, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composed, Composer
@@ -30,6 +30,8 @@ PROMPT_S = 0.08
 
 UNNAMED = "gateway"
 """The agent of a session whose client does not say who it is."""
+
+WIRES: Mapping[str, Wire] = {"anthropic": anthropic}
 
 _COUNTING = "/count_tokens"
 _PROVIDERS = {"anthropic": "anthropic", "chat": "openai", "responses": "openai", "gemini": "google"}
@@ -249,6 +251,3 @@ def total(replies: list[Reply]) -> TokenUse:
         sum(use.cache_write_1h_tokens for use in uses),
         sum(use.output_tokens for use in uses),
     )
-
-
-__all__ = ["InvalidInput", "MemoryTurning", "Observing", "Turn", "has_own_memory", "total"]

@@ -203,6 +203,18 @@ class Composer:
         with live.lock:
             live.held = replace(live.held, amnesic=on)
 
+    def describe(self, speaker: Speaker) -> str:
+        """Say how a session stands, for the person who asks."""
+        held = self._live(speaker).held
+        last = held.measured
+        told = [f"Session {speaker.session} of {speaker.agent}, {last.turns} turns."]
+        if speaker.project:
+            told.append(f"Project: {speaker.project}.")
+        told.append(f"Layer {held.pins.layer}; last prompt {last.tokens:,} tokens.")
+        if held.amnesic:
+            told.append("Amnesia is on: nothing of this is stored.")
+        return "\n".join(told)
+
     def _live(self, speaker: Speaker) -> Live:
         with self._lock:
             found = self._sessions.get(speaker.session)
