@@ -14,6 +14,7 @@ from typing import Any
 from lore.gateway.app import Gateway
 from lore.gateway.exchanges import Turning
 from lore.gateway.peers import Owner
+from lore.gateway.preparing import WITHIN_S
 from lore.gateway.routing import Upstreams
 from lore.server.app import Mount
 from tests.server.served import Served, serving
@@ -100,10 +101,13 @@ def proxied(
     most_bytes: int = MOST_BYTES,
     owner: Owner | None = None,
     host: str = "127.0.0.1",
+    within_s: float = WITHIN_S,
 ) -> Iterator[Proxied]:
     """Serve a gateway, with all else that the daemon serves, until the block ends."""
     upstreams = Upstreams(upstream_url, upstream_url, upstream_url)
-    gateway = Gateway(upstreams, turning=turning, most_bytes=most_bytes, owner=owner)
+    gateway = Gateway(
+        upstreams, turning=turning, most_bytes=most_bytes, owner=owner, within_s=within_s
+    )
     with serving(home, host=host, rest=Mount("/", gateway, lifespan=gateway.run)) as served:
         yield Proxied(served)
 

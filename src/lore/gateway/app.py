@@ -19,7 +19,7 @@ from lore.gateway import bodies, peers, streaming
 from lore.gateway import headers as heads
 from lore.gateway.exchanges import Answer, Incoming, Prepared, Turning, Wire
 from lore.gateway.forwarding import Body, Forwarding
-from lore.gateway.preparing import Preparing, Watched, unread
+from lore.gateway.preparing import WITHIN_S, Preparing, Watched, unread
 from lore.gateway.refusals import refusal
 from lore.gateway.routing import Provider, Upstreams, provider_of, wire_of
 from lore.gateway.streaming import answer_with
@@ -92,11 +92,13 @@ class Gateway:
         turning: Turning | None = None,
         most_bytes: int = 64_000_000,
         owner: peers.Owner | None = None,
+        within_s: float = WITHIN_S,
     ) -> None:
         self._upstreams = upstreams
         self._turning = turning
         self._most_bytes = most_bytes
         self._owner = owner
+        self._within_s = within_s
         self._forwarding: Forwarding | None = None
         self._preparing: Preparing | None = None
 
@@ -104,7 +106,8 @@ class Gateway:
     async def run(self) -> AsyncIterator[None]:
         """Serve within this context."""
         self._forwarding = Forwarding()
-        self._preparing = Preparing(self._turning) if self._turning is not None else None
+        if self._turning is not None:
+            self._preparing = Preparing(self._turning, self._within_s)
         try:
             yield
         finally:
