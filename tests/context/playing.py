@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from lore.context import breakpoints as marking
 from lore.context.layers import Room
 from lore.context.planning import Cost, Terms, never, plan, scene_of
 from lore.context.sizing import Measure
 from lore.context.turns import begins_turn, turn_starts
-from lore.records.dialogues import Dialogue, Entry, Pins, Plan, Summary
+from lore.records.dialogues import Dialogue, Entry, Layer, Pins, Plan, Summary
 from tests.context.talks import dialogue, rendered, requests
 
 Planner = Callable[[Dialogue, Pins, Sequence[Summary], Terms], Plan]
@@ -34,7 +35,7 @@ class Below:
 
     share: float
 
-    def __call__(self, now_tokens: int, then_tokens: int, *, cold: bool) -> bool:
+    def __call__(self, now_tokens: int, then_tokens: int, *, layer: Layer, cold: bool) -> bool:
         return then_tokens < now_tokens * (1 if cold else self.share)
 
 
@@ -96,8 +97,9 @@ def _pairs(entries: Sequence[Entry], start: int) -> bool:
         for block in one.blocks:
             if block.kind == "call":
                 called[block.call_id] = number
-            elif block.kind == "result" and block.call_id in called:
-                if (called[block.call_id] < start) != (number < start):
+            elif block.kind == "result":
+                place = called.get(block.call_id, number)
+                if (place < start) != (number < start):
                     return False
     return True
 
@@ -142,5 +144,5 @@ def check(steps: Sequence[Step]) -> None:
         assert_legal(step)
         assert_assistants_are_whole(step)
         assert_layers_shrink(step)
-    for before, after in zip(steps, steps[1:], strict=False):
+    for before, after in pairwise(steps):
         assert_follows(before, after)

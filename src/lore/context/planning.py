@@ -28,14 +28,14 @@ _LAYERS: tuple[Layer, ...] = (1, 2, 3, 4)
 class Cost(Protocol):
     """Decides whether a shorter prompt is worth a bust; both are counted with all before them."""
 
-    def __call__(self, now_tokens: int, then_tokens: int, *, cold: bool) -> bool:
-        """Tell whether to go from a prompt to a shorter one; `cold`: neither is cached."""
+    def __call__(self, now_tokens: int, then_tokens: int, *, layer: Layer, cold: bool) -> bool:
+        """Tell whether to leave a prompt of a layer for a shorter one; `cold`: none is cached."""
         ...
 
 
-def never(now_tokens: int, then_tokens: int, *, cold: bool) -> bool:
-    """Save no money: only what does not fit is compressed."""
-    del now_tokens, then_tokens, cold
+def never(now_tokens: int, then_tokens: int, *, layer: Layer, cold: bool) -> bool:
+    """Save no money: only what does not fit is made shorter."""
+    del now_tokens, then_tokens, layer, cold
     return False
 
 
@@ -157,8 +157,8 @@ def _next(scene: Scene, now: Shape, floor: int, cost: Cost, *, fresh: bool) -> t
     if fresh and now.layer:
         better = then.tokens < now.tokens or then.layer < now.layer
         return (then, "cold") if better else (now, "")
-    fixed = room.fixed_tokens
-    if then.tokens < now.tokens and cost(fixed + now.tokens, fixed + then.tokens, cold=fresh):
+    sizes = room.fixed_tokens + now.tokens, room.fixed_tokens + then.tokens
+    if then.tokens < now.tokens and cost(*sizes, layer=now.layer, cold=fresh):
         return then, "cost"
     return now, ""
 
