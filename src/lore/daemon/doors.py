@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from lore.server.app import Mount
     from lore.server.serving import Serving
-    from lore.settings import Settings
 
 OPENING_S = 20.0
 """A start of the server that takes longer is not waited for."""
@@ -119,7 +118,7 @@ def _app(memory: Memory, bound: socket.socket, stopping: Callable[[], bool]) -> 
         names=allowed_names(host, (settings.server_host, *settings.server_allowed_hosts)),
         limits=Limits.of(settings),
         mounts=mounts_of(make_server(memory)),
-        rest=gateway_of(settings) if settings.gateway_on else None,
+        rest=gateway_of(memory) if settings.gateway_on else None,
         stopping=stopping,
         about=lambda: _told(status.read(settings.home)),
     )
@@ -155,13 +154,23 @@ def mounts_of(server: Server[Any]) -> Sequence[Mount]:
     ]
 
 
-def gateway_of(settings: Settings) -> Mount:
+def gateway_of(memory: Memory) -> Mount:
     """Return the door to models, which has all paths that are not the server's own."""
     from lore.gateway.app import Gateway
     from lore.gateway.routing import Upstreams
+    from lore.gateway.turning import MemoryTurning
+    from lore.memory.composing import Composer
+    from lore.memory.costing import Catalogue
     from lore.server.app import Mount
 
-    gateway = Gateway(Upstreams.of(settings), most_bytes=settings.gateway_max_body_bytes)
+    settings = memory.settings
+    catalogue = Catalogue(settings.prices)
+    catalogue.load()
+    gateway = Gateway(
+        Upstreams.of(settings),
+        turning=MemoryTurning(memory, Composer(memory, catalogue)),
+        most_bytes=settings.gateway_max_body_bytes,
+    )
     return Mount("/", gateway, lifespan=gateway.run)
 
 

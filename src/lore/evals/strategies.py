@@ -21,7 +21,7 @@ from lore.context.tiers import plan_tiers
 from lore.evals.caching import Piece
 from lore.evals.long_talks import Talk
 from lore.llm.offline.condensing import condense
-from lore.memory.costing import HorizonRule, SeedRule, foresee
+from lore.memory.costing import KEPT_TOKENS, HorizonRule, SeedRule, foresee
 from lore.records.dialogues import Dialogue, Entry, ModelPrice, Pins, Plan, Summary
 
 COMPACTED_AT = 0.835
@@ -29,9 +29,6 @@ COMPACTED_AT = 0.835
 
 COMPACTED_TOKENS = 4_000
 """What it writes then. Recorded ones are kept up to 1 K only, and all but few reach that."""
-
-KEPT_TOKENS = 20_000
-"""To so much a window is cut by the horizon: see `lore eval economics`."""
 
 _ACKNOWLEDGED_TOKENS = 40
 """What stands around the summaries: a heading, and a word of the assistant."""

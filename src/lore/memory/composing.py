@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from lore.budget import caps, horizon
-from lore.budget.busting import decide_for_one_turn
 from lore.budget.calibration import Calibration, Reported, calibrate
 from lore.budget.catalogue import Catalogue
 from lore.context import annotating, planning, tiers
@@ -21,6 +20,7 @@ from lore.context.layers import Room
 from lore.context.planning import Cost, Terms
 from lore.context.sizing import Measure
 from lore.memory.conversing import Conversing
+from lore.memory.costing import KEPT_TOKENS, HorizonRule, SeedRule, foresee
 from lore.memory.front import Memory
 from lore.records import (
     Dialogue,
@@ -258,7 +258,7 @@ class Composer:
         measure = _measure(live, dialogue)
         fixed = measure.of_chars(len(live.held.knowledge or ""))
         terms = Terms(
-            Room(price.window_tokens, fixed_tokens=fixed),
+            Room(price.window_tokens, fixed, self._kept_tokens()),
             measure,
             self._cost(live, price),
             cold,
@@ -275,45 +275,35 @@ class Composer:
             return tiers.plan_tiers(dialogue, pins, summaries, terms, summarise=_summarise)
         return planning.plan(dialogue, pins, summaries, terms)
 
+    def _kept_tokens(self) -> int:
+        """Return to how many tokens a window is cut to save money."""
+        if self._settings.context_rule == "seed":
+            return 0
+        return min(KEPT_TOKENS, self._least_cap() // 2)
+
     def _least_cap(self) -> int:
         return self._settings.context_max_layer0_tokens or caps.LEAST_TOKENS
 
     def _cost(self, live: Live, price: ModelPrice) -> Cost:
         """Return the rule by which a shorter prompt has to pay off."""
-        told = live.calibration
+        told, pinned = live.calibration, self._settings.context_max_layer0_tokens
         cap = caps.cap_of_layer_0(
             price,
             target_usd_per_turn=self._settings.context_target_usd_per_turn,
-            pinned_tokens=self._settings.context_max_layer0_tokens,
+            pinned_tokens=pinned,
             calibrated=told.calibrated,
             turns_without_writes=told.turns_without_writes,
             billed_read_usd=told.billed_read_usd(price),
         )
-        in_a_row = live.held.pins.busts_in_a_row
-        is_raw = live.held.pins.layer == 0
-
-        def by_next_turn(now_tokens: int, then_tokens: int, *, cold: bool) -> bool:
-            if is_raw:
-                return now_tokens > cap
-            decided = decide_for_one_turn(now_tokens, then_tokens, price, busts_in_a_row=in_a_row)
-            return decided.busts or (cold and now_tokens > cap)
-
-        outlook = horizon.foresee(
+        if self._settings.context_rule == "seed":
+            return SeedRule(price, cap)
+        outlook = foresee(
             live.held.measured.turns,
             gaps_s=tuple(live.gaps_s),
             grown_tokens=tuple(live.grown),
             lifetime_s=live.held.measured.lifetime_s,
         )
-
-        def by_horizon(now_tokens: int, then_tokens: int, *, cold: bool) -> bool:
-            if now_tokens > cap:
-                return True
-            decided = horizon.decide(
-                now_tokens, then_tokens, price, outlook, cold=cold, busts_in_a_row=in_a_row
-            )
-            return decided.busts
-
-        return by_horizon if self._settings.context_rule == "horizon" else by_next_turn
+        return HorizonRule(price, outlook, self._least_cap(), cap)
 
 
 def _calibration(measured: Measured) -> Calibration:

@@ -9,7 +9,11 @@ from lore.budget.catalogue import Catalogue, Pricing
 from lore.budget.horizon import Outlook, foresee
 from lore.records.dialogues import Layer, ModelPrice
 
-__all__ = ["Catalogue", "HorizonRule", "Outlook", "Pricing", "SeedRule", "foresee"]
+__all__ = ["KEPT_TOKENS", "Catalogue", "HorizonRule", "Outlook", "Pricing", "SeedRule", "foresee"]
+
+
+KEPT_TOKENS = 20_000
+"""To so much a window is cut by the horizon: see `lore eval economics`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +43,13 @@ class HorizonRule:
     price: ModelPrice
     outlook: Outlook = field(default_factory=Outlook)
     least_tokens: int = caps.LEAST_TOKENS
+    cap_tokens: int = 0
+    """What a prompt of layer 0 may not exceed, whatever is still expected; 0: anything."""
 
     def __call__(self, now_tokens: int, then_tokens: int, *, layer: Layer, cold: bool) -> bool:
         """Tell whether to leave a prompt of a layer for a shorter one."""
-        del layer
+        if not layer and 0 < self.cap_tokens < now_tokens:
+            return True
         return horizon.decide(
             now_tokens,
             then_tokens,
