@@ -94,6 +94,14 @@ def test_what_is_said_is_stored_once(tmp_path: Path, up: Upstream):
         assert (session.agent, session.external_id) == ("claude-code", "s-1")
 
 
+def test_answers_that_are_the_same_are_stored_each(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        for n in range(3):
+            talk.ask(f"Question {n}?")
+        eventually(lambda: len(talk.stored()) == 6)
+        assert talk.stored()[1::2] == ["Understood."] * 3
+
+
 def test_a_session_is_told_what_stands_the_same_on_every_turn(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)

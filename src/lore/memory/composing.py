@@ -6,6 +6,7 @@ behind: a store that is locked or gone costs new sessions their memory, and no s
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
@@ -57,8 +58,8 @@ class Live:
     calibration: Calibration
     gaps_s: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
     grown: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
-    recorded: str = ""
-    """Key of the last entry that is stored."""
+    recorded: bytes = b""
+    """A digest of all entries that are stored, in their order."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -186,10 +187,10 @@ class Composer:
         live = self._live(speaker)
         if live.held.amnesic:
             return 0
-        keys = [entry.key for entry in entries]
-        first = len(keys) - keys[::-1].index(live.recorded) if live.recorded in keys else 0
+        chain = _chain(entries)
+        first = chain.index(live.recorded) + 1 if live.recorded in chain else 0
         stored = self._desk.record(speaker, entries, first=first, model=model)
-        live.recorded = keys[-1] if keys else ""
+        live.recorded = chain[-1] if chain else b""
         return len(stored)
 
     def needs_summaries(self, composed: Composed) -> bool:
@@ -324,6 +325,17 @@ def _measure(live: Live, dialogue: Dialogue) -> Measure:
     )
     ratio = last.tokens_per_char or told.tokens_per_char
     return Measure(ratio, last.tokens if goes_on else 0, last.entries if goes_on else 0)
+
+
+def _chain(entries: Sequence[Entry]) -> list[bytes]:
+    """Return a digest of all entries up to each; clients put in system messages at will."""
+    hashed = hashlib.blake2b(digest_size=16)
+    chain = []
+    for entry in entries:
+        if entry.voice != "system":
+            hashed.update(entry.key.encode())
+        chain.append(hashed.digest())
+    return chain
 
 
 def _is_cold(measured: Measured, now: datetime) -> bool:
