@@ -16,11 +16,11 @@ from lore.gateway.boundary import attempt
 from lore.gateway.exchanges import Answer, Incoming, Outcome, Prepared
 from lore.gateway.recalling import Recalling
 from lore.gateway.speakers import Said, Talks, find_speaker, folder_of, is_errand
-from lore.gateway.wires import anthropic
+from lore.gateway.wires import anthropic, keys
 from lore.gateway.wires.wire import Reply, ReplyReader, Request, Texts, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composed, Composer
-from lore.records import Entry, Speaker, TokenUse
+from lore.records import Speaker, TokenUse
 from lore.text import marks
 from lore.tools import catalogue
 from lore.tools.tool import Caller
@@ -153,8 +153,12 @@ class MemoryTurning:
                 composer.raise_floor(speaker, fault.prompt_tokens, fault.most_tokens)
         if replies and replies[0].use.input_tokens:
             composer.settle(speaker, dialogue, turn.composed, replies[0].use)
-        said = tuple(reply.entry for reply in replies if reply.entry is not None)
-        composer.record(speaker, (*dialogue.entries, *_kept(said)), model=dialogue.model)
+        entries = dialogue.entries
+        for reply in replies:
+            # One that was cut off may hold nothing.
+            if reply.entry is not None and reply.entry.blocks:
+                entries = (*entries, keys.following(entries, reply.entry))
+        composer.record(speaker, entries, model=dialogue.model)
         if composer.needs_summaries(turn.composed):
             self._digest(speaker.session)
 
@@ -219,11 +223,6 @@ def _first_words(request: Request) -> str:
         for block in entry.blocks
         if block.kind == "text"
     )
-
-
-def _kept(said: tuple[Entry, ...]) -> tuple[Entry, ...]:
-    """Return the entries of an answer: one that was cut off may hold nothing."""
-    return tuple(entry for entry in said if entry.blocks)
 
 
 def _answered(wire: Wire, request: Request, text: str) -> Prepared:
