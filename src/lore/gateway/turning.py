@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 
-from lore.context import annotating, turns
+from lore.context import turns
 from lore.errors import LoreError
 from lore.gateway import commands
+from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt
 from lore.gateway.exchanges import Answer, Incoming, Outcome, Prepared
 from lore.gateway.recalling import Recalling
@@ -54,6 +55,7 @@ class MemoryTurning:
         self._memory = memory
         self._composer = composer
         self._talks = Talks()
+        self._annotations = Annotations()
         self._digesting = ThreadPoolExecutor(1, "lore-digesting")
         self._digested: set[str] = set()
         self._lock = threading.Lock()
@@ -96,7 +98,7 @@ class MemoryTurning:
         tool = None
         if not composed.amnesic and self._offers_recall(own=own_tools):
             tool = commands.RECALL
-        texts = Texts(composed.knowledge, composed.notes, annotating.annotate, tool)
+        texts = Texts(composed.knowledge, composed.notes, self._annotations.of, tool)
         body = wire.rewrite(request, composed.plan, texts)
         turn = Turn(wire, request, speaker, composed)
         changed = body is not request.body
@@ -160,6 +162,7 @@ class MemoryTurning:
                 entries = (*entries, keys.following(entries, reply.entry))
         composer.record(speaker, entries, model=dialogue.model)
         if composer.needs_summaries(turn.composed):
+            self._annotations.prepare(entries)
             self._digest(speaker.session)
 
     def _digest(self, session: str) -> None:
