@@ -16,6 +16,7 @@ from lore.records.answers import (
     Signal,
     Title,
 )
+from lore.records.dialogues import ModelPrice, TokenUse
 from lore.records.digest import (
     Conflict,
     Curated,
@@ -75,6 +76,15 @@ from lore.records.knowledge import (
     Task,
 )
 from lore.records.prompting import Beginning, Fit, Injection, Past, Remedies, Remedy
+from lore.records.spending import (
+    DayBudget,
+    Reserved,
+    SpendCounter,
+    SpendGroup,
+    SpendLine,
+    SpendPressure,
+    SpendReport,
+)
 from lore.records.talk import (
     Distillation,
     Message,
@@ -130,6 +140,7 @@ __all__ = [
     "Conflict",
     "Curated",
     "CycleReport",
+    "DayBudget",
     "Decision",
     "Digested",
     "Distillation",
@@ -157,6 +168,7 @@ __all__ = [
     "LogLine",
     "Message",
     "Mishap",
+    "ModelPrice",
     "Names",
     "NewMessage",
     "Occurrence",
@@ -178,6 +190,7 @@ __all__ = [
     "Remedies",
     "Remedy",
     "Remembered",
+    "Reserved",
     "Revocation",
     "Role",
     "Said",
@@ -192,12 +205,18 @@ __all__ = [
     "SharedPage",
     "Signal",
     "Spend",
+    "SpendCounter",
+    "SpendGroup",
+    "SpendLine",
+    "SpendPressure",
+    "SpendReport",
     "SpentToday",
     "StagedTurn",
     "Stats",
     "Storing",
     "Task",
     "Title",
+    "TokenUse",
     "UndoneCycle",
     "Verdict",
     "Watermark",
