@@ -74,7 +74,8 @@ class Spending(Desk):
     ) -> float | None:
         """Enter what a request took, and return what it cost in US dollars if that is known.
 
-        `without` is what it would have taken without Lore; the same, if that is not said.
+        `without` is what it would have taken without Lore; the same, if that is not said. Session
+        and project are those of the reservation, if they are stored by now.
         """
         return self._requests().settle(
             reserved, used, layer=layer, busts=busts, delay_s=delay_s, without=without
