@@ -167,7 +167,7 @@ class _Listed:
 def _as_pricing(listed: ListedPrice, window_tokens: int) -> Pricing:
     """Return a listed price, with the steps that it has for longer prompts."""
     starts = sorted({
-        tier.start for value in vars(listed).values() for tier in getattr(value, "tiers", ())
+        step.start for value in vars(listed).values() for step in getattr(value, "tiers", ())
     })
     longer = tuple((start, _at(listed, start + 1, window_tokens)) for start in starts)
     return Pricing(_at(listed, 0, window_tokens), longer)

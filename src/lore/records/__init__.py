@@ -1,6 +1,10 @@
 """The records of the domain: frozen, typed, and the same in every room."""
 
-from lore.records.access import AccessKey, Grant, Page
+from lore.records.access import (
+    AccessKey,
+    Grant,
+    Page,
+)
 from lore.records.answers import (
     Answer,
     Fate,
@@ -90,7 +94,23 @@ from lore.records.knowledge import (
     SharedPage,
     Task,
 )
-from lore.records.prompting import Beginning, Fit, Injection, Past, Remedies, Remedy
+from lore.records.prompting import (
+    Beginning,
+    Fit,
+    Injection,
+    Past,
+    Remedies,
+    Remedy,
+)
+from lore.records.spending import (
+    DayBudget,
+    Reserved,
+    SpendCounter,
+    SpendGroup,
+    SpendLine,
+    SpendPressure,
+    SpendReport,
+)
 from lore.records.talk import (
     Distillation,
     Message,
@@ -148,6 +168,7 @@ __all__ = [
     "Conflict",
     "Curated",
     "CycleReport",
+    "DayBudget",
     "Decision",
     "Dialogue",
     "Digested",
@@ -204,6 +225,7 @@ __all__ = [
     "Remedies",
     "Remedy",
     "Remembered",
+    "Reserved",
     "Revocation",
     "Role",
     "Said",
@@ -219,6 +241,11 @@ __all__ = [
     "Signal",
     "Speaker",
     "Spend",
+    "SpendCounter",
+    "SpendGroup",
+    "SpendLine",
+    "SpendPressure",
+    "SpendReport",
     "SpentToday",
     "StagedTurn",
     "Stats",

@@ -29,6 +29,7 @@ from lore.server.endpoint import Endpoint, answer, tagged
 from lore.server.gate import Catching, Gate, Rest
 from lore.server.limits import Bounds, Limits, Rates
 from lore.server.logins import SESSION_S, Logins
+from lore.server.metrics import serve_metrics
 from lore.server.page import Rows, serve_page
 
 THREADS = 4
@@ -88,6 +89,7 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     routes: list[BaseRoute] = [
         Route("/", serve_page(memory, about), methods=["GET"]),
         Route("/health", _health, methods=["GET"]),
+        Route("/metrics", serve_metrics(memory), methods=["GET"]),
         Route("/login", _login(access.logins), methods=["GET"]),
         Route(f"{PREFIX}/openapi.json", _document(described), methods=["GET"]),
         *(_route(endpoint, memory) for endpoint in endpoints),

@@ -31,7 +31,21 @@ def m001_initial(db: Connection) -> None:
     db.run("INSERT INTO meta (key, value) VALUES ('epoch', :epoch)", epoch=uuid.uuid4().hex)
 
 
-MIGRATIONS: tuple[Migration, ...] = (m001_initial,)
+def m002_requests(db: Connection) -> None:
+    """Let the ledger tell of requests: layer, bust, delay, and the cost without Lore."""
+    for column in (
+        "layer INTEGER",
+        "busts INTEGER NOT NULL DEFAULT 0",
+        "delay_ms INTEGER NOT NULL DEFAULT 0",
+        "without_usd REAL NOT NULL DEFAULT 0",
+    ):
+        db.rows(f"ALTER TABLE spend ADD COLUMN {column}")
+    # The budget adds up a day before every request: with this it reads no row for that.
+    db.rows("DROP INDEX spend_at")
+    db.rows("CREATE INDEX spend_at ON spend (at, usd)")
+
+
+MIGRATIONS: tuple[Migration, ...] = (m001_initial, m002_requests)
 
 
 def migrate(
