@@ -165,12 +165,27 @@ class Scene:
         if layer < 4:
             candidates = [s for s in candidates if s <= max(self.covered, least_start)]
         annotated = self.long_outputs(least_start, until) if layer > 1 else _NONE
-        most = self.room.evict_to_tokens(layer)
         # A window that begins later is never longer: the first that fits is found by halves.
+        most = self.room.evict_to_tokens(layer)
         place = bisect_left(candidates, -most, key=lambda s: -self.raw_tokens(s, annotated))
         start = candidates[min(place, len(candidates) - 1)]
+        if start == self.current and layer < 4:
+            start = self._with_previous(candidates, annotated, layer)
         annotated = self.long_outputs(start, until) if layer > 1 else _NONE
         return self.made(layer, start, self._prefix(layer, start), annotated)
+
+    def _with_previous(
+        self, candidates: Sequence[int], annotated: frozenset[str], layer: Layer
+    ) -> int:
+        """Return where the turn before the current one begins, if both find room.
+
+        To go on one has to know what was done just before: it may take as much again.
+        """
+        if len(candidates) < 2:
+            return candidates[-1]
+        most = min(self.room.raw_tokens(layer) * EVICT_TO, 2 * self.room.evict_to_tokens(layer))
+        before = candidates[-2]
+        return before if self.raw_tokens(before, annotated) <= most else candidates[-1]
 
     def made(
         self, layer: Layer, start: int, prefix: tuple[Summary, ...], annotated: frozenset[str]

@@ -21,7 +21,7 @@ from lore.context.tiers import plan_tiers
 from lore.evals.caching import Piece
 from lore.evals.long_talks import Talk
 from lore.llm.offline.condensing import condense
-from lore.memory.costing import KEPT_TOKENS, HorizonRule, SeedRule, foresee
+from lore.memory.costing import Economy, Rule, SoFar, foresee
 from lore.records.dialogues import Dialogue, Entry, ModelPrice, Pins, Plan, Summary
 
 COMPACTED_AT = 0.835
@@ -129,33 +129,23 @@ class Gradient:
 
     measure: Measure
     price: ModelPrice
-    rule: str
-    kept_tokens: int = KEPT_TOKENS
+    economy: Economy
     pins: Pins = field(default_factory=Pins)
     times_s: list[float] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
 
     def prompt(self, moment: Moment) -> Prompt:
         """Return what the planner of the product makes of the dialogue."""
-        made = plan(moment.sent, self.pins, moment.known, self._terms(moment))
+        gaps = [after - before for before, after in pairwise(self.times_s)]
+        grown = [after - before for before, after in pairwise(self.sizes)]
+        outlook = foresee(len(self.times_s), gaps_s=gaps, grown_tokens=grown)
+        so_far = SoFar(self.measure, outlook, calibrated=bool(self.times_s))
+        terms = self.economy.terms(self.price, so_far, cold=moment.cold)
+        made = plan(moment.sent, self.pins, moment.known, terms)
         self.pins = made.pins
         self.times_s.append(moment.at_s)
         self.sizes.append(sum(self.measure.of_entry(one) for one in moment.sent.entries))
         return Prompt(pieces_of(moment.sent, made, self.measure), made)
-
-    def _terms(self, moment: Moment) -> Terms:
-        if self.rule == "seed":
-            room = Room(self.price.window_tokens)
-            return Terms(room, self.measure, self._seed(), cold=moment.cold)
-        gaps = [after - before for before, after in pairwise(self.times_s)]
-        grown = [after - before for before, after in pairwise(self.sizes)]
-        outlook = foresee(len(self.times_s), gaps_s=gaps, grown_tokens=grown)
-        rule = HorizonRule(self.price, outlook)
-        room = Room(self.price.window_tokens, keep_tokens=self.kept_tokens)
-        return Terms(room, self.measure, rule, cold=moment.cold)
-
-    def _seed(self) -> SeedRule:
-        return SeedRule.of(self.price, calibrated=bool(self.times_s))
 
 
 @dataclass(slots=True)
@@ -195,4 +185,5 @@ def open_strategy(name: str, talk: Talk, price: ModelPrice) -> Strategy:
         return Compaction(measure, price.window_tokens)
     if name == "tiered":
         return Tiered(measure, price)
-    return Gradient(measure, price, name.removeprefix("gradient_"))
+    rule: Rule = "seed" if name == "gradient_seed" else "horizon"
+    return Gradient(measure, price, Economy(rule))
