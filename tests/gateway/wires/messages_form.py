@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.clients import messages_wire
 from tests.clients.messages_wire import sign
+from tests.gateway import rules
 from tests.gateway.wires.talks import PLAIN, Form, Step, Talk, Turn
 
 Json = dict[str, Any]
@@ -54,7 +55,7 @@ def turn_of(turn: Turn, form: Form) -> list[Json]:
         blocks.append(PICTURE)
     if form.reminds:
         blocks.insert(0, {"type": "text", "text": REMINDER})
-    messages = [{"role": "user", "content": blocks, "heard": False}]
+    messages = [{"role": "user", "content": blocks}]
     if form.as_text and len(blocks) == 1:
         messages[0]["content"] = turn.prompt
     if turn.aside:
@@ -104,12 +105,10 @@ def mark_last(messages: list[Json]) -> None:
 
 
 def check(sent: bytes) -> None:
-    """Raise `Refused` where the service would, and where a system message stands astray."""
+    """Raise `Refused` where the service would."""
     document = json.loads(sent)
     messages_wire.read(document)
-    roles = [one["role"] for one in document["messages"]]
-    for before, at, after in zip(["", *roles], roles, [*roles[1:], "assistant"], strict=False):
-        assert at != "system" or (before, after) == ("user", "assistant")
+    rules.check_anthropic(document, rules.Seen())
 
 
 def parts(sent: bytes) -> list[str]:

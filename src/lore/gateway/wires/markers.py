@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from lore.gateway.wires.shapes import Json, count, dumped, loaded, table, text
 
@@ -31,6 +31,8 @@ class Marker:
     is_mixed: bool = False
     place: int = 0
     """Where it stood among the blocks or calls of its answer."""
+    extra: Json = field(default_factory=dict)
+    """What else the answer said that has no place of its own in the client's history."""
 
     def write(self) -> str:
         """Return the marker as a text that can be stored."""
@@ -49,6 +51,7 @@ def read(stored: str | None) -> Marker | None:
         count(told.get("tail")),
         told.get("is_mixed") is True,
         count(told.get("place")),
+        table(told.get("extra")),
     )
 
 

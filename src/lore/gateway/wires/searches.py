@@ -56,7 +56,14 @@ class Searches:
         """Return where the last call stands in its answer."""
         return max((one.place for one in self._held), default=0)
 
-    def answer(self, results: Mapping[str, str], *, tail: int, is_mixed: bool) -> dict[str, str]:
+    def answer(
+        self,
+        results: Mapping[str, str],
+        *,
+        tail: int = 0,
+        is_mixed: bool = False,
+        extra: Json | None = None,
+    ) -> dict[str, str]:
         """Take results by the ids of calls; return what is to be stored, by the ids of markers."""
         allowed = {call.id for call in self.calls}
         self._done += len(allowed)
@@ -65,7 +72,7 @@ class Searches:
             known = one.call.id in allowed
             said = results.get(one.call.id, markers.FAILED) if known else markers.LIMIT
             round_id = self._held[0].call.marker
-            marker = Marker(one.block, said, round_id, tail, is_mixed, one.place)
+            marker = Marker(one.block, said, round_id, tail, is_mixed, one.place, extra or {})
             self.answered.append(marker)
             stored[one.call.marker] = marker.write()
         return stored

@@ -154,8 +154,8 @@ class Splice(Protocol):
 class Wire(Protocol):
     """An API that clients speak."""
 
-    def read(self, body: bytes) -> Request:
-        """Read a request, or raise `InvalidInput` if it has another shape."""
+    def read(self, body: bytes, path: str = "") -> Request:
+        """Read a request to a path, or raise `InvalidInput` if it has another shape."""
 
     def expand(self, request: Request, find: FindMarker) -> Request:
         """Put calls of recall and their results back where markers stand."""

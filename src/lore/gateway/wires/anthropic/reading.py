@@ -19,8 +19,8 @@ _BILLING = "x-anthropic-billing-header:"
 _VOICES: dict[str, Voice] = {"user": "user", "assistant": "assistant", "system": "system"}
 
 
-def read(body: bytes) -> Request:
-    """Read a request, or raise `InvalidInput` if it has another shape."""
+def read(body: bytes, path: str = "") -> Request:  # noqa: ARG001 (Gemini's says more)
+    """Read a request to a path, or raise `InvalidInput` if it has another shape."""
     return read_document(body, shapes.read(body))
 
 
