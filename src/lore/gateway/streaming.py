@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any
 
 import aiohttp
 from starlette.types import Receive, Send
 
+from lore.errors import ProviderError
+from lore.gateway.boundary import Failure, attempt
 from lore.gateway.exchanges import Answer, Splice
 from lore.gateway.preparing import Watched
 
@@ -81,11 +84,14 @@ async def splice_on(
     try:
         while True:
             async for piece in response.content.iter_any():
-                await say(splice.feed(piece))
+                fed = attempt("splice", partial(splice.feed, piece))
+                if isinstance(fed, Failure):
+                    return False  # what was held back is lost: the client has to ask again
+                await say(fed)
                 watched.see(piece)
             body = await think(splice.follow)
             if not isinstance(body, bytes):
-                await say(splice.rest())
+                await say(splice.rest() if body is None else splice.fail(500, b""))
                 break
             response.close()
             response = await ask(body)
@@ -94,6 +100,8 @@ async def splice_on(
                 refused = await response.content.read(_LONGEST_REFUSAL_BYTES)
                 await say(splice.fail(response.status, refused))
                 break
+    except ProviderError:
+        await say(splice.fail(502, b""))
     except _BROKEN:
         return False
     finally:
