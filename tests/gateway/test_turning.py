@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from lore.budget.catalogue import Catalogue
 from lore.gateway.turning import MemoryTurning
 from lore.memory import Memory
 from lore.memory.composing import Composer
@@ -65,7 +64,7 @@ class Life:
 def life(home: Path, up: Upstream, **settings: Any) -> Iterator[Life]:
     config = replace(load({}, home=home).settings, **settings)
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
-        turning = MemoryTurning(memory, Composer(memory, Catalogue()))
+        turning = MemoryTurning(memory, Composer(memory))
         with proxied(home, up.url, turning=turning, within_s=PATIENCE_S) as gateway:
             yield Life(memory, gateway, up)
         turning.close()

@@ -160,15 +160,13 @@ def gateway_of(memory: Memory) -> Mount:
     from lore.gateway.routing import Upstreams
     from lore.gateway.turning import MemoryTurning
     from lore.memory.composing import Composer
-    from lore.memory.costing import Catalogue
     from lore.server.app import Mount
 
     settings = memory.settings
-    catalogue = Catalogue(settings.prices)
-    catalogue.load()
+    memory.load_prices()
     gateway = Gateway(
         Upstreams.of(settings),
-        turning=MemoryTurning(memory, Composer(memory, catalogue)),
+        turning=MemoryTurning(memory, Composer(memory)),
         most_bytes=settings.gateway_max_body_bytes,
     )
     return Mount("/", gateway, lifespan=gateway.run)

@@ -13,15 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from lore.budget import caps, horizon
+from lore.budget import horizon
 from lore.budget.calibration import Calibration, Reported, calibrate
-from lore.budget.catalogue import Catalogue
 from lore.context import annotating, planning, tiers
 from lore.context.layers import Room
-from lore.context.planning import Cost, Terms
+from lore.context.planning import Terms
 from lore.context.sizing import Measure
 from lore.memory.conversing import Conversing
-from lore.memory.costing import KEPT_TOKENS, HorizonRule, SeedRule, foresee
+from lore.memory.costing import KEPT_TOKENS, Economy, SoFar, foresee
 from lore.memory.front import Memory
 from lore.records import (
     Dialogue,
@@ -39,9 +38,6 @@ from lore.records import (
 
 UNKNOWN_PRICE = ModelPrice(3.0, 15.0, 0.3, 3.75, 6.0, 200_000)
 """What a model is taken to cost that no list has: about the middle of those in use."""
-
-LOOKED_AT = 0.5
-"""From this share of the smallest cap on, summaries are looked for: below it none is needed."""
 
 _MOST_SESSIONS = 256
 """Sessions that this process remembers; what the others hold is in the store."""
@@ -82,11 +78,10 @@ class Composed:
 class Composer:
     """Makes the prompts of all sessions."""
 
-    def __init__(self, memory: Memory, catalogue: Catalogue) -> None:
+    def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._settings = memory.settings
         self._desk = Conversing(memory)
-        self._catalogue = catalogue
         self._sessions: OrderedDict[str, Live] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -195,7 +190,7 @@ class Composer:
 
     def needs_summaries(self, composed: Composed) -> bool:
         """Tell whether a session is so long that it will soon need summaries of all it said."""
-        return composed.plan.tokens >= LOOKED_AT * self._least_cap()
+        return composed.whole_tokens >= self._economy().kept_tokens
 
     def set_amnesia(self, speaker: Speaker, *, on: bool) -> None:
         """Let nothing of a session be stored or given from now on, or let it again."""
@@ -231,8 +226,7 @@ class Composer:
         return live
 
     def _price(self, model: str, provider: str) -> ModelPrice:
-        found = self._catalogue.find(model, provider, wait_s=0)
-        return found.usual if found is not None else UNKNOWN_PRICE
+        return self._memory.find_model_price(model, provider=provider) or UNKNOWN_PRICE
 
     def _choose_knowledge(
         self, live: Live, speaker: Speaker, dialogue: Dialogue, *, gives_memory: bool
@@ -257,54 +251,52 @@ class Composer:
         least: Layer,
     ) -> Plan:
         measure = _measure(live, dialogue)
-        fixed = measure.of_chars(len(live.held.knowledge or ""))
-        terms = Terms(
-            Room(price.window_tokens, fixed, self._kept_tokens()),
-            measure,
-            self._cost(live, price),
-            cold,
-            least,
+        terms = self._economy().terms(
+            price,
+            self._so_far(live, price, measure),
+            fixed_chars=dialogue.fixed_chars,
+            knowledge_tokens=measure.of_chars(len(live.held.knowledge or "")),
+            cold=cold,
+            least=least,
         )
         pins, strategy = live.held.pins, self._settings.context_strategy
         if strategy == "off":
             return planning.plan(dialogue, Pins(), (), Terms(terms.room, measure))
         raw = measure.of_chars(sum(entry.chars for entry in dialogue.entries))
         summaries: list[Summary] = []
-        if pins.layer or raw >= LOOKED_AT * self._least_cap():
+        if pins.layer or raw >= self._economy().kept_tokens:
             summaries = [*self._desk.summaries(speaker, dialogue.entries), *live.held.tiers]
         if strategy == "tiered":
             return tiers.plan_tiers(dialogue, pins, summaries, terms, summarise=_summarise)
         return planning.plan(dialogue, pins, summaries, terms)
 
-    def _kept_tokens(self) -> int:
-        """Return to how many tokens a window is cut to save money."""
-        if self._settings.context_rule == "seed":
-            return 0
-        return min(KEPT_TOKENS, self._least_cap() // 2)
-
-    def _least_cap(self) -> int:
-        return self._settings.context_max_layer0_tokens or caps.LEAST_TOKENS
-
-    def _cost(self, live: Live, price: ModelPrice) -> Cost:
-        """Return the rule by which a shorter prompt has to pay off."""
-        told, pinned = live.calibration, self._settings.context_max_layer0_tokens
-        cap = caps.cap_of_layer_0(
-            price,
-            target_usd_per_turn=self._settings.context_target_usd_per_turn,
-            pinned_tokens=pinned,
-            calibrated=told.calibrated,
-            turns_without_writes=told.turns_without_writes,
-            billed_read_usd=told.billed_read_usd(price),
+    def _economy(self) -> Economy:
+        settings = self._settings
+        pinned = settings.context_max_layer0_tokens
+        return Economy(
+            "seed" if settings.context_rule == "seed" else "horizon",
+            settings.context_target_usd_per_turn,
+            pinned,
+            min(KEPT_TOKENS, pinned // 2) if pinned else KEPT_TOKENS,
         )
-        if self._settings.context_rule == "seed":
-            return SeedRule(price, cap)
+
+    @staticmethod
+    def _so_far(live: Live, price: ModelPrice, measure: Measure) -> SoFar:
+        """Return what is known of a session."""
+        told = live.calibration
         outlook = foresee(
             live.held.measured.turns,
             gaps_s=tuple(live.gaps_s),
             grown_tokens=tuple(live.grown),
             lifetime_s=live.held.measured.lifetime_s,
         )
-        return HorizonRule(price, outlook, self._least_cap(), cap)
+        return SoFar(
+            measure,
+            outlook,
+            told.calibrated,
+            told.turns_without_writes,
+            told.billed_read_usd(price),
+        )
 
 
 def _calibration(measured: Measured) -> Calibration:

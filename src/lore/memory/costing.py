@@ -13,7 +13,7 @@ from lore.context.planning import Terms
 from lore.context.sizing import Measure
 from lore.records.dialogues import Layer, ModelPrice
 
-__all__ = ["Catalogue", "Economy", "Outlook", "Pricing", "SoFar", "foresee"]
+__all__ = ["KEPT_TOKENS", "Catalogue", "Economy", "Outlook", "Pricing", "SoFar", "foresee"]
 
 KEPT_TOKENS = 10_000
 """To so much raw talk a window is cut by the horizon, and to twice as much where the turn before
