@@ -34,6 +34,10 @@ class Planned:
         self.seen.append(incoming)
         return self._plan(incoming)
 
+    def admit(self, incoming: Incoming) -> Prepared:
+        del incoming
+        return Prepared()
+
 
 class Noting:
     """Notes all that it is told, and fails where it is told to."""

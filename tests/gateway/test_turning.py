@@ -16,7 +16,7 @@ from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.settings import load
 from tests.fakes import FakeEmbedder
-from tests.gateway.proxied import Proxied, proxied
+from tests.gateway.proxied import HELLO, Proxied, proxied
 from tests.gateway.upstream import Call, Says, Text, Upstream, upstream
 from tests.waiting import PATIENCE_S, eventually
 
@@ -172,6 +172,46 @@ def test_a_person_can_have_something_remembered(tmp_path: Path, up: Upstream):
         talk.ask("/lore:remember Invoices are numbered by year.")
         assert not up.asked
         assert "Invoices" in talk.memory.recall("how are invoices numbered?").hits[0].text
+
+
+def test_what_a_session_costs_is_in_the_ledger(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        talk.memory.load_prices()
+        eventually(lambda: talk.memory.find_model_price("claude-sonnet-4-5", provider="anthropic"))
+        talk.ask("Hello?")
+        talk.ask("And now?")
+        eventually(lambda: talk.memory.spend_report().total.requests == 2)
+        total = talk.memory.spend_report().total
+        assert total.usd > 0
+        assert total.without_usd > 0
+
+
+def test_a_spent_budget_refuses_and_asks_nobody(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up, daily_budget=0.0) as talk:
+        body = {**HELLO, "messages": [{"role": "user", "content": "Hello"}]}
+        got = talk.gateway.ask(PATH, body, HEADERS)
+        assert got.status == 402
+        assert got.tree["type"] == "error"
+        assert not up.asked
+
+
+def test_a_spent_budget_refuses_also_what_memory_had_no_time_for(tmp_path: Path, up: Upstream):
+    config = replace(load({}, home=tmp_path).settings, daily_budget=0.0)
+    with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
+        turning = MemoryTurning(memory, Composer(memory))
+        with proxied(tmp_path, up.url, turning=turning, within_s=0.0) as gateway:
+            got = gateway.ask(PATH, HELLO, HEADERS)
+        turning.close()
+    assert got.status == 402
+    assert not up.asked
+
+
+def test_a_locked_store_lets_every_request_pass(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        talk.memory.database.close()
+        got = talk.gateway.ask(PATH, HELLO, HEADERS)
+        assert got.status == 200
+        assert got.header("x-lore-degraded")
 
 
 def _bare(message: Any) -> Any:

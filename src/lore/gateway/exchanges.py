@@ -8,7 +8,8 @@ does is plugged in as a `Turning`:
    long to wait before forwarding, an `Observer`, a `Splice`, or an `Answer` in place of all that.
    It has 150 ms. What raises or is late costs nothing but memory: the original bytes go out, and
    the answer says so in `x-lore-degraded`. A `Prepared` that came too late is not used: its
-   observer is told `end("unused")`, so that what it reserved can be given back.
+   observer is told `end("unused")`, so that what it reserved can be given back. Then `admit` is
+   asked, for a budget that is spent is spent for these requests too.
 2. The `Observer` sees a copy of what upstream answers: `begin` with status and headers, `see` for
    each piece of the body as it passes (on the event loop: put it away, read it later), and `end`
    exactly once, in a worker thread. Whatever it raises is logged and ends there.
@@ -109,3 +110,6 @@ class Turning(Protocol):
 
     def prepare(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded; called in a worker thread."""
+
+    def admit(self, incoming: Incoming) -> Prepared:
+        """Return the same for a request that goes out as it came: only money is looked at."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -35,11 +36,13 @@ class Preparing:
         self._turning = turning
         self._within_s = within_s
         self._planning = ThreadPoolExecutor(_THREADS, "lore-turning")
+        self._admitting = ThreadPoolExecutor(_THREADS, "lore-admitting")
         self._recording = ThreadPoolExecutor(1, "lore-recording")
 
     async def close(self) -> None:
         """Begin nothing more; what is to be recorded has a moment to end."""
         self._planning.shutdown(wait=False, cancel_futures=True)
+        self._admitting.shutdown(wait=False, cancel_futures=True)
         last = asyncio.wrap_future(self._recording.submit(lambda: None))
         await asyncio.wait((last,), timeout=CLOSING_S)
         self._recording.shutdown(wait=False, cancel_futures=True)
@@ -53,11 +56,17 @@ class Preparing:
         if not done:
             asked.add_done_callback(self._give_back)
             waiting.cancel()
-            return Prepared(headers=((DEGRADED, "late"),))
+            return await self._admit(incoming, "late")
         found = waiting.result()
-        if isinstance(found, Failure):
-            return Prepared(headers=((DEGRADED, found.kind),))
-        return found
+        return await self._admit(incoming, found.kind) if isinstance(found, Failure) else found
+
+    async def _admit(self, incoming: Incoming, why: str) -> Prepared:
+        """Let a request go out without memory, if there is money for it."""
+        loop = asyncio.get_running_loop()
+        work = partial(attempt, "admit", partial(self._turning.admit, incoming))
+        found = await loop.run_in_executor(self._admitting, work)
+        admitted = Prepared() if isinstance(found, Failure) else found
+        return replace(admitted, headers=(*admitted.headers, (DEGRADED, why)))
 
     def _give_back(self, asked: Future[Prepared | Failure]) -> None:
         """Tell an observer that came too late that it is not used."""

@@ -6,21 +6,23 @@ import secrets
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 from lore.context import turns
-from lore.errors import LoreError
-from lore.gateway import commands
+from lore.errors import BudgetSpent, LoreError
+from lore.gateway import commands, paying
 from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt
 from lore.gateway.exchanges import Answer, Incoming, Outcome, Prepared
+from lore.gateway.paying import PROVIDERS, Bill, Observing
 from lore.gateway.recalling import Recalling
 from lore.gateway.speakers import Said, Talks, find_speaker, folder_of, is_errand
-from lore.gateway.wires import anthropic, keys
-from lore.gateway.wires.wire import Reply, ReplyReader, Request, Texts, Wire
+from lore.gateway.wires import anthropic, chat, keys
+from lore.gateway.wires.wire import Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composed, Composer
+from lore.memory.pacing import Pacing
 from lore.records import Speaker, TokenUse
 from lore.text import marks
 from lore.tools import catalogue
@@ -32,17 +34,15 @@ PROMPT_S = 0.08
 UNNAMED = "gateway"
 """The agent of a session whose client does not say who it is."""
 
-WIRES: Mapping[str, Wire] = {"anthropic": anthropic}
+WIRES: Mapping[str, Wire] = {"anthropic": anthropic, "chat": chat}
 
 _COUNTING = "/count_tokens"
-_PROVIDERS = {"anthropic": "anthropic", "chat": "openai", "responses": "openai", "gemini": "google"}
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One request that is a turn of a conversation."""
 
-    wire: Wire
     request: Request
     speaker: Speaker
     composed: Composed
@@ -54,6 +54,7 @@ class MemoryTurning:
     def __init__(self, memory: Memory, composer: Composer) -> None:
         self._memory = memory
         self._composer = composer
+        self._pacing = Pacing(memory)
         self._talks = Talks()
         self._annotations = Annotations()
         self._digesting = ThreadPoolExecutor(1, "lore-digesting")
@@ -72,7 +73,7 @@ class MemoryTurning:
         request = wire.read(incoming.body())
         said = Said(incoming.headers, request.document, request.dialogue.entries)
         if is_errand(said):
-            return Prepared()
+            return self._errand(incoming, wire, request)
         speaker = find_speaker(said) or Speaker(
             self._talks.find_session(request.dialogue.entries), UNNAMED, folder_of(said)
         )
@@ -82,41 +83,97 @@ class MemoryTurning:
         request = wire.expand(request, self._composer.desk.markers(speaker).get)
         return self._prepared(incoming, wire, request, speaker)
 
+    def admit(self, incoming: Incoming) -> Prepared:
+        """Return how a request is forwarded that memory had no time for."""
+        wire = WIRES.get(incoming.wire)
+        if wire is None or incoming.path.endswith(_COUNTING):
+            return Prepared()
+        model, most = paying.unread(incoming)
+        streams = b'"stream":true' in incoming.raw or b'"stream": true' in incoming.raw
+        return self._paid(incoming, wire, model, most, streams=streams)
+
+    def _errand(self, incoming: Incoming, wire: Wire, request: Request) -> Prepared:
+        """Let a request pass that is no turn: it costs money, and is not remembered."""
+        tokens = len(request.body) // 4
+        most = paying.most_of(incoming.wire, tokens, paying.output_limit(request.document))
+        model = request.dialogue.model
+        return self._paid(incoming, wire, model, most, streams=request.streams)
+
+    def _paid(
+        self, incoming: Incoming, wire: Wire, model: str, most: TokenUse, *, streams: bool
+    ) -> Prepared:
+        provider = PROVIDERS[incoming.wire]
+        try:
+            reserved = self._memory.reserve_request(model, most, provider=provider, kind="errand")
+        except BudgetSpent as error:
+            return paying.refused(wire, error, self._memory.database.now())
+        bill = Bill(wire, reserved, streams)
+        return Prepared(observer=self._observing(incoming, bill, self._end_errand))
+
+    def _observing(
+        self, incoming: Incoming, bill: Bill, on_end: Callable[[Bill, list[Reply], Outcome], None]
+    ) -> Observing:
+        note = partial(self._pacing.note_quotas, PROVIDERS[incoming.wire])
+        return Observing(bill, on_end, note)
+
     def _prepared(
         self, incoming: Incoming, wire: Wire, request: Request, speaker: Speaker
     ) -> Prepared:
         own_tools = has_own_memory(request)
-        gives = not own_tools and not marks.may_have_memory(_first_words(request))
+        gives = not own_tools and not marks.may_have_memory(_persons_words(request))
         if gives:
             self._note_memory(speaker, request)
+        provider = PROVIDERS[incoming.wire]
         composed = self._composer.compose(
             speaker,
             request.dialogue,
-            provider=_PROVIDERS.get(incoming.wire, ""),
+            provider=provider,
             gives_memory=gives,
+            least=self._pacing.least_layer(),
         )
-        tool = None
-        if not composed.amnesic and self._offers_recall(own=own_tools):
-            tool = commands.RECALL
+        tool = self._offered(composed, own=own_tools)
         texts = Texts(composed.knowledge, composed.notes, self._annotations.of, tool)
         body = wire.rewrite(request, composed.plan, texts)
-        turn = Turn(wire, request, speaker, composed)
-        changed = body is not request.body
-        splice = None
-        if tool is not None:
-            make_id = partial(secrets.token_hex, 8)
-            inner = wire.open_splice(request, body, tool, make_id)
-            splice = Recalling(inner, self._recall(speaker), self._keep(speaker))
+        limit = paying.output_limit(request.document)
+        try:
+            reserved = self._memory.reserve_request(
+                request.dialogue.model,
+                paying.most_of(incoming.wire, composed.plan.tokens, limit),
+                provider=provider,
+                session=speaker.session,
+                project=speaker.project,
+            )
+        except BudgetSpent as error:
+            return paying.refused(wire, error, self._memory.database.now())
+        left_s = self._composer.cache_left_s(speaker)
+        delay_s = self._pacing.delay_s(provider, cache_left_s=left_s)
+        bill = Bill(wire, reserved, request.streams, delay_s)
+        turn = Turn(request, speaker, composed)
         return Prepared(
-            body=body if changed else None,
-            headers=_told(composed),
-            observer=Observing(turn, self._end),
-            splice=splice,
+            body=body if body is not request.body else None,
+            headers=_told(composed, delay_s),
+            delay_s=delay_s,
+            observer=self._observing(incoming, bill, partial(self._end_turn, turn)),
+            splice=self._splice(wire, turn, body, tool) if tool is not None else None,
         )
 
-    def _offers_recall(self, *, own: bool) -> bool:
+    def _offered(self, composed: Composed, *, own: bool) -> Tool | None:
+        """Return the tool that the gateway offers to a model, if it does."""
         wanted = self._memory.settings.gateway_recall
-        return wanted == "on" or (wanted == "auto" and not own)
+        offers = wanted == "on" or (wanted == "auto" and not own)
+        return commands.RECALL if offers and not composed.amnesic else None
+
+    def _splice(self, wire: Wire, turn: Turn, body: bytes, tool: Tool) -> Recalling:
+        inner = wire.open_splice(turn.request, body, tool, partial(secrets.token_hex, 8))
+        caller = Caller(turn.speaker.project, turn.speaker.session)
+
+        def recall(arguments: Mapping[str, object]) -> str:
+            try:
+                return catalogue.call(self._memory, tool.name, arguments, caller).text
+            except LoreError as error:
+                return " ".join(filter(None, (str(error), error.hint)))
+
+        return Recalling(inner, recall, partial(self._composer.desk.keep_markers, turn.speaker))
 
     def _note_memory(self, speaker: Speaker, request: Request) -> None:
         """Put what a new prompt clearly needs behind it."""
@@ -130,31 +187,24 @@ class MemoryTurning:
         if found.text:
             self._composer.add_note(speaker, last, found.text)
 
-    def _recall(self, speaker: Speaker) -> Callable[[Mapping[str, object]], str]:
-        caller = Caller(speaker.project, speaker.session)
+    def _end_errand(self, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
+        del outcome
+        paying.settle(self._memory, bill, replies)
 
-        def recall(arguments: Mapping[str, object]) -> str:
-            try:
-                return catalogue.call(self._memory, "recall", arguments, caller).text
-            except LoreError as error:
-                return " ".join(filter(None, (str(error), error.hint)))
-
-        return recall
-
-    def _keep(self, speaker: Speaker) -> Callable[[Mapping[str, str]], None]:
-        return partial(self._composer.desk.keep_markers, speaker)
-
-    def _end(self, turn: Turn, replies: list[Reply], outcome: Outcome) -> None:
-        """Take note of what came of a turn: its size, its words, and what is to be condensed."""
+    def _end_turn(self, turn: Turn, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
+        """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
+        composer, speaker, dialogue = self._composer, turn.speaker, turn.request.dialogue
+        plan, without = turn.composed.plan, None
+        if replies and replies[0].use.input_tokens:
+            without = composer.settle(speaker, dialogue, turn.composed, replies[0].use)
+        paying.settle(
+            self._memory, bill, replies, layer=plan.layer, busts=plan.busts, without=without
+        )
         if outcome == "unused":
             return
-        composer, speaker, dialogue = self._composer, turn.speaker, turn.request.dialogue
-        faults = [reply.fault for reply in replies if reply.fault is not None]
-        for fault in faults:
-            if fault.is_too_long:
-                composer.raise_floor(speaker, fault.prompt_tokens, fault.most_tokens)
-        if replies and replies[0].use.input_tokens:
-            composer.settle(speaker, dialogue, turn.composed, replies[0].use)
+        for reply in replies:
+            if reply.fault is not None and reply.fault.is_too_long:
+                composer.raise_floor(speaker, reply.fault.prompt_tokens, reply.fault.most_tokens)
         entries = dialogue.entries
         for reply in replies:
             # One that was cut off may hold nothing.
@@ -181,43 +231,12 @@ class MemoryTurning:
                 self._digested.discard(session)
 
 
-@dataclass(slots=True)
-class Observing:
-    """Reads what upstream answers; several answers where recall stood between them."""
-
-    turn: Turn
-    on_end: Callable[[Turn, list[Reply], Outcome], None]
-    _pieces: list[list[bytes]] = field(default_factory=list)
-    _statuses: list[int] = field(default_factory=list)
-
-    def begin(self, status: int, headers: Mapping[str, str]) -> None:
-        """Begin to keep an answer."""
-        del headers
-        self._pieces.append([])
-        self._statuses.append(status)
-
-    def see(self, piece: bytes) -> None:
-        """Keep a piece of it: it is read at the end, off the path."""
-        self._pieces[-1].append(piece)
-
-    def end(self, outcome: Outcome) -> None:
-        """Read all that was kept."""
-        replies = []
-        for pieces, status in zip(self._pieces, self._statuses, strict=True):
-            streams = self.turn.request.streams and status == 200
-            reader: ReplyReader = self.turn.wire.open_reader(streams=streams)
-            for piece in pieces:
-                reader.feed(piece)
-            replies.append(reader.end())
-        self.on_end(self.turn, replies, outcome)
-
-
 def has_own_memory(request: Request) -> bool:
     """Tell whether a client has the tools of Lore by itself."""
     return any("lore" in name.lower() and name.endswith("recall") for name in request.tools)
 
 
-def _first_words(request: Request) -> str:
+def _persons_words(request: Request) -> str:
     """Return what stands in the place of a person's words: hooks put memory there."""
     return "\n".join(
         block.text
@@ -233,23 +252,13 @@ def _answered(wire: Wire, request: Request, text: str) -> Prepared:
     return Prepared(answer=Answer(told.status, told.headers, b"".join(told.chunks)))
 
 
-def _told(composed: Composed) -> tuple[tuple[str, str], ...]:
+def _told(composed: Composed, delay_s: float) -> tuple[tuple[str, str], ...]:
     plan = composed.plan
     told = [("x-lore-layer", str(plan.layer)), ("x-lore-tokens", str(plan.tokens))]
     if plan.busts:
         told.append(("x-lore-bust", plan.why))
     if plan.unfit:
         told.append(("x-lore-unfit", "the current turn alone is longer than the model can read"))
+    if delay_s:
+        told.append(("x-lore-delay-s", f"{delay_s:.1f}"))
     return tuple(told)
-
-
-def total(replies: list[Reply]) -> TokenUse:
-    """Return what all answers to a request took together."""
-    uses = [reply.use for reply in replies]
-    return TokenUse(
-        sum(use.fresh_tokens for use in uses),
-        sum(use.cache_read_tokens for use in uses),
-        sum(use.cache_write_tokens for use in uses),
-        sum(use.cache_write_1h_tokens for use in uses),
-        sum(use.output_tokens for use in uses),
-    )

@@ -15,6 +15,7 @@ from datetime import datetime
 
 from lore.budget import horizon
 from lore.budget.calibration import Calibration, Reported, calibrate
+from lore.budget.counterfactual import without_lore
 from lore.context import annotating, planning, tiers
 from lore.context.layers import Room
 from lore.context.planning import Terms
@@ -137,12 +138,20 @@ class Composer:
 
     def settle(
         self, speaker: Speaker, dialogue: Dialogue, composed: Composed, use: TokenUse
-    ) -> None:
-        """Take note of what the provider reported of a prompt."""
+    ) -> TokenUse:
+        """Take note of what the provider reported; return what the whole would have taken."""
         live = self._live(speaker)
         now = self._memory.database.now().timestamp()
         with live.lock:
             before = live.held.measured
+            whole = max(composed.whole_tokens, use.input_tokens)
+            without = without_lore(
+                use,
+                whole_tokens=whole,
+                known_tokens=before.whole_tokens,
+                cold=composed.cold,
+                window_tokens=composed.price.window_tokens,
+            )
             live.calibration = calibrate(live.calibration, composed.chars, use)
             if before.at_s:
                 live.gaps_s.append(max(0.0, now - before.at_s))
@@ -161,11 +170,21 @@ class Composer:
                 dialogue.entries[-1].key if dialogue.entries else "",
                 now,
                 lifetime_s if use.input_tokens else before.lifetime_s,
+                whole,
             )
             live.held = replace(live.held, measured=measured)
             held = live.held
         if not held.amnesic:
             self._desk.hold(speaker, held)
+        return without
+
+    def cache_left_s(self, speaker: Speaker) -> float | None:
+        """Return how long the last prompt of a session is still cached, None if it is not."""
+        last = self._live(speaker).held.measured
+        if not last.at_s:
+            return None
+        left = last.at_s + last.lifetime_s - self._memory.database.now().timestamp()
+        return left if left > 0 else None
 
     def raise_floor(self, speaker: Speaker, tokens: int, most_tokens: int) -> None:
         """Take note that a provider refused a prompt as too long."""

@@ -141,6 +141,8 @@ class Measured:
     end: str = ""
     at_s: float = 0.0
     lifetime_s: float = 300.0
+    whole_tokens: int = 0
+    """How long it would have been with nothing left out."""
 
 
 @dataclass(frozen=True, slots=True)
