@@ -48,6 +48,7 @@ WITHIN_A_MONTH = Rule(least=60, most=2_592_000)
 SEGMENT = Rule(least=1_024, most=16_384)
 PORT = Rule(least=0, most=65_535)
 BODY = Rule(least=1_000, most=1_000_000_000)
+ADDRESS = Rule(pattern=r"https?://[^\s?#]+", form="an address that begins with http")
 PRECISIONS = Rule(choices=("float32", "int8"))
 PATTERNS = Rule(form="a list of re2 patterns")
 

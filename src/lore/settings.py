@@ -20,6 +20,7 @@ from typing import Any, get_type_hints
 from lore import toml_lines
 from lore.errors import InvalidInput, NotFound, StoreFull, StoreReadOnly, UnknownSetting
 from lore.rules import (
+    ADDRESS,
     BODY,
     CHATS,
     NO_RULE,
@@ -178,6 +179,24 @@ class Settings:
     server_allowed_hosts: tuple[str, ...] = _setting((), "Other names it may be called by.")
     server_max_body_bytes: int = _setting(8_000_000, "Largest body of a request.", BODY)
     server_requests_per_minute: int = _setting(6_000, "Of one key; 0: any number.", NOT_NEGATIVE)
+    gateway_on: bool = _setting(
+        default=True, doc="Pass requests of agents on to their models, beside the other doors."
+    )
+    gateway_anthropic_url: str = _setting(
+        "https://api.anthropic.com", "Where requests to Claude are passed on to.", ADDRESS
+    )
+    gateway_openai_url: str = _setting(
+        "https://api.openai.com", "Where requests in OpenAI's formats are passed on to.", ADDRESS
+    )
+    gateway_chatgpt_url: str = _setting(
+        "https://chatgpt.com/backend-api/codex",
+        "Where those of a Codex that is logged in with an account are.",
+        ADDRESS,
+    )
+    gateway_gemini_url: str = _setting(
+        "https://generativelanguage.googleapis.com", "Where those to Gemini are.", ADDRESS
+    )
+    gateway_max_body_bytes: int = _setting(64_000_000, "Largest prompt that is passed on.", BODY)
 
     @property
     def database(self) -> Path:

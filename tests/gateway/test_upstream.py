@@ -1,4 +1,4 @@
-"""The scripted upstream itself: it refuses what the real ones refuse, and counts what they count."""
+"""The scripted upstream: it refuses what the real ones refuse, and counts what they count."""
 
 from __future__ import annotations
 
@@ -34,12 +34,6 @@ def post(up: Upstream, path: str, tree: object) -> tuple[int, bytes]:
     except urllib.error.HTTPError as error:
         with error:
             return error.code, error.read()
-
-
-@pytest.fixture(scope="module")
-def up():
-    with upstream(lambda _asked: Says("Fine.")) as served:
-        yield served
 
 
 def user(*content: Any) -> dict[str, Any]:
@@ -166,7 +160,7 @@ def test_a_thought_before_a_call_comes_back_unchanged_or_is_refused():
 
 def chat_call(*ids: str) -> dict[str, Any]:
     calls = [
-        {"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}} for id in ids
+        {"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}} for one in ids
     ]
     return {"role": "assistant", "content": None, "tool_calls": calls}
 
@@ -227,6 +221,7 @@ def parts(role: str, *given: dict[str, Any]) -> dict[str, Any]:
     return {"role": role, "parts": list(given)}
 
 
+GREETED = parts("user", {"text": "Hi"})
 CALLED = {"functionCall": {"name": "f", "args": {}}}
 RESPONDED = {"functionResponse": {"name": "f", "response": {"ok": True}}}
 
@@ -236,8 +231,8 @@ RESPONDED = {"functionResponse": {"name": "f", "response": {"ok": True}}}
     [
         ([parts("user", {"text": "Hi"})], 200),
         ([parts("user", {"text": "Hi"}), parts("model", CALLED), parts("user", RESPONDED)], 200),
-        ([parts("user", {"text": "Hi"}), parts("model", CALLED), parts("user", {"text": "?"})], 400),
-        ([parts("user", {"text": "Hi"}), parts("model", {"text": "Yes"}), parts("user", RESPONDED)], 400),
+        ([GREETED, parts("model", CALLED), parts("user", {"text": "?"})], 400),
+        ([GREETED, parts("model", {"text": "Yes"}), parts("user", RESPONDED)], 400),
         ([parts("user", {"text": "Hi"}), parts("user", {"text": "Hi"})], 400),
         ([parts("model", {"text": "Hi"})], 400),
         ([parts("user")], 400),
@@ -332,7 +327,7 @@ def test_a_prompt_that_is_too_long_is_told_with_both_numbers():
         ("/v1/messages", {**prompt(user("Hi")), "stream": True}),
         ("/v1/chat/completions", {"model": "m", "messages": [user("Hi")], "stream": True}),
         ("/v1/responses", {"model": "m", "input": "Hi", "stream": True}),
-        ("/v1beta/models/g:streamGenerateContent?alt=sse", {"contents": [parts("user", {"text": "Hi"})]}),
+        ("/v1beta/models/g:streamGenerateContent?alt=sse", {"contents": [GREETED]}),
     ],
 )  # fmt: skip
 def test_every_wire_streams_words_thoughts_and_calls(path: str, tree: Any):

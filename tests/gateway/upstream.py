@@ -178,10 +178,8 @@ class Upstream:
         if _counts(asked):
             return web.json_response({"input_tokens": self._length(asked)})
         reply = self._reply_for(asked)
-        if isinstance(reply, Answers):
-            return web.Response(status=reply.status, headers=reply.headers, body=reply.body)
-        if isinstance(reply, Fails):
-            return _failed(asked.wire, reply)
+        if not isinstance(reply, Says):
+            return _plain(asked.wire, reply)
         asked.use = self._used(asked)
         if asked.use.total > self._window:
             return _failed(asked.wire, _too_long(asked, self._window))
@@ -246,11 +244,9 @@ class Upstream:
         if asked.path.endswith("/models"):
             return web.json_response({"data": [], "object": "list", "has_more": False})
         if self._next and isinstance(self._next[0], Answers):
-            reply = self._next.popleft()
-            assert isinstance(reply, Answers)
-            return web.Response(status=reply.status, headers=reply.headers, body=reply.body)
+            return _plain("other", self._next.popleft())  # type: ignore[arg-type]  # just seen
         if self._scripted is not None and isinstance(reply := self._scripted(asked), Answers):
-            return web.Response(status=reply.status, headers=reply.headers, body=reply.body)
+            return _plain("other", reply)
         return _failed("anthropic", Fails(404, "not_found_error", "Not found"))
 
 
@@ -369,6 +365,12 @@ def _too_long(asked: Asked, most: int) -> Fails:
     usual = f"This model's maximum context length is {most} tokens. However, your messages resulted"
     kind = "invalid_request_error"
     return Fails(400, kind, told.get(asked.wire, f"{usual} in {length} tokens."))
+
+
+def _plain(wire: Wire, reply: Fails | Answers) -> web.Response:
+    if isinstance(reply, Fails):
+        return _failed(wire, reply)
+    return web.Response(status=reply.status, headers=reply.headers, body=reply.body)
 
 
 def _failed(wire: Wire, fails: Fails) -> web.Response:

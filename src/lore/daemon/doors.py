@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from lore.server.app import Mount
     from lore.server.serving import Serving
+    from lore.settings import Settings
 
 OPENING_S = 20.0
 """A start of the server that takes longer is not waited for."""
@@ -118,6 +119,7 @@ def _app(memory: Memory, bound: socket.socket, stopping: Callable[[], bool]) -> 
         names=allowed_names(host, (settings.server_host, *settings.server_allowed_hosts)),
         limits=Limits.of(settings),
         mounts=mounts_of(make_server(memory)),
+        rest=gateway_of(settings) if settings.gateway_on else None,
         stopping=stopping,
         about=lambda: _told(status.read(settings.home)),
     )
@@ -151,6 +153,16 @@ def mounts_of(server: Server[Any]) -> Sequence[Mount]:
         Mount(path, app, lifespan=mcp.run if path == MCP else None, scopes=("read",))
         for path, app in mcp.apps.items()
     ]
+
+
+def gateway_of(settings: Settings) -> Mount:
+    """Return the door to models, which has all paths that are not the server's own."""
+    from lore.gateway.app import Gateway
+    from lore.gateway.routing import Upstreams
+    from lore.server.app import Mount
+
+    gateway = Gateway(Upstreams.of(settings), most_bytes=settings.gateway_max_body_bytes)
+    return Mount("/", gateway, lifespan=gateway.run)
 
 
 def _address(bound: socket.socket, hook_ms: int) -> Address:

@@ -26,7 +26,7 @@ from lore.server import calling, doing, gate, hooking, openapi, problems, readin
 from lore.server.access import Access
 from lore.server.calling import Toolbox
 from lore.server.endpoint import Endpoint, answer, tagged
-from lore.server.gate import Catching, Gate
+from lore.server.gate import Catching, Gate, Rest
 from lore.server.limits import Bounds, Limits, Rates
 from lore.server.logins import SESSION_S, Logins
 from lore.server.page import Rows, serve_page
@@ -73,12 +73,14 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     names: frozenset[str],
     limits: Limits | None = None,
     mounts: Sequence[Mount] = (),
+    rest: Mount | None = None,
     stopping: Callable[[], bool] = lambda: False,
     about: Callable[[], Rows] = tuple,
 ) -> Starlette:
     """Return the app of a memory; only /health answers without access.
 
-    `about` tells of the process that serves, for the page at `/`.
+    `rest` has all that is not this server's own, and looks itself who may pass. `about` tells of
+    the process that serves, for the page at `/`.
     """
     limits = limits or Limits()
     endpoints = endpoints_of(toolbox, access.logins, stopping)
@@ -101,12 +103,30 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
                 names=names,
                 rates=Rates(limits.requests_per_minute),
                 strangers=Rates(limits.strangers_per_minute),
+                rest=Rest(rest.app, _owning(routes)) if rest is not None else None,
             ),
             Middleware(Bounds, limits=limits),
         ],
         exception_handlers={HTTPException: _refuse},
-        lifespan=_lifespan(mounts),
+        lifespan=_lifespan([*mounts, *([rest] if rest is not None else [])]),
     )
+
+
+RESERVED = ("/metrics", "/status")
+"""Paths of this server beside those of its routes."""
+
+
+def _owning(routes: Sequence[BaseRoute]) -> Callable[[str], bool]:
+    """Return what tells whether a path is this server's own."""
+    named = {route.path for route in routes if isinstance(route, Route)} | {*RESERVED}
+    exact = frozenset(path for path in named if not path.startswith(f"{PREFIX}/"))
+    below = [f"{route.path}/" for route in routes if isinstance(route, StarletteMount)]
+    under = (f"{PREFIX}/", *below)
+
+    def is_own(path: str) -> bool:
+        return path in exact or path == PREFIX or path.startswith(under)
+
+    return is_own
 
 
 def _route(endpoint: Endpoint[Any], memory: Memory) -> Route:
