@@ -18,7 +18,8 @@ from lore.gateway.exchanges import Answer, Incoming, Outcome, Prepared
 from lore.gateway.paying import PROVIDERS, Bill, Observing
 from lore.gateway.recalling import Recalling
 from lore.gateway.speakers import Said, Talks, find_speaker, folder_of, is_errand
-from lore.gateway.wires import anthropic, chat, keys
+from lore.gateway.wires import keys
+from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composed, Composer
@@ -33,8 +34,6 @@ PROMPT_S = 0.08
 
 UNNAMED = "gateway"
 """The agent of a session whose client does not say who it is."""
-
-WIRES: Mapping[str, Wire] = {"anthropic": anthropic, "chat": chat}
 
 _COUNTING = "/count_tokens"
 
