@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import mean
 
 from lore import settings
-from lore.context import gate, wording
+from lore.context import choosing, wording
 from lore.embed import open_embedder
 from lore.errors import EvaluationError
 from lore.evals.cached import CachedEmbedder
@@ -244,7 +244,7 @@ class _Player:
             given = self._given[threshold, turn.session]
             fresh = [
                 fit
-                for fit in gate.passing(turn.text, fits, threshold)
+                for fit in choosing.passing(turn.text, fits, threshold)
                 if not {fit.hit.id, fit.hit.text} & given
             ]
             short = {fit.hit.id: fit.hit.id[:13] for fit in fresh}
@@ -267,7 +267,7 @@ class _Player:
     def _item(self, turn: Turn, fit: Fit, names: dict[str, str]) -> Given:
         source = names.get(fit.hit.session_id, "")
         linked, closely = self._link.between(turn.session, source)
-        return Given(gate.strength(fit), linked, closely)
+        return Given(choosing.strength(fit), linked, closely)
 
 
 def _names(memory: Memory) -> dict[str, str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lore import projects
 from lore.checking import Count, Seconds, checked_class
-from lore.context import gate, wording
+from lore.context import choosing, wording
 from lore.context.wording import Worded
 from lore.errors import InvalidInput, LoreError, NotFound
 from lore.memory.capturing import Capturing
@@ -106,7 +106,7 @@ class Prompting(Capturing, Digesting):
         with self.database.read() as db:
             fits = self.find_fits(prompt, session=session, project=project, now=now)
             shown = injections.of_session(db, session)
-            passing = gate.passing(prompt, fits, least)
+            passing = choosing.passing(prompt, fits, least)
             ns = items.numbers_of(db, [fit.hit.id for fit in passing])
             fresh = [
                 fit.hit

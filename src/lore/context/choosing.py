@@ -1,6 +1,6 @@
-"""The gate: whether a hit concerns a prompt so clearly that it is worth a place in it.
+"""Choosing: whether a hit concerns a prompt so clearly that it is worth a place in it.
 
-What it looks at was chosen, and its threshold set, on recorded sessions by `lore eval injection`.
+What counts was found, and the threshold set, on recorded sessions by `lore eval injection`.
 """
 
 from __future__ import annotations
