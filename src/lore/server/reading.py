@@ -161,7 +161,7 @@ def _roots(memory: Memory, a: OfProject, _caller: Caller) -> Page[Title]:
 
 
 def _history(memory: Memory, a: OfItem, _caller: Caller) -> list[Happening]:
-    return memory.timeline(a.id)
+    return memory.history(a.id)
 
 
 def _timeline(memory: Memory, a: Around, _caller: Caller) -> list[Occurrence]:
@@ -213,7 +213,7 @@ ENDPOINTS: tuple[Endpoint[Any], ...] = (
         result=Reading,
     ),
     _get(
-        "/fragments/{id}/timeline", "What happened to a fragment, oldest first.", OfItem, _history,
+        "/fragments/{id}/history", "What happened to a fragment, oldest first.", OfItem, _history,
         result=list[Happening],
     ),
     _get("/edges", "Edges between fragments.", OfEdges, _edges, item=Edge),
