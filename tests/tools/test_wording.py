@@ -30,19 +30,19 @@ def test_every_line_of_a_quote_is_marked(text: str):
 
 
 @given(st.lists(st.text(max_size=300), max_size=8), st.integers(20, 200))
-def test_a_page_keeps_to_its_tokens(texts: list[str], most: int):
-    page = wording.Page(most)
+def test_a_sheet_keeps_to_its_tokens(texts: list[str], most: int):
+    sheet = wording.Sheet(most)
     for text in texts:
-        page.add_quote("heading", text)
-        page.add(wording.one_line(text, 10))
-    assert tokens.count(page.text()) <= most
+        sheet.add_quote("heading", text)
+        sheet.add(wording.one_line(text, 10))
+    assert tokens.count(sheet.text()) <= most
 
 
 def test_what_is_kept_free_can_be_used_afterwards():
-    page = wording.Page(30)
-    with page.keeping(15):
-        assert not page.add("x" * 60)
-    assert page.add("x" * 60)
+    sheet = wording.Sheet(30)
+    with sheet.keeping(15):
+        assert not sheet.add("x" * 60)
+    assert sheet.add("x" * 60)
 
 
 def test_a_hint_names_tools_where_it_names_commands():

@@ -29,7 +29,7 @@ from lore.server.endpoint import Endpoint, answer, tagged
 from lore.server.gate import Catching, Gate
 from lore.server.limits import Bounds, Limits, Rates
 from lore.server.logins import SESSION_S, Logins
-from lore.server.page import Rows, serve_page
+from lore.server.welcome import Rows, serve_welcome
 
 THREADS = 4
 """Requests that work on the memory at a time: each holds a connection with its own cache, and
@@ -78,13 +78,13 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
 ) -> Starlette:
     """Return the app of a memory; only /health answers without access.
 
-    `about` tells of the process that serves, for the page at `/`.
+    `about` tells of the process that serves, for the welcome page.
     """
     limits = limits or Limits()
     endpoints = endpoints_of(toolbox, access.logins, stopping)
     described = orjson.dumps(openapi.describe(endpoints, cookie=access.logins.cookie))
     routes: list[BaseRoute] = [
-        Route("/", serve_page(memory, about), methods=["GET"]),
+        Route("/", serve_welcome(memory, about), methods=["GET"]),
         Route("/health", _health, methods=["GET"]),
         Route("/login", _login(access.logins), methods=["GET"]),
         Route(f"{PREFIX}/openapi.json", _document(described), methods=["GET"]),

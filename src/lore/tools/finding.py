@@ -86,12 +86,12 @@ def recall(memory: Memory, given: RecallArguments, caller: Caller) -> Outcome:
         return Outcome(_noticed(_NOTHING, answer.notice), _recalled((), (), answer))
     short = memory.short_ids([hit.id for hit in (*answer.hits, *answer.standing)])
     budget = memory.settings.recall_budget_tokens
-    page = wording.Page(budget, *([answer.notice] if answer.notice else []), _QUOTED)
+    sheet = wording.Sheet(budget, *([answer.notice] if answer.notice else []), _QUOTED)
     standing = _fitting_standing(answer, short, budget // _STANDING_SHARE)
     for_standing = tokens.count("\n".join(line for _, line in standing)) + 1 if standing else 0
-    hits = _fill(page, answer, short, for_standing)
-    page.add(*(line for _, line in standing))
-    return Outcome(page.text(), _recalled(hits, tuple(hit for hit, _ in standing), answer))
+    hits = _fill(sheet, answer, short, for_standing)
+    sheet.add(*(line for _, line in standing))
+    return Outcome(sheet.text(), _recalled(hits, tuple(hit for hit, _ in standing), answer))
 
 
 def _session(memory: Memory, scope: Scope, caller: Caller) -> str:
@@ -131,17 +131,17 @@ def _fitting_standing(
 
 
 def _fill(
-    page: wording.Page, answer: Answer, short: dict[str, str], reserved: int
+    sheet: wording.Sheet, answer: Answer, short: dict[str, str], reserved: int
 ) -> tuple[Hit, ...]:
-    """Put hits on the page until it is full, and return those."""
+    """Put hits on the sheet until it is full, and return those."""
     shown: list[Hit] = []
-    with page.keeping(reserved):
+    with sheet.keeping(reserved):
         for hit in answer.hits:
-            if not page.add_quote(_heading(hit, short[hit.id]), hit.text):
+            if not sheet.add_quote(_heading(hit, short[hit.id]), hit.text):
                 break
             shown.append(hit)
             if hit.answer:
-                page.add_quote("the assistant answered:", hit.answer)
+                sheet.add_quote("the assistant answered:", hit.answer)
     return tuple(shown)
 
 

@@ -101,13 +101,13 @@ def read(memory: Memory, given: ReadArguments, _caller: Caller) -> Outcome:
     readings = memory.read(given.ids)
     found = [_item(memory, reading) for reading in readings]
     short = memory.short_ids([id_ for item in found for id_ in _ids_of(item)])
-    page = wording.Page(READ_TOKENS, _QUOTED)
+    sheet = wording.Sheet(READ_TOKENS, _QUOTED)
     for item in found:
-        if not page.add_quote(_described(item, short), item.text):
-            page.add(f"{short[item.id]} left out: read fewer at a time.")
+        if not sheet.add_quote(_described(item, short), item.text):
+            sheet.add(f"{short[item.id]} left out: read fewer at a time.")
             continue
-        page.add(*_around(item, short))
-    return Outcome(page.text(), ReadResult(items=found))
+        sheet.add(*_around(item, short))
+    return Outcome(sheet.text(), ReadResult(items=found))
 
 
 def _item(memory: Memory, reading: Reading) -> ReadItem:
@@ -266,17 +266,17 @@ def explore(memory: Memory, given: ExploreArguments, _caller: Caller) -> Outcome
     if not branches:
         return Outcome("Nothing found.", result)
     short = memory.short_ids([branch.id for branch in branches])
-    page = wording.Page(OUTLINE_TOKENS, _COLUMNS)
-    with page.keeping(20):
-        shown = _shown(page, [f"{'  ' * one.level}{_line(one, short)}" for one in branches])
+    sheet = wording.Sheet(OUTLINE_TOKENS, _COLUMNS)
+    with sheet.keeping(20):
+        shown = _shown(sheet, [f"{'  ' * one.level}{_line(one, short)}" for one in branches])
     if shown < len(branches):
-        page.add(f"{len(branches) - shown} more: explore(id=…) shows one branch.")
-    return Outcome(page.text(), result)
+        sheet.add(f"{len(branches) - shown} more: explore(id=…) shows one branch.")
+    return Outcome(sheet.text(), result)
 
 
-def _shown(page: wording.Page, lines: list[str]) -> int:
-    """Put as many lines on a page as fit, and count them."""
-    return next((place for place, line in enumerate(lines) if not page.add(line)), len(lines))
+def _shown(sheet: wording.Sheet, lines: list[str]) -> int:
+    """Put as many lines on a sheet as fit, and count them."""
+    return next((place for place, line in enumerate(lines) if not sheet.add(line)), len(lines))
 
 
 def _flat(outline: Outline, level: int = 0) -> Iterator[Branch]:
@@ -373,17 +373,17 @@ def timeline(memory: Memory, given: TimelineArguments, _caller: Caller) -> Outco
         return Outcome("Nothing happened around that time.", result)
     short = memory.short_ids([one.id for one in found])
     width = min(_TEXT_TOKENS, max(_LEAST_TEXT_TOKENS, OUTLINE_TOKENS // len(found) - _LINE_TOKENS))
-    page = wording.Page(READ_TOKENS, _QUOTED)
+    sheet = wording.Sheet(READ_TOKENS, _QUOTED)
     session = ""
     for one in found:
         if one.session_id != session:
             session = one.session_id
-            page.add(f"session {session or 'none'} {wording.title(one.session)}".rstrip())
+            sheet.add(f"session {session or 'none'} {wording.title(one.session)}".rstrip())
         who = wording.one_line(wording.voice(one.what, one.origin), 8)
         mark = "*" if one.is_anchor else " "
         text = wording.one_line(one.text, width)
-        page.add(f"{mark}{short[one.id]} {one.at:%Y-%m-%d %H:%M} {who}: {text}")
-    return Outcome(page.text(), result)
+        sheet.add(f"{mark}{short[one.id]} {one.at:%Y-%m-%d %H:%M} {who}: {text}")
+    return Outcome(sheet.text(), result)
 
 
 def _happened(one: Occurrence) -> Happened:
