@@ -38,12 +38,12 @@ more would only wait for the same few cores."""
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """Another door in the same app: open to who may do all of `scopes`."""
+    """Another door in the same app: open to who may do all that it `needs`."""
 
     path: str
     app: ASGIApp
     lifespan: Callable[[], AbstractAsyncContextManager[object]] | None = None
-    scopes: tuple[AccessScope, ...] = ("read", "write")
+    needs: tuple[AccessScope, ...] = ("read", "write")
 
     def route(self) -> BaseRoute:
         """Return the route: of this path alone, or of all below where it ends in a slash."""
@@ -53,7 +53,7 @@ class Mount:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand on what may pass this door."""
-        gate.require(scope, *self.scopes)
+        gate.require(scope, *self.needs)
         await self.app(scope, receive, send)
 
 

@@ -47,7 +47,7 @@ class Endpoint(Generic[A]):
     method: Literal["GET", "POST"]
     path: str
     summary: str
-    scope: AccessScope
+    needs: AccessScope
     arguments: type[A]
     run: Callable[[Memory, A, Caller], object]
     result: Any = None
@@ -60,7 +60,7 @@ class Endpoint(Generic[A]):
 
 async def answer(request: Request, endpoint: Endpoint[Any], memory: Memory) -> Response:
     """Do what a request asks of an endpoint, in a thread, and return that as JSON."""
-    grant = gate.require(request.scope, endpoint.scope)
+    grant = gate.require(request.scope, endpoint.needs)
     given = await _given(request, endpoint)
     arguments = validated(endpoint.arguments, given) if endpoint.checked else given
     caller = caller_of(request.headers, grant)
