@@ -23,29 +23,30 @@ from lore.records import (
     Part,
     PartKind,
     Role,
-    Scope,
 )
-from lore.server.endpoint import Arguments, Endpoint
+from lore.server.endpoint import Endpoint
 from lore.server.reading import Name
-from lore.tools.tool import Caller
+from lore.tools.question import Question
+from lore.tools.tool import Arguments, Caller
 
 Text = Annotated[str, Field(max_length=4_000_000)]
 Short = Annotated[str, Field(max_length=400)]
+
+_MOST_HITS = 1_000
+"""As many as recall gives at all."""
 
 _MOST_MESSAGES = 1_000
 """Of one request; a longer conversation comes in several."""
 
 
-class Question(Arguments):
-    """A question to the memory."""
+class Recall(Question):
+    """A question to the memory, of a program: it names where to look, and may read on for long."""
 
-    query: Annotated[str, Field(min_length=1, max_length=20_000)]
-    scope: Annotated[Scope, Field(description="Where to look.")] = "all"
+    limit: int | None = Field(None, ge=1, le=_MOST_HITS, description="Most hits.")
     session: Annotated[Name, Field(description="With scope 'session': which one.")] = ""
     project: Annotated[
         Name, Field(description="Path, name or id; for scope 'project' also x-lore-project.")
     ] = ""
-    limit: Annotated[int, Field(ge=1, le=1_000)] | None = None
     budget_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     types: Annotated[
         tuple[ItemType, ...],
@@ -113,7 +114,7 @@ class Pushed:
     ids: tuple[str, ...]
 
 
-def _recall(memory: Memory, a: Question, caller: Caller) -> Answer:
+def _recall(memory: Memory, a: Recall, caller: Caller) -> Answer:
     return memory.recall(
         a.query,
         scope=a.scope,
@@ -165,7 +166,7 @@ def endpoints(stopping: Callable[[], bool]) -> tuple[Endpoint[Any], ...]:
         return memory.consolidate(phases=a.phases, dry_run=a.dry_run, stopping=stopping)
 
     return (
-        Endpoint("POST", "/retrieve", "Answer a question.", "read", Question, _recall, Answer),
+        Endpoint("POST", "/retrieve", "Answer a question.", "read", Recall, _recall, Answer),
         Endpoint("POST", "/capture", "Store messages.", "push", Push, _capture, Pushed),
         Endpoint(
             "POST", "/consolidate", "Run a cycle of upkeep.", "write", Cycle, consolidate,

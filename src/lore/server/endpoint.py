@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import orjson
 from anyio import CapacityLimiter, to_thread
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -25,12 +25,6 @@ from lore.tools.callers import caller_of
 from lore.tools.tool import Caller
 
 JSON = "application/json"
-
-
-class Arguments(BaseModel):
-    """What an endpoint takes: from its path and query, or from its path and body."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 A = TypeVar("A", bound=BaseModel)

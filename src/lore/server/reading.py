@@ -29,8 +29,8 @@ from lore.records import (
     Stats,
     Title,
 )
-from lore.server.endpoint import Arguments, Endpoint
-from lore.tools.tool import Caller
+from lore.server.endpoint import Endpoint
+from lore.tools.tool import Arguments, Caller
 
 Name = Annotated[str, Field(max_length=4_096)]
 Id = Annotated[str, Field(min_length=1, max_length=400)]

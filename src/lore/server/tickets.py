@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lore.memory import Memory
-from lore.server.endpoint import Arguments, Endpoint
+from lore.server.endpoint import Endpoint
 from lore.server.logins import TICKET_S, Logins
-from lore.tools.tool import Caller
+from lore.tools.tool import Arguments, Caller
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -12,14 +12,12 @@ from lore.memory import Memory
 from lore.records import Answer, FragmentKind, Hit, ItemType, Origin, Scope
 from lore.text import tokens
 from lore.tools import wording
+from lore.tools.question import MOST_HITS, Query, Question
 from lore.tools.session import find_session
 from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool
 
 TaskType = Literal["exploration", "implementation", "debugging", "review", "refactoring"]
 """Taken and not used: no recipe for one of them was measured to be better than the one for all."""
-
-MOST_HITS = 50
-"""More hits than this nobody reads; a narrower question finds better ones."""
 
 _HEADING_TOKENS = 24
 _STANDING_SHARE = 6
@@ -30,18 +28,10 @@ _COLUMNS = "id score depth kind tokens title < where. read(ids) gives the text."
 _NOTHING = "Nothing found."
 _EVERYTHING = "scope='all' searches everything."
 
-Query = Annotated[str, Field(min_length=1, max_length=8_192, description="What you want to know.")]
 
-
-class RecallArguments(Arguments):
+class RecallArguments(Question):
     """What recall takes."""
 
-    query: Query
-    scope: Scope = Field(
-        "all",
-        description="all; session or project: only the present one; knowledge: fragments only.",
-    )
-    limit: int | None = Field(None, ge=1, le=MOST_HITS, description="Most hits.")
     task_type: TaskType | None = Field(
         None, description="What you are doing; kept for later, changes nothing yet."
     )

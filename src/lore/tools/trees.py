@@ -12,6 +12,7 @@ from lore.memory import Memory
 from lore.records import Outline, Title
 from lore.tools import names, wording
 from lore.tools.names import Id, Named, named
+from lore.tools.question import Words
 from lore.tools.tool import Arguments, Caller, Outcome, Result, Tool
 
 OUTLINE_TOKENS = 1_500
@@ -24,9 +25,7 @@ _MORE_TOKENS = 20
 class ExploreArguments(Arguments):
     """What explore takes."""
 
-    query: str = Field(
-        "", max_length=8_192, description="What the trees should be about; or give id."
-    )
+    query: Words = Field("", description="What the trees should be about; or give id.")
     id: str = Field("", max_length=60, description="The fragment at the top; or give query.")
     max_depth: int = Field(2, ge=0, le=10, description="Levels below the top.")
 
@@ -97,7 +96,7 @@ class ListRootsArguments(Arguments):
     """What list_roots takes."""
 
     limit: int = Field(20, ge=1, le=100, description="Most roots.")
-    query: str = Field("", max_length=8_192, description="Only roots that fit this.")
+    query: Words = Field("", description="Only roots that fit this.")
 
 
 def list_roots(memory: Memory, given: ListRootsArguments, _caller: Caller) -> Outcome:
