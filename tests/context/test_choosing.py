@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from lore.context import choosing
 from lore.records import Fit, Hit
+from lore.text import digests
 from tests.fakes import NOON
 
 PROMPT = "why does the token cache keep expired tokens?"
@@ -49,3 +50,11 @@ def test_what_the_prompt_says_itself_does_not_pass():
 
 def test_a_text_without_a_word_does_not_pass():
     assert choosing.passing(PROMPT, [fit("…")], 0.0) == []
+
+
+def test_a_session_is_given_no_item_and_no_words_twice():
+    texts = {"a": "The port is 3207.", "b": "the port is 3207", "c": "The port is 4000."}
+    words = {digests.of_words("The port is 3207.")}
+    assert choosing.fresh(texts, set(), set()) == ["a", "b", "c"]
+    assert choosing.fresh(texts, {"c"}, set()) == ["a", "b"]
+    assert choosing.fresh(texts, {"a"}, words) == ["c"]
