@@ -28,15 +28,14 @@ class Toolbox:
     call: Call
 
 
-def endpoints(toolbox: Toolbox) -> tuple[Endpoint[Any], ...]:
+def endpoints(toolbox: Toolbox) -> tuple[Endpoint[Any, Any], ...]:
     """Return an endpoint for each tool."""
     return tuple(_endpoint(tool, toolbox.call) for tool in toolbox.tools)
 
 
-def _endpoint(tool: Tool[Any], call: Call) -> Endpoint[Any]:
-    def run(memory: Memory, given: Mapping[str, object], caller: Caller) -> dict[str, object]:
-        outcome = call(memory, tool.name, given, caller)
-        return {"text": outcome.text, "data": outcome.data}
+def _endpoint(tool: Tool[Any], call: Call) -> Endpoint[Any, Any]:
+    def run(memory: Memory, given: Mapping[str, object], caller: Caller) -> Outcome:
+        return call(memory, tool.name, given, caller)
 
     return Endpoint(
         "POST",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from anyio import CapacityLimiter
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
@@ -159,7 +159,9 @@ def _message(pushed: PushedMessage, now: datetime) -> NewMessage:
     )
 
 
-def endpoints(stopping: Callable[[], bool]) -> tuple[Endpoint[Any], ...]:
+def endpoints(
+    stopping: Callable[[], bool],
+) -> tuple[Endpoint[Recall, Answer], Endpoint[Push, Pushed], Endpoint[Cycle, CycleReport]]:
     """Return the endpoints that do something; a long one looks whether it is to stop."""
 
     def consolidate(memory: Memory, a: Cycle, _caller: Caller) -> CycleReport:

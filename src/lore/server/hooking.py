@@ -66,14 +66,20 @@ class HookInput(BaseModel):
 class HookSpecificOutput(BaseModel):
     """What the agent puts into its prompt."""
 
-    event: Event = Field(alias="hookEventName")
-    text: str = Field(alias="additionalContext")
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    event: Event = Field(serialization_alias="hookEventName")
+    text: str = Field(serialization_alias="additionalContext")
 
 
 class HookOutput(BaseModel):
     """What an agent is given; an empty object is nothing."""
 
-    specific: HookSpecificOutput | None = Field(None, alias="hookSpecificOutput")
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    specific: HookSpecificOutput | None = Field(
+        None, serialization_alias="hookSpecificOutput", exclude_if=lambda given: given is None
+    )
 
 
 class Warming:
@@ -162,11 +168,9 @@ _ACTS: dict[Event, Callable[[Memory, HookInput, Caller], str]] = {
 }
 
 
-def _hook(memory: Memory, given: HookInput, caller: Caller) -> dict[str, object]:
+def _hook(memory: Memory, given: HookInput, caller: Caller) -> HookOutput:
     text = _ACTS[given.event](memory, given, caller)
-    if not text:
-        return {}
-    return {"hookSpecificOutput": {"hookEventName": given.event, "additionalContext": text}}
+    return HookOutput(specific=HookSpecificOutput(event=given.event, text=text) if text else None)
 
 
 def _folder(given: HookInput, caller: Caller) -> str:
@@ -203,14 +207,14 @@ def _output(response: object) -> str:
     return "\n".join(text for text in found if text)[:_MOST_OUTPUT]
 
 
-def endpoints() -> tuple[Endpoint[Any], ...]:
+def endpoints() -> tuple[Endpoint[HookInput, HookOutput]]:
     """Return the endpoint of all hooks.
 
     An agent names files of this machine: only who may do all may say which are read.
     """
     warming = Warming()
 
-    def hook(memory: Memory, given: HookInput, caller: Caller) -> dict[str, object]:
+    def hook(memory: Memory, given: HookInput, caller: Caller) -> HookOutput:
         if given.event == "SessionStart":
             warming.start(memory.warm_up)
         return _hook(memory, given, caller)

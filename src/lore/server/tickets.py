@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from lore.memory import Memory
 from lore.server.endpoint import Endpoint
@@ -23,7 +22,7 @@ class Nothing(Arguments):
     """What a request for a ticket says."""
 
 
-def endpoints(logins: Logins) -> tuple[Endpoint[Any], ...]:
+def endpoints(logins: Logins) -> tuple[Endpoint[Nothing, Ticket]]:
     """Return the endpoint that makes tickets."""
 
     def make(_memory: Memory, _nothing: Nothing, _caller: Caller) -> Ticket:
