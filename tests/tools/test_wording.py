@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from lore.text import tokens
 from lore.tools import wording
-from lore.tools.refusals import for_model
 
 
 @given(st.text(max_size=400))
@@ -43,11 +42,3 @@ def test_what_is_kept_free_can_be_used_afterwards():
     with sheet.keeping(15):
         assert not sheet.add("x" * 60)
     assert sheet.add("x" * 60)
-
-
-def test_a_hint_names_tools_where_it_names_commands():
-    assert (
-        for_model("'lore search' and 'lore recall' show ids.") == "search() and recall() show ids."
-    )
-    assert for_model("'lore roots' lists them.") == "list_roots() lists them."
-    assert for_model("'lore undo ab' brings it back.") == "'lore undo ab' brings it back."

@@ -66,7 +66,7 @@ def call(memory: Memory, name: str, arguments: Mapping[str, object], caller: Cal
     try:
         return tool.run(memory, checked, caller)
     except LoreError as error:
-        error.hint = refusals.for_model(error.hint)
+        error.hint = error.hint_by("{}()".format)
         raise
     except Exception as error:
         msg = f"{name}() failed: {told(error)}."
