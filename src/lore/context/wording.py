@@ -16,10 +16,8 @@ from lore.text.sheets import Sheet, fenced, one_line, quoted
 ITEM_TOKENS = 130
 """Enough for a decision with its reason; the id leads to the rest."""
 
-_TITLE_TOKENS = 16
-_GOAL_TOKENS = 40
-_STANDING_TOKENS = 60
-_FIX_TOKENS = 60
+_TITLE_TOKENS, _GOAL_TOKENS, _STANDING_TOKENS, _FIX_TOKENS = 16, 40, 60, 60
+"""A name, a sentence, and twice two: enough of each to tell whether it concerns the work."""
 
 _GROUPS = {
     "preference": "Preferences",

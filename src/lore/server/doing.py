@@ -25,12 +25,9 @@ from lore.records import (
     Role,
 )
 from lore.server.endpoint import Endpoint
-from lore.server.reading import Name
+from lore.server.fields import Id, Name, Short, Text
 from lore.tools.question import Question
 from lore.tools.tool import Arguments, Caller
-
-Text = Annotated[str, Field(max_length=4_000_000)]
-Short = Annotated[str, Field(max_length=400)]
 
 _MOST_HITS = 1_000
 """As many as recall gives at all."""
@@ -90,7 +87,7 @@ class PushedMessage(BaseModel):
 class Push(Arguments):
     """Messages of one session."""
 
-    session: Annotated[str, Field(min_length=1, max_length=400)]
+    session: Id
     messages: Annotated[list[PushedMessage], Field(min_length=1, max_length=_MOST_MESSAGES)]
     agent: Annotated[str, Field(min_length=1, max_length=100)] = "http"
     project: Annotated[Name, Field(description="By default that of x-lore-project.")] = ""

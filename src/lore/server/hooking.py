@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from lore.bridges.events import TOLD
 from lore.memory import Memory
 from lore.server.endpoint import Endpoint
+from lore.server.fields import Name, Text
 from lore.tools.tool import Caller
 
 Event = Literal[
@@ -34,9 +35,6 @@ _MOST_OUTPUT = 200_000
 TELLING_THREADS = 2
 """To bring in a session may take a minute, and prompts wait for none of it; with two, the end of
 one session's turn does not wait for another's to be condensed."""
-
-Name = Annotated[str, Field(max_length=4_096)]
-Text = Annotated[str, Field(max_length=4_000_000)]
 
 
 class HookInput(BaseModel):

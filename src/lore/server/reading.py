@@ -31,13 +31,8 @@ from lore.records import (
     Title,
 )
 from lore.server.endpoint import A, Endpoint, R
+from lore.server.fields import Cursor, Id, InProject, Limit, Name, Nothing
 from lore.tools.tool import Arguments, Caller
-
-Name = Annotated[str, Field(max_length=4_096)]
-Id = Annotated[str, Field(min_length=1, max_length=400)]
-Limit = Annotated[int, Field(ge=1, le=MOST_ON_A_PAGE, description="Most items of a page.")]
-Cursor = Annotated[str, Field(max_length=400, description="'next' of the page before.")]
-InProject = Annotated[Name, Field(description="Path, name or id of a project; none for all.")]
 
 
 class Paged(Arguments):
@@ -92,10 +87,6 @@ class Around(Arguments):
     before: Annotated[int, Field(ge=0, le=MOST_ON_A_PAGE, description="So many before it.")] = 5
     after: Annotated[int, Field(ge=0, le=MOST_ON_A_PAGE, description="So many after it.")] = 5
     project: InProject = ""
-
-
-class Nothing(Arguments):
-    """No arguments."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from lore.memory import Memory
 from lore.server.endpoint import Endpoint
+from lore.server.fields import Nothing
 from lore.server.logins import TICKET_S, Logins
-from lore.tools.tool import Arguments, Caller
+from lore.tools.tool import Caller
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +17,6 @@ class Ticket:
 
     path: str
     expires_in_s: float
-
-
-class Nothing(Arguments):
-    """What a request for a ticket says."""
 
 
 def endpoints(logins: Logins) -> tuple[Endpoint[Nothing, Ticket]]:

@@ -20,6 +20,8 @@ TaskType = Literal["exploration", "implementation", "debugging", "review", "refa
 """Taken and not used: no recipe for one of them was measured to be better than the one for all."""
 
 _HEADING_TOKENS = 24
+"""Of where an excerpt stands: a title and a trail, as of a hit of a search."""
+
 _STANDING_SHARE = 6
 """Standing instructions get at most this part of a recall: the answer comes first."""
 

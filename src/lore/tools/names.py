@@ -18,6 +18,7 @@ Id = Annotated[
     str,
     Field(min_length=1, max_length=60, description="Id, or at least 8 characters of it."),
 ]
+"""An id has 36 characters; what is a little longer is refused by who knows ids."""
 
 
 class Named(Result):
