@@ -13,7 +13,7 @@ from tests.server.served import Served
 
 @pytest.fixture(scope="module")
 def described() -> openapi.Tree:
-    endpoints: list[Endpoint[Any, Any]] = [*reading.ENDPOINTS, *doing.endpoints(lambda: False)]
+    endpoints: list[Endpoint[Any]] = [*reading.ENDPOINTS, *doing.endpoints(lambda: False)]
     endpoints += hooking.endpoints()
     return openapi.describe(endpoints, cookie="lore_1")
 

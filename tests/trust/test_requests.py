@@ -73,11 +73,11 @@ values = st.recursive(
 )
 
 
-def names_of(endpoint: Endpoint[Any, Any]) -> list[str]:
+def names_of(endpoint: Endpoint[Any]) -> list[str]:
     return list(endpoint.arguments.model_fields)
 
 
-def fill_path(endpoint: Endpoint[Any, Any], given: dict[str, Any]) -> str:
+def fill_path(endpoint: Endpoint[Any], given: dict[str, Any]) -> str:
     path = f"/api/v1{endpoint.path}"
     if "{id}" in path:
         path = path.replace("{id}", quote(str(given.pop("id", "talk")), safe="") or "x")

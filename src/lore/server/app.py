@@ -59,15 +59,10 @@ class Mount:
 
 def endpoints_of(
     toolbox: Toolbox, logins: Logins, stopping: Callable[[], bool] = lambda: False
-) -> tuple[Endpoint[Any, Any], ...]:
+) -> tuple[Endpoint[Any], ...]:
     """Return all endpoints of the REST interface, in the order they are documented."""
-    return (
-        *calling.endpoints(toolbox),
-        *doing.endpoints(stopping),
-        *hooking.endpoints(),
-        *tickets.endpoints(logins),
-        *reading.ENDPOINTS,
-    )
+    done = (*doing.endpoints(stopping), *hooking.endpoints(), *tickets.endpoints(logins))
+    return (*calling.endpoints(toolbox), *done, *reading.ENDPOINTS)
 
 
 def make_app(  # noqa: PLR0913 - all that one app serves and how
@@ -114,7 +109,7 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     )
 
 
-def _route(endpoint: Endpoint[Any, Any], memory: Memory) -> Route:
+def _route(endpoint: Endpoint[Any], memory: Memory) -> Route:
     async def serve(request: Request) -> Response:
         return await answer(request, endpoint, memory)
 

@@ -28,12 +28,12 @@ class Toolbox:
     call: Call
 
 
-def endpoints(toolbox: Toolbox) -> tuple[Endpoint[Any, Any], ...]:
+def endpoints(toolbox: Toolbox) -> tuple[Endpoint[Any], ...]:
     """Return an endpoint for each tool."""
     return tuple(_endpoint(tool, toolbox.call) for tool in toolbox.tools)
 
 
-def _endpoint(tool: Tool[Any], call: Call) -> Endpoint[Any, Any]:
+def _endpoint(tool: Tool[Any], call: Call) -> Endpoint[Any]:
     def run(memory: Memory, given: Mapping[str, object], caller: Caller) -> Outcome:
         return call(memory, tool.name, given, caller)
 

@@ -158,7 +158,7 @@ def _message(pushed: PushedMessage, now: datetime) -> NewMessage:
 
 def endpoints(
     stopping: Callable[[], bool],
-) -> tuple[Endpoint[Recall, Answer], Endpoint[Push, Pushed], Endpoint[Cycle, CycleReport]]:
+) -> tuple[Endpoint[Recall], Endpoint[Push], Endpoint[Cycle]]:
     """Return the endpoints that do something; a long one looks whether it is to stop."""
 
     def consolidate(memory: Memory, a: Cycle, _caller: Caller) -> CycleReport:

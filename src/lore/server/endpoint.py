@@ -28,11 +28,10 @@ JSON = "application/json"
 
 
 A = TypeVar("A", bound=BaseModel)
-R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint(Generic[A, R]):
+class Endpoint(Generic[A]):
     """One endpoint; `item` is what a page of it lists, `result` what it gives back whole.
 
     One that is not `checked` here is handed its arguments by name, and checks them itself. What
@@ -44,8 +43,8 @@ class Endpoint(Generic[A, R]):
     summary: str
     needs: AccessScope
     arguments: type[A]
-    run: Callable[[Memory, A, Caller], R]
-    result: type[R] | None = None
+    run: Callable[[Memory, A, Caller], object]
+    result: Any = None
     item: Any = None
     tags: tuple[str, ...] = ("memory",)
     checked: bool = True
@@ -53,7 +52,7 @@ class Endpoint(Generic[A, R]):
     takes_long: Callable[[A], bool] = lambda _arguments: True
 
 
-async def answer(request: Request, endpoint: Endpoint[Any, Any], memory: Memory) -> Response:
+async def answer(request: Request, endpoint: Endpoint[Any], memory: Memory) -> Response:
     """Do what a request asks of an endpoint, in a thread, and return that as JSON."""
     grant = gate.require(request.scope, endpoint.needs)
     given = await _given(request, endpoint)
@@ -82,7 +81,7 @@ def tagged(request: Request, body: bytes) -> Response:
     return Response(body, 200, headers, JSON)
 
 
-async def _given(request: Request, endpoint: Endpoint[Any, Any]) -> dict[str, Any]:
+async def _given(request: Request, endpoint: Endpoint[Any]) -> dict[str, Any]:
     """Return the arguments of a request, by name."""
     if endpoint.method == "GET":
         query = request.query_params.multi_items()

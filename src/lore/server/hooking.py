@@ -205,7 +205,7 @@ def _output(response: object) -> str:
     return "\n".join(text for text in found if text)[:_MOST_OUTPUT]
 
 
-def endpoints() -> tuple[Endpoint[HookInput, HookOutput]]:
+def endpoints() -> tuple[Endpoint[HookInput]]:
     """Return the endpoint of all hooks.
 
     An agent names files of this machine: only who may do all may say which are read.

@@ -32,7 +32,7 @@ _PROBLEM: Tree = {
 _CURSOR: Tree = {"anyOf": [{"type": "string"}, {"type": "null"}]}
 
 
-def describe(endpoints: Sequence[Endpoint[Any, Any]], *, cookie: str) -> Tree:
+def describe(endpoints: Sequence[Endpoint[Any]], *, cookie: str) -> Tree:
     """Return the OpenAPI document of some endpoints; `cookie` is what a browser is known by."""
     schemas: Tree = {"Problem": _PROBLEM}
     paths: Tree = {}
@@ -55,7 +55,7 @@ def describe(endpoints: Sequence[Endpoint[Any, Any]], *, cookie: str) -> Tree:
     }
 
 
-def _operation(endpoint: Endpoint[Any, Any], schemas: Tree) -> Tree:
+def _operation(endpoint: Endpoint[Any], schemas: Tree) -> Tree:
     arguments = _schema(endpoint.arguments, schemas, inline=True)
     in_path = re.findall(r"{(\w+)}", endpoint.path)
     operation: Tree = {
@@ -89,7 +89,7 @@ def _operation(endpoint: Endpoint[Any, Any], schemas: Tree) -> Tree:
     return operation
 
 
-def _operation_id(endpoint: Endpoint[Any, Any]) -> str:
+def _operation_id(endpoint: Endpoint[Any]) -> str:
     words = re.sub(r"[{}]", "", endpoint.path).strip("/").replace("/", "_")
     return words if endpoint.method == "POST" else f"get_{words}"
 
@@ -100,7 +100,7 @@ def _parameter(name: str, schema: Tree, place: str, required: Sequence[str]) -> 
     return {"name": name, "in": place, "required": name in required, **told, "schema": bare}
 
 
-def _answer(endpoint: Endpoint[Any, Any], schemas: Tree) -> Tree:
+def _answer(endpoint: Endpoint[Any], schemas: Tree) -> Tree:
     """Return the schema of what an endpoint gives back."""
     if endpoint.item is not None:
         listed = {"type": "array", "items": _schema(endpoint.item, schemas)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, overload
 
 from pydantic import Field
 
@@ -30,9 +30,12 @@ from lore.records import (
     Stats,
     Title,
 )
-from lore.server.endpoint import A, Endpoint, R
+from lore.server.endpoint import A, Endpoint
 from lore.server.fields import Cursor, Id, InProject, Limit, Name, Nothing
 from lore.tools.tool import Arguments, Caller
+
+R = TypeVar("R")
+Run = Callable[[Memory, A, Caller], R]
 
 
 class Paged(Arguments):
@@ -178,63 +181,64 @@ def _conflicts(memory: Memory, a: OfProject, _caller: Caller) -> Page[Contradict
     return Page(tuple(Contradiction(*pair) for pair in page.items), page.next)
 
 
-def _one(
-    path: str,
-    summary: str,
-    arguments: type[A],
-    run: Callable[[Memory, A, Caller], R],
-    result: type[R],
-) -> Endpoint[Any, Any]:
-    """Return an endpoint whose function fits its arguments and what it is said to give back."""
-    return Endpoint("GET", path, summary, "read", arguments, run, result, tags=("reading",))
+@overload
+def _get(
+    path: str, summary: str, arguments: type[A], run: Run[A, R], *, result: type[R]
+) -> Endpoint[Any]: ...
 
 
-def _page(
-    path: str,
-    summary: str,
-    arguments: type[A],
-    run: Callable[[Memory, A, Caller], Page[R]],
-    item: type[R],
-) -> Endpoint[Any, Any]:
-    """Return an endpoint that gives a page of such items."""
-    return Endpoint("GET", path, summary, "read", arguments, run, item=item, tags=("reading",))
+@overload
+def _get(
+    path: str, summary: str, arguments: type[A], run: Run[A, Page[R]], *, item: type[R]
+) -> Endpoint[Any]: ...
 
 
-ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (
-    _page("/projects", "Projects, as they became known.", Paged, _projects, Project),
-    _page("/sessions", "Sessions, last spoken in first.", OfProject, _sessions, Session),
-    _page(
-        "/sessions/{id}/messages", "Messages of a session in order.", OfSession, _messages, Message
+def _get(
+    path: str, summary: str, arguments: type[Any], run: Any, *, result: Any = None, item: Any = None
+) -> Endpoint[Any]:
+    """Return an endpoint that reads; its function fits its arguments and what it gives back."""
+    return Endpoint("GET", path, summary, "read", arguments, run, result, item, ("reading",))
+
+
+ENDPOINTS: tuple[Endpoint[Any], ...] = (
+    _get("/projects", "Projects, as they became known.", Paged, _projects, item=Project),
+    _get("/sessions", "Sessions, last spoken in first.", OfProject, _sessions, item=Session),
+    _get(
+        "/sessions/{id}/messages", "Messages of a session in order.", OfSession, _messages,
+        item=Message,
     ),
-    _one("/messages/{id}", "One message whole.", OfItem, _message, Message),
-    _page(
+    _get("/messages/{id}", "One message whole.", OfItem, _message, result=Message),
+    _get(
         "/distillations", "Distillations, newest first.", OfDistillations, _distillations,
-        Distillation,
+        item=Distillation,
     ),
-    _page(
+    _get(
         "/fragments", "Fragments that are not deleted, newest first.", OfFragments, _fragments,
-        Fragment,
+        item=Fragment,
     ),
-    _one(
-        "/fragments/{id}", "One fragment with what is around it.", OfItem, _fragment, Reading
+    _get(
+        "/fragments/{id}", "One fragment with what is around it.", OfItem, _fragment,
+        result=Reading,
     ),
-    _one(
+    _get(
         "/fragments/{id}/history", "What happened to a fragment, oldest first.", OfItem, _history,
-        list[Happening],
+        result=list[Happening],
     ),
-    _page("/edges", "Edges between fragments.", OfEdges, _edges, Edge),
-    _page(
-        "/episodes", "Episodes, those that ended last first.", OfProject, _episodes, KeptEpisode
+    _get("/edges", "Edges between fragments.", OfEdges, _edges, item=Edge),
+    _get(
+        "/episodes", "Episodes, those that ended last first.", OfProject, _episodes,
+        item=KeptEpisode,
     ),
-    _page("/index", "Roots of the knowledge, strongest first.", OfProject, _roots, Title),
-    _one(
+    _get("/index", "Roots of the knowledge, strongest first.", OfProject, _roots, item=Title),
+    _get(
         "/timeline", "What was said and learned around a time or an item.", Around, _timeline,
-        list[Occurrence],
+        result=list[Occurrence],
     ),
-    _page(
-        "/conflicts", "Fragments that contradict each other.", OfProject, _conflicts, Contradiction
+    _get(
+        "/conflicts", "Fragments that contradict each other.", OfProject, _conflicts,
+        item=Contradiction,
     ),
-    _one("/stats", "What the memory holds.", Nothing, _stats, Stats),
-    _one("/spend", "What calls to models cost.", Paged, _spend, Spending),
+    _get("/stats", "What the memory holds.", Nothing, _stats, result=Stats),
+    _get("/spend", "What calls to models cost.", Paged, _spend, result=Spending),
 )  # fmt: skip
 """In the order in which they are documented."""

@@ -19,7 +19,7 @@ class Ticket:
     expires_in_s: float
 
 
-def endpoints(logins: Logins) -> tuple[Endpoint[Nothing, Ticket]]:
+def endpoints(logins: Logins) -> tuple[Endpoint[Nothing]]:
     """Return the endpoint that makes tickets."""
 
     def make(_memory: Memory, _nothing: Nothing, _caller: Caller) -> Ticket:
