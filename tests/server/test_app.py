@@ -234,3 +234,10 @@ def test_the_description_is_served_and_names_every_endpoint(wishing: Served):
     unnamed = {path for path in served if not path.startswith("/api/v1/tools/")} - named
     assert unnamed == {"/api/v1/openapi.json"}
     assert "/api/v1/tools/wish" in named
+
+
+def test_the_description_names_the_cookie_that_a_login_leaves(wishing: Served):
+    described = wishing.get("/api/v1/openapi.json").tree
+    path = wishing.post("/api/v1/logins", {}).tree["path"]
+    left = wishing.ask("GET", path).headers["set-cookie"].partition("=")[0]
+    assert described["components"]["securitySchemes"]["cookie"]["name"] == left

@@ -8,7 +8,6 @@ import pytest
 
 from lore.server import doing, hooking, openapi, reading
 from lore.server.endpoint import Endpoint
-from tests.server.served import Served
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +50,3 @@ def test_a_page_is_described_with_its_items_and_the_way_on(described: openapi.Tr
     schema = answer["content"]["application/json"]["schema"]
     assert schema["required"] == ["items", "next"]
     assert schema["properties"]["items"]["items"] == {"$ref": "#/components/schemas/Fragment"}
-
-
-def test_the_description_is_served_with_the_cookie_that_a_login_leaves(served: Served):
-    described = served.get("/api/v1/openapi.json").tree
-    path = served.post("/api/v1/logins", {}).tree["path"]
-    left = served.ask("GET", path).headers["set-cookie"].partition("=")[0]
-    assert described["components"]["securitySchemes"]["cookie"]["name"] == left

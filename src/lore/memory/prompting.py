@@ -238,24 +238,6 @@ class Prompting(Capturing, Digesting):
                 self.database.submit(lambda db: injections.add(db, session, given, now=now))
 
 
-class _Fresh(NamedTuple):
-    """What a session was not given yet, by id: texts, numbers, and ids in short."""
-
-    texts: dict[str, str]
-    ns: dict[str, int]
-    short: dict[str, str]
-
-
-def _fresh(db: Connection, session: str, texts: Mapping[str, str]) -> _Fresh:
-    """Return what a session was not given yet of some items."""
-    shown = injections.of_session(db, session)
-    ns = items.numbers_of(db, [*texts])
-    had = {id_ for id_ in texts if ns[id_] in shown.items}
-    ids = choosing.fresh(texts, had, shown.digests)
-    short = items.short_ids(db, ids) if ids else {}
-    return _Fresh({id_: texts[id_] for id_ in ids}, ns, short)
-
-
 def _family(db: Connection, session: str) -> Sequence[int]:
     """Return the numbers of a session and its next of kin, none if it is not stored yet."""
     if not session:
@@ -274,3 +256,21 @@ def _with_helpers(transcript: Path) -> list[Path]:
     """Return a transcript with those of its subagents, whose last lines come after their end."""
     folder = transcript.with_suffix("")
     return [transcript, folder] if folder.is_dir() and not folder.is_symlink() else [transcript]
+
+
+class _Fresh(NamedTuple):
+    """What a session was not given yet, by id: texts, numbers, and ids in short."""
+
+    texts: dict[str, str]
+    ns: dict[str, int]
+    short: dict[str, str]
+
+
+def _fresh(db: Connection, session: str, texts: Mapping[str, str]) -> _Fresh:
+    """Return what a session was not given yet of some items."""
+    shown = injections.of_session(db, session)
+    ns = items.numbers_of(db, [*texts])
+    had = {id_ for id_ in texts if ns[id_] in shown.items}
+    ids = choosing.fresh(texts, had, shown.digests)
+    short = items.short_ids(db, ids) if ids else {}
+    return _Fresh({id_: texts[id_] for id_ in ids}, ns, short)

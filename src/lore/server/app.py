@@ -78,7 +78,7 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
 ) -> Starlette:
     """Return the app of a memory; only /health answers without access.
 
-    `about` tells of the process that serves, for the welcome page.
+    `about` tells of the process that serves, for the page at `/`.
     """
     limits = limits or Limits()
     endpoints = endpoints_of(toolbox, access.logins, stopping)
