@@ -22,8 +22,13 @@ STOP_S = 1
 """Requests at hand may take so long to end once the server stops; then they are cut off."""
 
 _MOST_CONNECTIONS = 256
+"""Agents of one machine have a few each; more are answered with 503 before they cost threads."""
+
 _BACKLOG = 128
+"""Connections that wait to be taken, as many as older systems allow at all."""
+
 _KEEP_ALIVE_S = 15
+"""An agent calls several tools in a row; who is silent for longer connects again."""
 
 log = logging.getLogger("lore.server")
 
