@@ -149,7 +149,7 @@ def mounts_of(server: Server[Any]) -> Sequence[Mount]:
 
     mcp = McpApps(server)
     return [
-        Mount(path, app, lifespan=mcp.run if path == MCP else None, scopes=("read",))
+        Mount(path, app, lifespan=mcp.run if path == MCP else None, needs=("read",))
         for path, app in mcp.apps.items()
     ]
 

@@ -30,7 +30,7 @@ from lore.server.gate import Catching, Gate, Rest
 from lore.server.limits import Bounds, Limits, Rates
 from lore.server.logins import SESSION_S, Logins
 from lore.server.metrics import serve_metrics
-from lore.server.page import Rows, serve_page
+from lore.server.welcome import Rows, serve_welcome
 
 THREADS = 4
 """Requests that work on the memory at a time: each holds a connection with its own cache, and
@@ -39,12 +39,12 @@ more would only wait for the same few cores."""
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """Another door in the same app: open to who may do all of `scopes`."""
+    """Another door in the same app: open to who may do all that it `needs`."""
 
     path: str
     app: ASGIApp
     lifespan: Callable[[], AbstractAsyncContextManager[object]] | None = None
-    scopes: tuple[AccessScope, ...] = ("read", "write")
+    needs: tuple[AccessScope, ...] = ("read", "write")
 
     def route(self) -> BaseRoute:
         """Return the route: of this path alone, or of all below where it ends in a slash."""
@@ -54,7 +54,7 @@ class Mount:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand on what may pass this door."""
-        gate.require(scope, *self.scopes)
+        gate.require(scope, *self.needs)
         await self.app(scope, receive, send)
 
 
@@ -87,7 +87,7 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     endpoints = endpoints_of(toolbox, access.logins, stopping)
     described = orjson.dumps(openapi.describe(endpoints, cookie=access.logins.cookie))
     routes: list[BaseRoute] = [
-        Route("/", serve_page(memory, about), methods=["GET"]),
+        Route("/", serve_welcome(memory, about), methods=["GET"]),
         Route("/health", _health, methods=["GET"]),
         Route("/metrics", serve_metrics(memory), methods=["GET"]),
         Route("/login", _login(access.logins), methods=["GET"]),

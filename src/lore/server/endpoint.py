@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import orjson
 from anyio import CapacityLimiter, to_thread
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -25,12 +25,6 @@ from lore.tools.callers import caller_of
 from lore.tools.tool import Caller
 
 JSON = "application/json"
-
-
-class Arguments(BaseModel):
-    """What an endpoint takes: from its path and query, or from its path and body."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 A = TypeVar("A", bound=BaseModel)
@@ -47,7 +41,7 @@ class Endpoint(Generic[A]):
     method: Literal["GET", "POST"]
     path: str
     summary: str
-    scope: AccessScope
+    needs: AccessScope
     arguments: type[A]
     run: Callable[[Memory, A, Caller], object]
     result: Any = None
@@ -60,7 +54,7 @@ class Endpoint(Generic[A]):
 
 async def answer(request: Request, endpoint: Endpoint[Any], memory: Memory) -> Response:
     """Do what a request asks of an endpoint, in a thread, and return that as JSON."""
-    grant = gate.require(request.scope, endpoint.scope)
+    grant = gate.require(request.scope, endpoint.needs)
     given = await _given(request, endpoint)
     arguments = validated(endpoint.arguments, given) if endpoint.checked else given
     caller = caller_of(request.headers, grant)

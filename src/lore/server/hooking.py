@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from lore.bridges.events import TOLD
 from lore.memory import Memory
 from lore.server.endpoint import Endpoint
+from lore.server.fields import Name, Text
 from lore.tools.tool import Caller
 
 Event = Literal[
@@ -34,9 +35,6 @@ _MOST_OUTPUT = 200_000
 TELLING_THREADS = 2
 """To bring in a session may take a minute, and prompts wait for none of it; with two, the end of
 one session's turn does not wait for another's to be condensed."""
-
-Name = Annotated[str, Field(max_length=4_096)]
-Text = Annotated[str, Field(max_length=4_000_000)]
 
 
 class HookInput(BaseModel):
@@ -66,14 +64,20 @@ class HookInput(BaseModel):
 class HookSpecificOutput(BaseModel):
     """What the agent puts into its prompt."""
 
-    event: Event = Field(alias="hookEventName")
-    text: str = Field(alias="additionalContext")
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    event: Event = Field(serialization_alias="hookEventName")
+    text: str = Field(serialization_alias="additionalContext")
 
 
 class HookOutput(BaseModel):
     """What an agent is given; an empty object is nothing."""
 
-    specific: HookSpecificOutput | None = Field(None, alias="hookSpecificOutput")
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    specific: HookSpecificOutput | None = Field(
+        None, serialization_alias="hookSpecificOutput", exclude_if=lambda given: given is None
+    )
 
 
 class Warming:
@@ -162,11 +166,9 @@ _ACTS: dict[Event, Callable[[Memory, HookInput, Caller], str]] = {
 }
 
 
-def _hook(memory: Memory, given: HookInput, caller: Caller) -> dict[str, object]:
+def _hook(memory: Memory, given: HookInput, caller: Caller) -> HookOutput:
     text = _ACTS[given.event](memory, given, caller)
-    if not text:
-        return {}
-    return {"hookSpecificOutput": {"hookEventName": given.event, "additionalContext": text}}
+    return HookOutput(specific=HookSpecificOutput(event=given.event, text=text) if text else None)
 
 
 def _folder(given: HookInput, caller: Caller) -> str:
@@ -203,14 +205,14 @@ def _output(response: object) -> str:
     return "\n".join(text for text in found if text)[:_MOST_OUTPUT]
 
 
-def endpoints() -> tuple[Endpoint[Any], ...]:
+def endpoints() -> tuple[Endpoint[HookInput]]:
     """Return the endpoint of all hooks.
 
     An agent names files of this machine: only who may do all may say which are read.
     """
     warming = Warming()
 
-    def hook(memory: Memory, given: HookInput, caller: Caller) -> dict[str, object]:
+    def hook(memory: Memory, given: HookInput, caller: Caller) -> HookOutput:
         if given.event == "SessionStart":
             warming.start(memory.warm_up)
         return _hook(memory, given, caller)

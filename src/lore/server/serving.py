@@ -25,8 +25,13 @@ CONNECTION = "connection"
 """Where the state of each request has a place for what is known of its connection."""
 
 _MOST_CONNECTIONS = 256
+"""Agents of one machine have a few each; more are answered with 503 before they cost threads."""
+
 _BACKLOG = 128
+"""Connections that wait to be taken, as many as older systems allow at all."""
+
 _KEEP_ALIVE_S = 15
+"""An agent calls several tools in a row; who is silent for longer connects again."""
 
 log = logging.getLogger("lore.server")
 

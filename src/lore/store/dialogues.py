@@ -15,8 +15,9 @@ import orjson
 
 from lore import clock
 from lore.store.messages import PreparedMessage
-from lore.store.packing import pack_name, unpack_json
+from lore.store.packing import unpack_json
 from lore.store.sqlite import Connection
+from lore.text import digests
 
 KEPT_DAYS = 60
 """No session goes on for longer."""
@@ -35,7 +36,7 @@ def put(db: Connection, session: str, name: Name, value: Any, *, now: datetime) 
         "INSERT INTO dialogue_states (session, name, value, at)"
         " VALUES (:session, :name, :value, :at)"
         " ON CONFLICT (session, name) DO UPDATE SET value = excluded.value, at = excluded.at",
-        session=pack_name(session),
+        session=digests.of_text(session),
         name=name,
         value=orjson.dumps(value).decode(),
         at=clock.to_us(now),
@@ -46,7 +47,7 @@ def find_all(db: Connection, session: str) -> dict[str, Any]:
     """Return the states of a session by their names."""
     rows = db.rows(
         "SELECT name, value FROM dialogue_states WHERE session = :session",
-        session=pack_name(session),
+        session=digests.of_text(session),
     )
     return {name: unpack_json(value) for name, value in rows}
 
@@ -55,7 +56,7 @@ def find(db: Connection, session: str, name: Name) -> Any:
     """Return a state of a session, or None."""
     found = db.value(
         "SELECT value FROM dialogue_states WHERE session = :session AND name = :name",
-        session=pack_name(session),
+        session=digests.of_text(session),
         name=name,
     )
     return None if found is None else unpack_json(found)
@@ -65,7 +66,7 @@ def remove(db: Connection, session: str, name: Name) -> None:
     """Drop a state of a session."""
     db.run(
         "DELETE FROM dialogue_states WHERE session = :session AND name = :name",
-        session=pack_name(session),
+        session=digests.of_text(session),
         name=name,
     )
 
@@ -77,7 +78,7 @@ def add_markers(db: Connection, session: str, markers: Mapping[str, str], *, now
             "INSERT INTO recall_markers (id, session, value, at)"
             " VALUES (:id, :session, :value, :at) ON CONFLICT (id) DO NOTHING",
             id=id_,
-            session=pack_name(session),
+            session=digests.of_text(session),
             value=value,
             at=clock.to_us(now),
         )
@@ -87,7 +88,7 @@ def markers(db: Connection, session: str) -> dict[str, str]:
     """Return what the markers of a session stand for, by their ids."""
     rows = db.rows(
         "SELECT id, value FROM recall_markers WHERE session = :session",
-        session=pack_name(session),
+        session=digests.of_text(session),
     )
     return dict(rows)
 

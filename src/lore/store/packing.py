@@ -159,9 +159,3 @@ def _garbled(what: str) -> StoreDamaged:
         f"The database is damaged: a {what} in it cannot be read.",
         hint="'lore doctor' says what can be saved; 'lore restore' takes a backup.",
     )
-
-
-def pack_name(text: str) -> int:
-    """Return a number for a name: nothing of the name can be read from it."""
-    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
