@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -14,13 +14,13 @@ from lore.errors import BudgetSpent, LoreError
 from lore.gateway import commands, paying
 from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt
-from lore.gateway.exchanges import Answer, Incoming, Outcome, Prepared
+from lore.gateway.exchanges import Incoming, Outcome, Prepared
 from lore.gateway.paying import PROVIDERS, Bill, Observing
 from lore.gateway.recalling import Recalling
 from lore.gateway.speakers import Said, Talks, find_speaker, folder_of, is_errand
 from lore.gateway.wires import keys
 from lore.gateway.wires.registry import WIRES
-from lore.gateway.wires.wire import Reply, Request, Texts, Tool, Wire
+from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composed, Composer
 from lore.memory.pacing import Pacing
@@ -69,7 +69,7 @@ class MemoryTurning:
         wire = WIRES.get(incoming.wire)
         if wire is None or incoming.path.endswith(_COUNTING):
             return Prepared()
-        request = wire.read(incoming.body())
+        request = wire.read(incoming.body(), incoming.path)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
         if is_errand(said):
             return self._errand(incoming, wire, request)
@@ -105,7 +105,7 @@ class MemoryTurning:
         try:
             reserved = self._memory.reserve_request(model, most, provider=provider, kind="errand")
         except BudgetSpent as error:
-            return paying.refused(wire, error, self._memory.database.now())
+            return paying.refused(incoming.wire, error, self._memory.database.now())
         bill = Bill(wire, reserved, streams)
         return Prepared(observer=self._observing(incoming, bill, self._end_errand))
 
@@ -143,7 +143,7 @@ class MemoryTurning:
                 project=speaker.project,
             )
         except BudgetSpent as error:
-            return paying.refused(wire, error, self._memory.database.now())
+            return paying.refused(incoming.wire, error, self._memory.database.now())
         left_s = self._composer.cache_left_s(speaker)
         delay_s = self._pacing.delay_s(provider, cache_left_s=left_s)
         bill = Bill(wire, reserved, request.streams, delay_s)
@@ -166,13 +166,13 @@ class MemoryTurning:
         inner = wire.open_splice(turn.request, body, tool, partial(secrets.token_hex, 8))
         caller = Caller(turn.speaker.project, turn.speaker.session)
 
-        def recall(arguments: Mapping[str, object]) -> str:
+        def search(call: Call) -> str:
             try:
-                return catalogue.call(self._memory, tool.name, arguments, caller).text
+                return catalogue.call(self._memory, tool.name, call.arguments, caller).text
             except LoreError as error:
                 return " ".join(filter(None, (str(error), error.hint)))
 
-        return Recalling(inner, recall, partial(self._composer.desk.keep_markers, turn.speaker))
+        return Recalling(inner, search, partial(self._composer.desk.keep_markers, turn.speaker))
 
     def _note_memory(self, speaker: Speaker, request: Request) -> None:
         """Put what a new prompt clearly needs behind it."""
@@ -247,8 +247,7 @@ def _persons_words(request: Request) -> str:
 
 
 def _answered(wire: Wire, request: Request, text: str) -> Prepared:
-    told = wire.answer(request, text)
-    return Prepared(answer=Answer(told.status, told.headers, b"".join(told.chunks)))
+    return Prepared(answer=wire.answer(request, text))
 
 
 def _told(composed: Composed, delay_s: float) -> tuple[tuple[str, str], ...]:

@@ -14,8 +14,7 @@ _BYTES = 12
 """96 bits: keys are kept for as long as sessions are, and for all of them."""
 
 _KINDS = {
-    name: name.encode()
-    for name in "user assistant system text call result reasoning other".split()
+    name: name.encode() for name in "user assistant system text call result reasoning other".split()
 }
 """Voices and kinds as they go into a digest."""
 

@@ -6,22 +6,13 @@ import orjson
 
 from lore.gateway import events
 from lore.gateway.events import EventReader
+from lore.gateway.exchanges import Answer
 from lore.gateway.wires import faults, shapes
 from lore.gateway.wires.chat.replies import JSON_HEADERS, STREAM_HEADERS
 from lore.gateway.wires.gemini.reading import Numbering, entry_of
 from lore.gateway.wires.shapes import Json, count, table, text
-from lore.gateway.wires.wire import Answer, Reply, Request
+from lore.gateway.wires.wire import Reply, Request
 from lore.records.dialogues import TokenUse
-
-_KINDS = {
-    400: "INVALID_ARGUMENT",
-    401: "UNAUTHENTICATED",
-    402: "RESOURCE_EXHAUSTED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    429: "RESOURCE_EXHAUSTED",
-    503: "UNAVAILABLE",
-}
 
 
 class Assembly:
@@ -127,16 +118,5 @@ def answer(request: Request, said: str) -> Answer:
         "modelVersion": request.dialogue.model,
     }
     if request.streams:
-        return Answer(200, STREAM_HEADERS, (events.write(told),))
-    return Answer(200, JSON_HEADERS, (orjson.dumps(told),))
-
-
-def refuse(status: int, message: str) -> Answer:
-    """Refuse a request in the wire's own words."""
-    return Answer(status, JSON_HEADERS, (orjson.dumps(error_of(status, message)),))
-
-
-def error_of(status: int, message: str) -> Json:
-    """Return an error as this wire writes it."""
-    kind = _KINDS.get(status, "INTERNAL")
-    return {"error": {"code": status, "message": message, "status": kind}}
+        return Answer(200, STREAM_HEADERS, events.write(told))
+    return Answer(200, JSON_HEADERS, orjson.dumps(told))

@@ -6,20 +6,13 @@ import orjson
 
 from lore.gateway import events
 from lore.gateway.events import EventReader
+from lore.gateway.exchanges import Answer
 from lore.gateway.wires import shapes
-from lore.gateway.wires.chat.replies import (
-    JSON_HEADERS,
-    STREAM_HEADERS,
-    error_of,
-    fault_of,
-    refuse,
-)
+from lore.gateway.wires.chat.replies import JSON_HEADERS, STREAM_HEADERS, fault_of
 from lore.gateway.wires.responses.reading import entry_of
 from lore.gateway.wires.shapes import Json, count, table, text
-from lore.gateway.wires.wire import Answer, Reply, Request
+from lore.gateway.wires.wire import Reply, Request
 from lore.records.dialogues import TokenUse
-
-__all__ = ["Assembly", "answer", "error_of", "message_events", "open_reader", "refuse", "use_of"]
 
 LOCAL_ID = "resp_lore"
 """The id of a response that no provider has written."""
@@ -143,7 +136,7 @@ def answer(request: Request, said: str) -> Answer:
         "usage": usage,
     }
     if not request.streams:
-        return Answer(200, JSON_HEADERS, (orjson.dumps(whole),))
+        return Answer(200, JSON_HEADERS, orjson.dumps(whole))
     begun = {**whole, "status": "in_progress", "output": [], "usage": None}
     told: list[Json] = [
         {"type": "response.created", "response": begun},
@@ -155,7 +148,7 @@ def answer(request: Request, said: str) -> Answer:
         events.write({**one, "sequence_number": number}, one["type"])
         for number, one in enumerate(told)
     ]
-    return Answer(200, STREAM_HEADERS, tuple(chunks))
+    return Answer(200, STREAM_HEADERS, b"".join(chunks))
 
 
 def message_of(item_id: str, said: str) -> Json:

@@ -8,10 +8,11 @@ import orjson
 
 from lore.gateway import events
 from lore.gateway.events import Event, EventReader
+from lore.gateway.refusals import refusal
 from lore.gateway.wires import markers, shapes, summing
 from lore.gateway.wires.responses.expanding import called
 from lore.gateway.wires.responses.reading import items_of
-from lore.gateway.wires.responses.replies import Assembly, error_of, message_events, message_of
+from lore.gateway.wires.responses.replies import Assembly, message_events, message_of
 from lore.gateway.wires.searches import MOST_ROUNDS, Searches
 from lore.gateway.wires.shapes import Json, table, text
 from lore.gateway.wires.wire import Call, MakeId, Request, Tool
@@ -107,7 +108,7 @@ class Splice:
     def fail(self, message: str) -> bytes:
         """Return what ends the answer where the upstream did not go on."""
         if not self._streams:
-            return orjson.dumps(error_of(502, message))
+            return refusal("openai", 502, message).body
         told = {"code": "server_error", "message": message, "param": None}
         return self._write({"type": "error", **told})
 
