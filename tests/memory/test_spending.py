@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,30 @@ def test_counters_are_those_of_this_process(opened: Opener):
     (counted,) = memory.spend_counters()
     assert (counted.model, counted.requests, counted.delay_ms) == ("m", 1, 2_000)
     assert opened().spend_counters() == []
+
+
+def test_the_past_of_a_project_is_told_by_turns_and_gaps(opened: Opener, clock: FixedClock):
+    memory = opened()
+    for name, project, count in (
+        ("one", "/code/a", 3),
+        ("two", "/code/a", 2),
+        ("far", "/code/b", 4),
+    ):
+        said = []
+        for turn in range(count):
+            at = NOON + timedelta(minutes=10 * turn)
+            said.append(NewMessage("user", (Part("text", f"do {name} {turn}"),), at))
+            # Two messages of one turn.
+            for part in ("thinking", "done"):
+                later = at + timedelta(seconds=30)
+                said.append(
+                    NewMessage("assistant", (Part("text", f"{part} {name} {turn}"),), later)
+                )
+        memory.capture(name, said, project=project)
+    assert memory.past_turns(project="/code/a").lengths == (), "they may go on"
+    clock.advance(hours=3)
+    past = memory.past_turns(project="/code/a")
+    assert sorted(past.lengths) == [2, 3]
+    assert past.gaps_s == (600.0, 600.0, 600.0)
+    assert sorted(memory.past_turns().lengths) == [2, 3, 4]
+    assert memory.past_turns(project="/code/unheard-of").lengths == ()

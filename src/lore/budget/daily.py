@@ -72,8 +72,8 @@ class RequestLedger:
         self._database = database
         self._patience_s = patience_s
         self._lock = threading.Lock()
-        self._held: dict[str, float] = {}
-        """What this process has set aside that the store does not hold."""
+        self._held: dict[str, Reserved] = {}
+        """What this process has set aside for requests that are under way."""
         self._unwritten: dict[str, tuple[Spend, Reserved]] = {}
         """What was settled and is not in the store yet."""
         self._failed: set[str] = set()
@@ -172,7 +172,7 @@ class RequestLedger:
         self._learn(begun, spent)
         with self._lock:
             spent += sum(entry.usd for entry, _ in self._unwritten.values() if entry.at >= begun)
-            reserved += sum(self._held.values())
+            reserved += self._held_usd(now, kept=False)
         return DayBudget(self.budget_usd, spent, reserved, begun + timedelta(days=1))
 
     def pressure(self) -> SpendPressure:
@@ -196,10 +196,10 @@ class RequestLedger:
 
     def _reserve(self, reserved: Reserved, budget_usd: float) -> Reserved:
         if time.monotonic() < self._trouble_until:
-            return self._hold(reserved, budget_usd)
+            return self._hold(replace(reserved, kept=False), budget_usd)
         begun = _midnight(reserved.at)
         with self._lock:
-            beside_usd = self._lost_usd + sum(self._held.values())
+            beside_usd = self._lost_usd + self._held_usd(reserved.at, kept=False)
             beside_usd += sum(
                 entry.usd
                 for entry, whose in self._unwritten.values()
@@ -218,6 +218,8 @@ class RequestLedger:
         self._learn(begun, told.spent_usd)
         if not told.granted:
             raise _spent(budget_usd, reserved.at, told.spent_usd + beside_usd)
+        with self._lock:
+            self._held[reserved.key] = reserved
         return reserved
 
     def _hold(self, reserved: Reserved, budget_usd: float) -> Reserved:
@@ -227,10 +229,18 @@ class RequestLedger:
             known = self._known_usd if self._day == begun else 0.0
             settled = sum(entry.usd for entry, _ in self._unwritten.values() if entry.at >= begun)
             used = known + settled + self._lost_usd
-            if used + sum(self._held.values()) >= budget_usd:
+            held = self._held_usd(reserved.at) + self._held_usd(reserved.at, kept=False)
+            if used + held >= budget_usd:
                 raise _spent(budget_usd, reserved.at, used)
-            self._held[reserved.key] = reserved.usd or 0.0
+            self._held[reserved.key] = reserved
         return reserved
+
+    def _held_usd(self, now: datetime, *, kept: bool = True) -> float:
+        """Return what is set aside for requests under way, those that the store holds or not."""
+        since = now - HELD_FOR
+        for key in [key for key, one in self._held.items() if one.at < since]:
+            del self._held[key]
+        return sum(one.usd or 0.0 for one in self._held.values() if one.kept is kept)
 
     def _enter(self, entry: Spend, reserved: Reserved) -> None:
         patient = self.budget_usd is None

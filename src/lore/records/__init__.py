@@ -78,6 +78,7 @@ from lore.records.knowledge import (
 from lore.records.prompting import Beginning, Fit, Injection, Past, Remedies, Remedy
 from lore.records.spending import (
     DayBudget,
+    PastTurns,
     Reserved,
     SpendCounter,
     SpendGroup,
@@ -180,6 +181,7 @@ __all__ = [
     "Part",
     "PartKind",
     "Past",
+    "PastTurns",
     "PhaseReport",
     "PhaseState",
     "Project",
