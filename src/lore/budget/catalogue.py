@@ -14,7 +14,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from lore import clock
-from lore.budget.prices import FREE, LISTS
+from lore.budget.prices import FREE, LISTS, find_price
+from lore.llm.chat import Usage
 from lore.records.dialogues import ModelPrice, TokenUse
 
 if TYPE_CHECKING:
@@ -121,6 +122,17 @@ class Catalogue:
             found = self._assembled(model, provider, self._listed(model, provider))
         self._found[key] = found
         return found
+
+    def cost(self, identity: str, usage: Usage, at: datetime) -> float | None:
+        """Return what a call to a chat costs: by the settings, else as it and the lists say."""
+        provider, _, model = identity.partition(":")
+        if usage.usd is not None or model not in self._configured:
+            return find_price(identity, usage, at)
+        pricing = self.find(model, provider)
+        read, written = usage.cache_read_tokens, usage.cache_write_tokens
+        fresh = max(0, usage.input_tokens - read - written)
+        tokens = TokenUse(fresh, read, written, 0, usage.output_tokens)
+        return None if pricing is None else pricing.cost(tokens)
 
     def _needs_lists(self, model: str, provider: str) -> bool:
         told = self._configured.get(model, {})

@@ -101,14 +101,15 @@ class RequestLedger:
         purpose = f"{spend.REQUEST}:{kind}"
         names = (model, provider, purpose, session, project)
         if self.budget_usd is None:
-            return Reserved(clock.new_id(now), now, *names, usd=None, kept=False)
-        pricing = self.catalogue.find(model, provider)
+            pricing = self.catalogue.find(model, provider, wait_s=0)
+        else:
+            pricing = self.catalogue.find(model, provider)
         usd = None if pricing is None else pricing.cost(most)
-        reserved = Reserved(clock.new_id(now), now, *names, usd=usd, kept=True)
-        if usd == 0:
+        reserved = Reserved(clock.new_id(now), now, *names, usd=usd, kept=False)
+        if self.budget_usd is None or usd == 0:
             return reserved
         try:
-            return self._reserve(reserved, self.budget_usd)
+            return self._reserve(replace(reserved, kept=True), self.budget_usd)
         except BudgetSpent:
             self._counters.refuse(model)
             raise
@@ -156,7 +157,7 @@ class RequestLedger:
         """Give back what was set aside for a request that took nothing."""
         with self._lock:
             self._held.pop(reserved.key, None)
-        if self.budget_usd is not None and reserved.kept and reserved.usd != 0:
+        if reserved.kept:
             try:
                 self._database.submit(partial(spend.release, key=reserved.key))
             except StoreError:
