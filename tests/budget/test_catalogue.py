@@ -153,3 +153,10 @@ def test_the_lists_are_loaded_only_when_a_price_is_asked_for():
 def test_a_call_to_a_chat_has_a_price_too(identity, usage, usd):
     catalogue = Catalogue(["mine input=2 output=8 cache_read=0.2 window=9000"])
     assert catalogue.cost(identity, usage, NOON) == (usd if usd is None else pytest.approx(usd))
+
+
+def test_any_number_of_models_can_be_asked_for():
+    catalogue = Catalogue(lists=FakeLists())
+    for number in range(2_500):
+        assert catalogue.find(f"ollama/{number}") is not None
+    assert len(catalogue._found) <= 1_000

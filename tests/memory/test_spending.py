@@ -182,3 +182,14 @@ def test_the_past_of_a_project_is_told_by_turns_and_gaps(opened: Opener, clock: 
     assert past.gaps_s == (600.0, 600.0, 600.0)
     assert sorted(memory.past_turns().lengths) == [2, 3, 4]
     assert memory.past_turns(project="/code/unheard-of").lengths == ()
+
+
+def test_a_secret_in_the_name_of_a_model_is_not_written(opened: Opener, tmp_path: Path):
+    memory = opened()
+    secret = "sk-ant-api03-" + "Zq7Lr2Xw9Tk4Vb8N" * 5 + "AA"
+    request(memory, model=f"ollama/{secret}")
+    (line,) = memory.spend_report().lines
+    assert secret not in line.name
+    assert secret not in memory.spend_counters()[0].model
+    memory.database.checkpoint()
+    assert secret.encode() not in (tmp_path / "memory.db").read_bytes()

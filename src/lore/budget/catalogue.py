@@ -43,6 +43,11 @@ FREE_PRICE = ModelPrice(0.0, 0.0, 0.0, 0.0, 0.0, USUAL_WINDOW)
 
 _MILLION = 1_000_000
 
+_MOST_FOUND = 1_000
+"""A client may name any model; so many are remembered."""
+
+_UNSOUGHT = "unsought"
+
 _LOAD_S = 30.0
 """No machine takes so long to load the lists: whoever waits goes on without a price."""
 
@@ -111,8 +116,9 @@ class Catalogue:
     def find(self, model: str, provider: str = "", *, wait_s: float = _LOAD_S) -> Pricing | None:
         """Return what a model costs, None where nobody knows, or not within `wait_s`."""
         key = (provider, model)
-        if key in self._found:
-            return self._found[key]
+        known = self._found.get(key, _UNSOUGHT)
+        if not isinstance(known, str):
+            return known
         if not self._needs_lists(model, provider):
             found = self._assembled(model, provider, None)
         else:
@@ -120,6 +126,8 @@ class Catalogue:
             if not self._loaded.wait(wait_s):
                 return None
             found = self._assembled(model, provider, self._listed(model, provider))
+        if len(self._found) >= _MOST_FOUND:
+            self._found.clear()
         self._found[key] = found
         return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -65,9 +66,12 @@ class RequestLedger:
         catalogue: Catalogue,
         budget_usd: float | None = None,
         *,
+        named: Callable[[str], str] = str,
         patience_s: float = PATIENCE_S,
     ) -> None:
+        """Open a ledger; `named` says how a model is called in it, whatever a client calls it."""
         self.catalogue = catalogue
+        self._named = named
         self.budget_usd = budget_usd
         self._database = database
         self._patience_s = patience_s
@@ -111,7 +115,7 @@ class RequestLedger:
         try:
             return self._reserve(replace(reserved, kept=True), self.budget_usd)
         except BudgetSpent:
-            self._counters.refuse(model)
+            self._counters.refuse(self._named(model))
             raise
 
     def settle(
@@ -136,7 +140,7 @@ class RequestLedger:
             reserved.key,
             self._database.now(),
             reserved.purpose,
-            reserved.model,
+            self._named(reserved.model),
             usage,
             usd or 0.0,
             layer=layer,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lore.checking import Seconds, Whole, checked_class
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
 
 _ENDED = timedelta(hours=1)
 """A session that was silent so long is taken to have ended: even a long cache has expired."""
+
+
+_LONGEST = 200
+"""A client may call a model anything, a secret too; what is written has passed the redactor."""
+
+_MODELS = 256
 
 
 @checked_class
@@ -140,7 +147,12 @@ class Spending(Desk):
         with self.requests_lock:
             if self.requests is None:
                 catalogue = Catalogue(self.settings.prices, now=self.database.now)
-                self.requests = RequestLedger(self.database, catalogue, self.settings.daily_budget)
+                self.requests = RequestLedger(
+                    self.database,
+                    catalogue,
+                    self.settings.daily_budget,
+                    named=lru_cache(_MODELS)(lambda name: self.redactor.redact(name[:_LONGEST])),
+                )
             return self.requests
 
 
