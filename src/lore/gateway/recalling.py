@@ -24,6 +24,8 @@ class Recalling:
         self._keep = keep
         self._held = b""
         """What the client has still to get."""
+        self.asked = b""
+        """The last request that upstream was asked besides the first."""
 
     def feed(self, piece: bytes) -> bytes:
         """Return what may go out to the client, given the next piece from upstream."""
@@ -42,7 +44,10 @@ class Recalling:
         with suppress(LoreError):
             if stored:
                 self._keep(stored)
-        return self._splice.follow_up() if goes_on else None
+        if not goes_on:
+            return None
+        self.asked = self._splice.follow_up()
+        return self.asked
 
     def fail(self, status: int, body: bytes) -> bytes:
         """Return what ends the answer where upstream refused the next request."""

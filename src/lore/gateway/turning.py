@@ -24,7 +24,7 @@ from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composed, Composer
 from lore.memory.pacing import Pacing
-from lore.records import Speaker, TokenUse
+from lore.records import Entry, Speaker, TokenUse
 from lore.text import marks
 from lore.tools import catalogue
 from lore.tools.tool import Caller
@@ -40,11 +40,32 @@ _COUNTING = "/count_tokens"
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One request that is a turn of a conversation."""
+    """One request that is a turn of a conversation, and the body that it was sent as."""
 
     request: Request
     speaker: Speaker
     composed: Composed
+    wire: Wire
+    path: str
+    body: bytes
+    recalling: Recalling | None = None
+
+    def said(self, replies: list[Reply]) -> tuple[Entry, ...]:
+        """Return all that was said, as the client's next request will say it.
+
+        Between the answers to one request stand the results that the gateway found.
+        """
+        entries = self.request.dialogue.entries
+        if self.recalling is not None and self.recalling.asked:
+            sent = len(self.wire.read(self.body, self.path).dialogue.entries)
+            asked = self.wire.read(self.recalling.asked, self.path).dialogue.entries
+            for entry in asked[sent:]:
+                entries = (*entries, keys.following(entries, entry))
+        last = replies[-1].entry if replies else None
+        # One that was cut off may hold nothing.
+        if last is not None and last.blocks:
+            entries = (*entries, keys.following(entries, last))
+        return entries
 
 
 class MemoryTurning:
@@ -147,13 +168,14 @@ class MemoryTurning:
         left_s = self._composer.cache_left_s(speaker)
         delay_s = self._pacing.delay_s(provider, cache_left_s=left_s)
         bill = Bill(wire, reserved, request.streams, delay_s)
-        turn = Turn(request, speaker, composed)
+        recalling = self._recalling(wire, request, speaker, body, tool) if tool else None
+        turn = Turn(request, speaker, composed, wire, incoming.path, body, recalling)
         return Prepared(
             body=body if body is not request.body else None,
             headers=_told(composed, delay_s),
             delay_s=delay_s,
             observer=self._observing(incoming, bill, partial(self._end_turn, turn)),
-            splice=self._splice(wire, turn, body, tool) if tool is not None else None,
+            splice=recalling,
         )
 
     def _offered(self, composed: Composed, *, own: bool) -> Tool | None:
@@ -162,9 +184,11 @@ class MemoryTurning:
         offers = wanted == "on" or (wanted == "auto" and not own)
         return commands.RECALL if offers and not composed.amnesic else None
 
-    def _splice(self, wire: Wire, turn: Turn, body: bytes, tool: Tool) -> Recalling:
-        inner = wire.open_splice(turn.request, body, tool, partial(secrets.token_hex, 8))
-        caller = Caller(turn.speaker.project, turn.speaker.session)
+    def _recalling(
+        self, wire: Wire, request: Request, speaker: Speaker, body: bytes, tool: Tool
+    ) -> Recalling:
+        inner = wire.open_splice(request, body, tool, partial(secrets.token_hex, 8))
+        caller = Caller(speaker.project, speaker.session)
 
         def search(call: Call) -> str:
             try:
@@ -172,7 +196,7 @@ class MemoryTurning:
             except LoreError as error:
                 return " ".join(filter(None, (str(error), error.hint)))
 
-        return Recalling(inner, search, partial(self._composer.desk.keep_markers, turn.speaker))
+        return Recalling(inner, search, partial(self._composer.desk.keep_markers, speaker))
 
     def _note_memory(self, speaker: Speaker, request: Request) -> None:
         """Put what a new prompt clearly needs behind it."""
@@ -204,11 +228,7 @@ class MemoryTurning:
         for reply in replies:
             if reply.fault is not None and reply.fault.is_too_long:
                 composer.raise_floor(speaker, reply.fault.prompt_tokens, reply.fault.most_tokens)
-        entries = dialogue.entries
-        for reply in replies:
-            # One that was cut off may hold nothing.
-            if reply.entry is not None and reply.entry.blocks:
-                entries = (*entries, keys.following(entries, reply.entry))
+        entries = turn.said(replies)
         composer.record(speaker, entries, model=dialogue.model)
         if composer.needs_summaries(turn.composed):
             self._annotations.prepare(entries)

@@ -96,5 +96,6 @@ def numbered(entries: Iterable[Entry]) -> tuple[Entry, ...]:
 
 def following(entries: Sequence[Entry], reply: Entry) -> Entry:
     """Return a reply with the key that it will have behind these entries."""
-    again = 1 + sum(one.key.partition("#")[0] == reply.key for one in entries)
-    return reply if again == 1 else replace(reply, key=f"{reply.key}#{again}")
+    key = reply.key.partition("#")[0]
+    again = 1 + sum(one.key.partition("#")[0] == key for one in entries)
+    return replace(reply, key=key if again == 1 else f"{key}#{again}")
