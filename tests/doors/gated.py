@@ -27,6 +27,8 @@ GATED = {
 """Sessions are shortened early, so that a test sees it; agents say 20,000 tokens before anybody
 has spoken."""
 
+TITLE = "You are a title generator"
+
 Told = Reply | Callable[[Asked], Reply]
 
 
@@ -41,6 +43,8 @@ class Stage:
 
     def __call__(self, asked: Asked) -> Reply:
         """Return the reply to a request."""
+        if TITLE in json.dumps(asked.tree):
+            return Says("A title")
         cue = self.cue_of(asked)
         self.cues[asked.number] = cue
         replies = self.scenes.get(cue, (Says("Understood."),))

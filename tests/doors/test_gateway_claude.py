@@ -145,8 +145,8 @@ def story(tmp_path_factory) -> Iterator[Story]:
         project = write_folder(behind.machine.home / "code" / "almanac")
         (project / "tides.txt").write_text("high at nine\nlow at three\n")
         behind.machine.start()
-        names = [str(uuid.uuid4()) for _ in range(4)]
-        held = Story(behind, project, *names)
+        first, second, secret, long = (str(uuid.uuid4()) for _ in range(4))
+        held = Story(behind, project, first, second, secret, long)
         tell(held)
         yield held
 

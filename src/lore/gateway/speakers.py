@@ -13,13 +13,14 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 import orjson
 
 from lore.records import Entry, Speaker, Voice
 
 PROJECT = "x-lore-project"
-"""The header that tells the folder an agent works in; `lore run` sets it."""
+"""The header that tells the folder an agent works in; `lore run` sets it, as in an address."""
 
 _FOLDER = re.compile(r"(?:[Ww]orking directory: |<cwd>)(/[^\n<]{1,1000})")
 """How Claude Code, opencode and Codex tell their folder in a prompt."""
@@ -36,6 +37,9 @@ _ERRANDS = ("You are a title generator", "You are a context summarization agent"
 _AGENT: tuple[Voice, ...] = ("system",)
 _FIRST: tuple[Voice, ...] = ("system", "user")
 """Whose words an agent tells a model something in: its own, and those in a person's place."""
+
+_HEADS = ("system", "developer")
+"""Roles of the first messages in OpenAI's formats, which are the agent's prompt."""
 
 _KNOWN_TALKS = 1_000
 """Conversations without a name that are remembered; each costs some 100 bytes a request."""
@@ -76,7 +80,7 @@ def is_errand(said: Said) -> bool:
 
 def folder_of(said: Said) -> str:
     """Return the folder that an agent works in, by its header or by its own first words."""
-    named = said.headers.get(PROJECT, "").strip()
+    named = unquote(said.headers.get(PROJECT, "").strip())
     if named:
         return named
     for text in _first_texts(said, _FIRST):
@@ -90,6 +94,12 @@ def _first_texts(said: Said, voices: Collection[Voice]) -> Iterator[str]:
     """Yield what an agent tells a model before anybody has spoken; results are never in it."""
     for name in ("system", "instructions", "systemInstruction", "system_instruction"):
         yield from _texts(said.document.get(name))
+    for name in ("messages", "input"):
+        told = said.document.get(name)
+        for message in told if isinstance(told, list) else ():
+            if not isinstance(message, dict) or message.get("role") not in _HEADS:
+                break
+            yield from _texts(message.get("content"))
     for entry in said.entries:
         if entry.voice == "assistant":
             return
