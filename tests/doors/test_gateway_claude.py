@@ -270,7 +270,9 @@ def test_a_subagent_has_a_session_of_its_own(story):
 
 def test_a_compaction_passes_whole_and_is_no_turn(story):
     (asked,) = story.requests(claude_code.COMPACT)
-    assert "recall" not in [tool["name"] for tool in asked.tree.get("tools") or ()]
+    (before,) = [one for one in story.gated.up.turns if one.number == asked.number - 1]
+    assert asked.tree["tools"] == before.tree["tools"]
+    assert system_of(asked) == system_of(before)
     assert all(cue in said_of(asked) for cue in (FIX, BUSY, SEEK, SURE, DELEGATE))
     assert not any("TEXT ONLY" in text for text in story.said(story.second))
     assert not any("<summary>" in text for text in story.said(story.second))

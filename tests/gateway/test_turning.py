@@ -128,7 +128,7 @@ def test_recall_is_carried_out_inside_the_answer(tmp_path: Path, up: Upstream):
         talk.ask("Are you sure?")
         later = up.asked[2].tree["messages"]
         assert [_bare(one) for one in later[: len(first)]] == [_bare(one) for one in first]
-        eventually(lambda: talk.stored()[-1] == "As I said.")
+        eventually(lambda: talk.stored()[-1:] == ["As I said."])
         assert talk.stored()[4].startswith("<lore-memory>")
         assert talk.stored()[5:] == ["It is 5436.", "Are you sure?", "As I said."]
 
@@ -223,3 +223,19 @@ def _bare(message: Any) -> Any:
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     bare = [{k: v for k, v in block.items() if k != "cache_control"} for block in blocks]
     return {**message, "content": bare}
+
+
+def test_a_summary_is_made_of_the_prompt_that_is_cached(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
+        up.reply_with(
+            Says(Text("I will look."), Call("recall", {"query": "deploys"})), Says(Text("So."))
+        )
+        talk.ask("Hello there, what is new?")
+        eventually(lambda: talk.stored()[-1:] == ["So."])
+        talk.ask("CRITICAL: Respond with TEXT ONLY. Sum up what was said.")
+        before, after = up.asked[1].tree, up.asked[2].tree
+        assert after["system"] == before["system"]
+        assert after["tools"] == before["tools"]
+        kept = before["messages"]
+        assert [_bare(one) for one in after["messages"]][: len(kept)] == [_bare(x) for x in kept]

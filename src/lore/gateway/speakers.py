@@ -66,13 +66,25 @@ def find_speaker(said: Said) -> Speaker | None:
 
 def is_errand(said: Said) -> bool:
     """Tell whether a request is no turn of a conversation: a title, a summary, a probe."""
-    told = _json(said.headers.get("x-codex-turn-metadata", ""))
-    if told.get("request_kind", "turn") != "turn":
-        return True
-    if said.document.get("max_tokens") == 1:
+    if _kind_of(said) != "turn" or said.document.get("max_tokens") == 1:
         return True
     if any(text.lstrip().startswith(_ERRANDS) for text in _first_texts(said, _AGENT)):
         return True
+    return _asks_for_summary(said)
+
+
+def is_compaction(said: Said) -> bool:
+    """Tell whether an agent has its conversation summarised, and sends all of it for that."""
+    return _kind_of(said) == "compaction" or _asks_for_summary(said)
+
+
+def _kind_of(said: Said) -> str:
+    """Return what Codex says that a request is; those of others are turns as far as that goes."""
+    kind = _json(said.headers.get("x-codex-turn-metadata", "")).get("request_kind", "turn")
+    return kind if isinstance(kind, str) else ""
+
+
+def _asks_for_summary(said: Said) -> bool:
     asked = [entry for entry in said.entries if entry.voice == "user"][-1:]
     texts = (block.text for entry in asked for block in entry.blocks if block.kind == "text")
     return any(text.lstrip().startswith(_COMPACTIONS) for text in texts)
