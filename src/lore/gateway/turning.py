@@ -81,6 +81,10 @@ class MemoryTurning:
         self._digested: set[str] = set()
         self._lock = threading.Lock()
 
+    def warm_up(self) -> None:
+        """Begin to load what the first requests would have to wait for."""
+        self._digesting.submit(attempt, "warm up", self._memory.warm_up)
+
     def close(self) -> None:
         """Begin nothing more."""
         self._digesting.shutdown(wait=False, cancel_futures=True)
