@@ -1,11 +1,19 @@
 from __future__ import annotations
 
+import json
 import random
 from statistics import median
 
 import pytest
 
-from lore.budget.calibration import WINDOW, CacheRecord, Calibration, calibrate
+from lore.budget.calibration import (
+    WINDOW,
+    CacheRecord,
+    Calibration,
+    as_state,
+    calibrate,
+    from_state,
+)
 from lore.records.dialogues import ModelPrice, TokenUse
 
 SONNET = ModelPrice(3.0, 15.0, 0.30, 3.75, 6.0)
@@ -123,3 +131,15 @@ def test_over_a_session_estimates_are_off_by_less_than_four_characters_a_token()
         known = calibrate(known, chars, TokenUse(round(tokens)))
     assert median(ours) < 0.019
     assert median(ours) < median(plain) / 3
+
+
+def test_what_is_known_outlives_a_restart():
+    known = after((40_000, read(0, 10_000)), (44_000, TokenUse(1, 2, 0, 0, 5)))
+    assert from_state(json.loads(json.dumps(as_state(known)))) == known
+
+
+@pytest.mark.parametrize(
+    "state", [None, {}, [], [1], ["x", []], [0, [[1, 2]]], [0, [[-1, 1, 1, 1, 1, 1]]], [0, "rows"]]
+)
+def test_what_cannot_be_read_is_nothing(state):
+    assert from_state(state) == Calibration()

@@ -137,3 +137,26 @@ def test_the_lists_are_loaded_only_when_a_price_is_asked_for():
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("identity", "usage", "usd"),
+    [
+        # The settings, the lists, and what the provider itself says.
+        ("openai:mine", Usage(1_000_000, 1_000, 400_000), 0.6 * 2 + 0.4 * 0.2 + 0.008),
+        ("anthropic:claude-haiku-4-5", Usage(1_000, 1_000), 0.006),
+        ("openai:mine", Usage(1, 1, usd=0.25), 0.25),
+        ("openai:no-such-model", Usage(1, 1), None),
+        ("ollama:qwen3", Usage(1, 1), 0.0),
+    ],
+)
+def test_a_call_to_a_chat_has_a_price_too(identity, usage, usd):
+    catalogue = Catalogue(["mine input=2 output=8 cache_read=0.2 window=9000"])
+    assert catalogue.cost(identity, usage, NOON) == (usd if usd is None else pytest.approx(usd))
+
+
+def test_any_number_of_models_can_be_asked_for():
+    catalogue = Catalogue(lists=FakeLists())
+    for number in range(2_500):
+        assert catalogue.find(f"ollama/{number}") is not None
+    assert len(catalogue._found) <= 1_000

@@ -216,6 +216,28 @@ def test_a_locked_store_stops_nobody_but_the_count_goes_on(database):
     assert ledger.day().spent_usd == pytest.approx(3)
 
 
+def test_a_store_that_is_locked_while_200_requests_come_lets_one_more_pass_at_most(database):
+    ledger = RequestLedger(database, Catalogue(PRICES), 10.5, patience_s=0.05)
+    first = [ledger.reserve("m", DOLLAR) for _ in range(4)]
+    holder = locked(database)
+
+    def ask(_number):
+        try:
+            return ledger.reserve("m", DOLLAR)
+        except BudgetSpent:
+            return None
+
+    with ThreadPoolExecutor(40) as pool:
+        begun = [one for one in pool.map(ask, range(200)) if one is not None]
+    assert len(first) + len(begun) == 11
+    holder.rows("ROLLBACK")
+    holder.close()
+    for reserved in (*first, *begun):
+        ledger.settle(reserved, DOLLAR)
+    eventually(lambda: len(entries(database)) == 11)
+    assert ledger.day().spent_usd == pytest.approx(11)
+
+
 def test_without_a_budget_a_locked_store_is_not_waited_for(database):
     ledger = ledger_of(database)
     holder = locked(database)

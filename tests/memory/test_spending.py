@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,41 @@ def test_counters_are_those_of_this_process(opened: Opener):
     (counted,) = memory.spend_counters()
     assert (counted.model, counted.requests, counted.delay_ms) == ("m", 1, 2_000)
     assert opened().spend_counters() == []
+
+
+def test_the_past_of_a_project_is_told_by_turns_and_gaps(opened: Opener, clock: FixedClock):
+    memory = opened()
+    for name, project, count in (
+        ("one", "/code/a", 3),
+        ("two", "/code/a", 2),
+        ("far", "/code/b", 4),
+    ):
+        said = []
+        for turn in range(count):
+            at = NOON + timedelta(minutes=10 * turn)
+            said.append(NewMessage("user", (Part("text", f"do {name} {turn}"),), at))
+            # Two messages of one turn.
+            for part in ("thinking", "done"):
+                later = at + timedelta(seconds=30)
+                said.append(
+                    NewMessage("assistant", (Part("text", f"{part} {name} {turn}"),), later)
+                )
+        memory.capture(name, said, project=project)
+    assert memory.past_turns(project="/code/a").lengths == (), "they may go on"
+    clock.advance(hours=3)
+    past = memory.past_turns(project="/code/a")
+    assert sorted(past.lengths) == [2, 3]
+    assert past.gaps_s == (600.0, 600.0, 600.0)
+    assert sorted(memory.past_turns().lengths) == [2, 3, 4]
+    assert memory.past_turns(project="/code/unheard-of").lengths == ()
+
+
+def test_a_secret_in_the_name_of_a_model_is_not_written(opened: Opener, tmp_path: Path):
+    memory = opened()
+    secret = "sk-ant-api03-" + "Zq7Lr2Xw9Tk4Vb8N" * 5 + "AA"
+    request(memory, model=f"ollama/{secret}")
+    (line,) = memory.spend_report().lines
+    assert secret not in line.name
+    assert secret not in memory.spend_counters()[0].model
+    memory.database.checkpoint()
+    assert secret.encode() not in (tmp_path / "memory.db").read_bytes()

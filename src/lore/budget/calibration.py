@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lore.records.dialogues import TokenUse
@@ -69,7 +70,7 @@ class Calibration:
         if not self.turns:
             return USUAL_TOKENS_PER_CHAR
         chars = tokens = 0
-        for before, after in zip(self.turns, self.turns[1:], strict=False):
+        for before, after in pairwise(self.turns):
             more = after.use.input_tokens - before.use.input_tokens
             if after.chars > before.chars and more > 0:
                 chars += after.chars - before.chars
@@ -96,7 +97,7 @@ class Calibration:
         """Return what became of the prompts of the last turns."""
         read = sum(turn.use.cache_read_tokens for turn in self.turns)
         written = sum(_written(turn.use) for turn in self.turns)
-        missed = sum(_missed(*pair) for pair in zip(self.turns, self.turns[1:], strict=False))
+        missed = sum(_missed(*pair) for pair in pairwise(self.turns))
         return CacheRecord(read, written, missed)
 
     def billed_read_usd(self, price: ModelPrice) -> float | None:
@@ -105,7 +106,7 @@ class Calibration:
         Without a miss that is the price of a cache read; what was missed was written or read anew.
         """
         usd, tokens = 0.0, 0
-        for before, after in zip(self.turns, self.turns[1:], strict=False):
+        for before, after in pairwise(self.turns):
             missed = _missed(before, after)
             prefix = min(before.use.input_tokens, after.use.input_tokens)
             anew = price.cache_write_usd if _written(after.use) else price.input_usd
@@ -131,3 +132,35 @@ def _missed(before: Reported, after: Reported) -> int:
     """Return how much of a prefix that had been sent was not read; a shorter prompt is a bust."""
     prefix = min(before.use.input_tokens, after.use.input_tokens)
     return max(0, prefix - after.use.cache_read_tokens)
+
+
+def as_state(calibration: Calibration) -> list[object]:
+    """Return what is known as plain values, for a session to keep over a restart."""
+    rows = [
+        [
+            turn.chars,
+            turn.use.fresh_tokens,
+            turn.use.cache_read_tokens,
+            turn.use.cache_write_tokens,
+            turn.use.cache_write_1h_tokens,
+            turn.use.output_tokens,
+        ]
+        for turn in calibration.turns
+    ]
+    return [calibration.turns_without_writes, rows]
+
+
+def from_state(state: object) -> Calibration:
+    """Return what a session kept; nothing where that cannot be read."""
+    match state:
+        case [int(without), [*rows]]:
+            turns = tuple(turn for row in rows if (turn := _reported(row)) is not None)
+            return Calibration(turns[-WINDOW:], max(0, without))
+    return Calibration()
+
+
+def _reported(row: object) -> Reported | None:
+    match row:
+        case [int(chars), int(a), int(b), int(c), int(d), int(e)] if min(chars, a, b, c, d, e) >= 0:
+            return Reported(chars, TokenUse(a, b, c, d, e))
+    return None

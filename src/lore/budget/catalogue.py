@@ -14,7 +14,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from lore import clock
-from lore.budget.prices import FREE, LISTS
+from lore.budget.prices import FREE, LISTS, find_price
+from lore.llm.chat import Usage
 from lore.records.dialogues import ModelPrice, TokenUse
 
 if TYPE_CHECKING:
@@ -41,6 +42,11 @@ Anthropic has it."""
 FREE_PRICE = ModelPrice(0.0, 0.0, 0.0, 0.0, 0.0, USUAL_WINDOW)
 
 _MILLION = 1_000_000
+
+_MOST_FOUND = 1_000
+"""A client may name any model; so many are remembered."""
+
+_UNSOUGHT = "unsought"
 
 _LOAD_S = 30.0
 """No machine takes so long to load the lists: whoever waits goes on without a price."""
@@ -110,8 +116,9 @@ class Catalogue:
     def find(self, model: str, provider: str = "", *, wait_s: float = _LOAD_S) -> Pricing | None:
         """Return what a model costs, None where nobody knows, or not within `wait_s`."""
         key = (provider, model)
-        if key in self._found:
-            return self._found[key]
+        known = self._found.get(key, _UNSOUGHT)
+        if not isinstance(known, str):
+            return known
         if not self._needs_lists(model, provider):
             found = self._assembled(model, provider, None)
         else:
@@ -119,8 +126,21 @@ class Catalogue:
             if not self._loaded.wait(wait_s):
                 return None
             found = self._assembled(model, provider, self._listed(model, provider))
+        if len(self._found) >= _MOST_FOUND:
+            self._found.clear()
         self._found[key] = found
         return found
+
+    def cost(self, identity: str, usage: Usage, at: datetime) -> float | None:
+        """Return what a call to a chat costs: by the settings, else as it and the lists say."""
+        provider, _, model = identity.partition(":")
+        if usage.usd is not None or model not in self._configured:
+            return find_price(identity, usage, at)
+        pricing = self.find(model, provider)
+        read, written = usage.cache_read_tokens, usage.cache_write_tokens
+        fresh = max(0, usage.input_tokens - read - written)
+        tokens = TokenUse(fresh, read, written, 0, usage.output_tokens)
+        return None if pricing is None else pricing.cost(tokens)
 
     def _needs_lists(self, model: str, provider: str) -> bool:
         told = self._configured.get(model, {})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -65,15 +66,18 @@ class RequestLedger:
         catalogue: Catalogue,
         budget_usd: float | None = None,
         *,
+        named: Callable[[str], str] = str,
         patience_s: float = PATIENCE_S,
     ) -> None:
+        """Open a ledger; `named` says how a model is called in it, whatever a client calls it."""
         self.catalogue = catalogue
+        self._named = named
         self.budget_usd = budget_usd
         self._database = database
         self._patience_s = patience_s
         self._lock = threading.Lock()
-        self._held: dict[str, float] = {}
-        """What this process has set aside that the store does not hold."""
+        self._held: dict[str, Reserved] = {}
+        """What this process has set aside for requests that are under way."""
         self._unwritten: dict[str, tuple[Spend, Reserved]] = {}
         """What was settled and is not in the store yet."""
         self._failed: set[str] = set()
@@ -101,16 +105,17 @@ class RequestLedger:
         purpose = f"{spend.REQUEST}:{kind}"
         names = (model, provider, purpose, session, project)
         if self.budget_usd is None:
-            return Reserved(clock.new_id(now), now, *names, usd=None, kept=False)
-        pricing = self.catalogue.find(model, provider)
+            pricing = self.catalogue.find(model, provider, wait_s=0)
+        else:
+            pricing = self.catalogue.find(model, provider)
         usd = None if pricing is None else pricing.cost(most)
-        reserved = Reserved(clock.new_id(now), now, *names, usd=usd, kept=True)
-        if usd == 0:
+        reserved = Reserved(clock.new_id(now), now, *names, usd=usd, kept=False)
+        if self.budget_usd is None or usd == 0:
             return reserved
         try:
-            return self._reserve(reserved, self.budget_usd)
+            return self._reserve(replace(reserved, kept=True), self.budget_usd)
         except BudgetSpent:
-            self._counters.refuse(model)
+            self._counters.refuse(self._named(model))
             raise
 
     def settle(
@@ -135,7 +140,7 @@ class RequestLedger:
             reserved.key,
             self._database.now(),
             reserved.purpose,
-            reserved.model,
+            self._named(reserved.model),
             usage,
             usd or 0.0,
             layer=layer,
@@ -156,7 +161,7 @@ class RequestLedger:
         """Give back what was set aside for a request that took nothing."""
         with self._lock:
             self._held.pop(reserved.key, None)
-        if self.budget_usd is not None and reserved.kept and reserved.usd != 0:
+        if reserved.kept:
             try:
                 self._database.submit(partial(spend.release, key=reserved.key))
             except StoreError:
@@ -172,7 +177,7 @@ class RequestLedger:
         self._learn(begun, spent)
         with self._lock:
             spent += sum(entry.usd for entry, _ in self._unwritten.values() if entry.at >= begun)
-            reserved += sum(self._held.values())
+            reserved += self._held_usd(now, kept=False)
         return DayBudget(self.budget_usd, spent, reserved, begun + timedelta(days=1))
 
     def pressure(self) -> SpendPressure:
@@ -196,10 +201,10 @@ class RequestLedger:
 
     def _reserve(self, reserved: Reserved, budget_usd: float) -> Reserved:
         if time.monotonic() < self._trouble_until:
-            return self._hold(reserved, budget_usd)
+            return self._hold(replace(reserved, kept=False), budget_usd)
         begun = _midnight(reserved.at)
         with self._lock:
-            beside_usd = self._lost_usd + sum(self._held.values())
+            beside_usd = self._lost_usd + self._held_usd(reserved.at, kept=False)
             beside_usd += sum(
                 entry.usd
                 for entry, whose in self._unwritten.values()
@@ -218,6 +223,8 @@ class RequestLedger:
         self._learn(begun, told.spent_usd)
         if not told.granted:
             raise _spent(budget_usd, reserved.at, told.spent_usd + beside_usd)
+        with self._lock:
+            self._held[reserved.key] = reserved
         return reserved
 
     def _hold(self, reserved: Reserved, budget_usd: float) -> Reserved:
@@ -227,10 +234,18 @@ class RequestLedger:
             known = self._known_usd if self._day == begun else 0.0
             settled = sum(entry.usd for entry, _ in self._unwritten.values() if entry.at >= begun)
             used = known + settled + self._lost_usd
-            if used + sum(self._held.values()) >= budget_usd:
+            held = self._held_usd(reserved.at) + self._held_usd(reserved.at, kept=False)
+            if used + held >= budget_usd:
                 raise _spent(budget_usd, reserved.at, used)
-            self._held[reserved.key] = reserved.usd or 0.0
+            self._held[reserved.key] = reserved
         return reserved
+
+    def _held_usd(self, now: datetime, *, kept: bool = True) -> float:
+        """Return what is set aside for requests under way, those that the store holds or not."""
+        since = now - HELD_FOR
+        for key in [key for key, one in self._held.items() if one.at < since]:
+            del self._held[key]
+        return sum(one.usd or 0.0 for one in self._held.values() if one.kept is kept)
 
     def _enter(self, entry: Spend, reserved: Reserved) -> None:
         patient = self.budget_usd is None

@@ -240,11 +240,15 @@ class Digesting(Desk):
             return self.digester or self._open_digester()
 
     def _open_ledger(self) -> SpendLedger:
+        from lore.budget.catalogue import Catalogue
         from lore.budget.ledger import SpendLedger
 
         config = self.settings
         return SpendLedger(
-            self.database, config.background_daily_budget, whole_usd=config.daily_budget
+            self.database,
+            config.background_daily_budget,
+            whole_usd=config.daily_budget,
+            price=Catalogue(config.prices, now=self.database.now).cost,
         )
 
     def _open_digester(self) -> Digester:

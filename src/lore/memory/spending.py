@@ -7,6 +7,8 @@ waits for the store.
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lore.checking import Seconds, Whole, checked_class
@@ -14,6 +16,7 @@ from lore.memory.desk import Desk
 from lore.records import (
     DayBudget,
     ModelPrice,
+    PastTurns,
     Reserved,
     SpendCounter,
     SpendGroup,
@@ -22,11 +25,21 @@ from lore.records import (
     SpendReport,
     TokenUse,
 )
-from lore.store import sessions, spend
+from lore.store import sessions, spend, turn_times
 
 if TYPE_CHECKING:
     from lore.budget.daily import RequestLedger
     from lore.store.db import Connection
+
+
+_ENDED = timedelta(hours=1)
+"""A session that was silent so long is taken to have ended: even a long cache has expired."""
+
+
+_LONGEST = 200
+"""A client may call a model anything, a secret too; what is written has passed the redactor."""
+
+_MODELS = 256
 
 
 @checked_class
@@ -111,6 +124,19 @@ class Spending(Desk):
         throttle = {"events": total.delayed, "totalDelayMs": total.delay_ms}
         return SpendReport(begun, by, lines, total, self.day_budget(), throttle)
 
+    def past_turns(self, *, project: str = "") -> PastTurns:
+        """Return how many turns the sessions of a project had that have ended, and their gaps.
+
+        Of a project that is not known there are none.
+        """
+        with self.database.read() as db:
+            project_n = (
+                sessions.find_project(db, self.redactor.redact(project)) if project else None
+            )
+            if project and project_n is None:
+                return PastTurns()
+            return turn_times.past_turns(db, project_n, before=self.database.now() - _ENDED)
+
     def _requests(self) -> RequestLedger:
         return self.requests or self._open_requests()
 
@@ -121,7 +147,12 @@ class Spending(Desk):
         with self.requests_lock:
             if self.requests is None:
                 catalogue = Catalogue(self.settings.prices, now=self.database.now)
-                self.requests = RequestLedger(self.database, catalogue, self.settings.daily_budget)
+                self.requests = RequestLedger(
+                    self.database,
+                    catalogue,
+                    self.settings.daily_budget,
+                    named=lru_cache(_MODELS)(lambda name: self.redactor.redact(name[:_LONGEST])),
+                )
             return self.requests
 
 

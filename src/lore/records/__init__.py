@@ -104,6 +104,7 @@ from lore.records.prompting import (
 )
 from lore.records.spending import (
     DayBudget,
+    PastTurns,
     Reserved,
     SpendCounter,
     SpendGroup,
@@ -213,6 +214,7 @@ __all__ = [
     "Part",
     "PartKind",
     "Past",
+    "PastTurns",
     "PhaseReport",
     "PhaseState",
     "Pins",

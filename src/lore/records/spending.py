@@ -32,6 +32,14 @@ class Reserved:
 
 
 @dataclass(frozen=True, slots=True)
+class PastTurns:
+    """Of sessions that have ended: how many turns each had, and the seconds between turns."""
+
+    lengths: tuple[int, ...] = ()
+    gaps_s: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class DayBudget:
     """How the budget of a day stands, for all that is spent; without one anything may be."""
 

@@ -18,6 +18,10 @@ UNPRICED = "unpriced"
 BACKGROUND = "background"
 """The word that purposes of background work begin with, before the question."""
 
+_PAGE = 10_000
+_LAST = 2**62
+"""Comes after every number of an entry."""
+
 REQUEST = "request"
 """The word that purposes of an agent's requests begin with, before what sort of one it was."""
 
@@ -76,9 +80,15 @@ def entry_of(row: Row) -> Spend:
 
 
 def since(db: Connection, moment_: datetime) -> Iterator[Spend]:
-    """Yield the entries since a moment, oldest first."""
-    sql = f"SELECT {ENTRY} FROM {ENTRIES} WHERE e.at >= :since ORDER BY e.at, e.n"
-    yield from map(entry_of, db.rows(sql, since=clock.to_us(moment_)))
+    """Yield the entries since a moment, oldest first; there may be a year of them."""
+    sql = (
+        f"SELECT e.at, e.n, {ENTRY} FROM {ENTRIES} WHERE (e.at, e.n) > (:at, :n)"
+        " ORDER BY e.at, e.n LIMIT :page"
+    )
+    at, n = clock.to_us(moment_) - 1, _LAST
+    while rows := db.rows(sql, at=at, n=n, page=_PAGE):
+        yield from (entry_of(row[2:]) for row in rows)
+        at, n = rows[-1][:2]
 
 
 def whole(db: Connection, *, since: datetime) -> float:
