@@ -193,24 +193,29 @@ class MemoryTurning:
 
     def _end_turn(self, turn: Turn, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
-        composer, speaker, dialogue = self._composer, turn.speaker, turn.request.dialogue
-        plan, without = turn.composed.plan, None
+        composer, plan, without = self._composer, turn.composed.plan, None
         if replies and replies[0].use.input_tokens:
-            without = composer.settle(speaker, dialogue, turn.composed, replies[0].use)
-        paying.settle(
-            self._memory, bill, replies, layer=plan.layer, busts=plan.busts, without=without
-        )
-        if outcome == "unused":
-            return
+            without = composer.settle(
+                turn.speaker, turn.request.dialogue, turn.composed, replies[0].use
+            )
+        try:
+            if outcome != "unused":
+                self._record(turn, replies)
+        finally:
+            # Session and project are known to the ledger once they are stored.
+            paying.settle(
+                self._memory, bill, replies, layer=plan.layer, busts=plan.busts, without=without
+            )
+
+    def _record(self, turn: Turn, replies: list[Reply]) -> None:
+        composer, speaker, entries = self._composer, turn.speaker, turn.request.dialogue.entries
         for reply in replies:
             if reply.fault is not None and reply.fault.is_too_long:
                 composer.raise_floor(speaker, reply.fault.prompt_tokens, reply.fault.most_tokens)
-        entries = dialogue.entries
-        for reply in replies:
             # One that was cut off may hold nothing.
             if reply.entry is not None and reply.entry.blocks:
                 entries = (*entries, keys.following(entries, reply.entry))
-        composer.record(speaker, entries, model=dialogue.model)
+        composer.record(speaker, entries, model=turn.request.dialogue.model)
         if composer.needs_summaries(turn.composed):
             self._annotations.prepare(entries)
             self._digest(speaker.session)
