@@ -30,6 +30,7 @@ from lore.records import (
     Layer,
     Measured,
     ModelPrice,
+    PastTurns,
     Pins,
     Plan,
     Speaker,
@@ -55,6 +56,8 @@ class Live:
     calibration: Calibration
     gaps_s: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
     grown: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
+    past: PastTurns | None = None
+    """How other sessions of the project went; looked up while nobody waits."""
     recorded: bytes = b""
     """A digest of all entries that are stored, in their order."""
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -176,6 +179,8 @@ class Composer:
             held = live.held
         if not held.amnesic:
             self._desk.hold(speaker, held)
+        if live.past is None:
+            live.past = self._memory.past_turns(project=speaker.project)
         return without
 
     def cache_left_s(self, speaker: Speaker) -> float | None:
@@ -302,11 +307,13 @@ class Composer:
     @staticmethod
     def _so_far(live: Live, price: ModelPrice, measure: Measure) -> SoFar:
         """Return what is known of a session."""
-        told = live.calibration
+        told, past = live.calibration, live.past or PastTurns()
         outlook = foresee(
             live.held.measured.turns,
             gaps_s=tuple(live.gaps_s),
             grown_tokens=tuple(live.grown),
+            project_lengths=past.lengths,
+            project_gaps_s=past.gaps_s,
             lifetime_s=live.held.measured.lifetime_s,
         )
         return SoFar(
