@@ -26,7 +26,7 @@ def test_the_name_of_a_session_is_not_kept(db: Connection):
 
 def test_what_quotes_memory_can_be_dropped_and_the_rest_stays(db: Connection):
     for name in ("pins", "measured", "knowledge", "notes", "tiers", "amnesia"):
-        dialogues.put(db, "s", name, ["x"], now=NOON)  # type: ignore[arg-type]  # a name
+        dialogues.put(db, "s", name, ["x"], now=NOON)
     dialogues.add_markers(db, "s", {"m": "Port 5436."}, now=NOON)
     dialogues.drop_texts(db)
     assert sorted(dialogues.find_all(db, "s")) == ["amnesia", "measured", "pins"]
