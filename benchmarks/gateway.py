@@ -59,8 +59,16 @@ class Way:
 def events() -> list[bytes]:
     """Return the stream that the upstream answers with, event by event."""
     usage = {"input_tokens": 12, "output_tokens": 1, "cache_read_input_tokens": 0}
-    begun: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "content": [],
-             "stop_reason": None, "stop_sequence": None, "usage": usage}  # fmt: skip
+    begun: dict[str, Any] = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": MODEL,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage,
+    }
     told: list[dict[str, Any]] = [
         {"type": "message_start", "message": begun},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
