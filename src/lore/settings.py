@@ -205,6 +205,11 @@ class Settings:
     gateway_openai_url: str = _setting(
         "https://api.openai.com", "Where requests in OpenAI's formats are passed on to.", ADDRESS
     )
+    gateway_chatgpt_url: str = _setting(
+        "https://chatgpt.com/backend-api/codex",
+        "Where those of a Codex that is logged in with an account are.",
+        ADDRESS,
+    )
     gateway_gemini_url: str = _setting(
         "https://generativelanguage.googleapis.com", "Where those to Gemini are.", ADDRESS
     )

@@ -4,7 +4,9 @@ import pytest
 
 from lore.gateway.routing import Upstreams, provider_of, wire_of
 
-UPSTREAMS = Upstreams("https://a.example", "https://o.example/v1", "https://g.example/api/")
+UPSTREAMS = Upstreams(
+    "https://a.example", "https://o.example/v1", "https://g.example/api/", "https://c.example/codex"
+)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +44,7 @@ def test_a_wire_is_known_by_method_and_path(method: str, path: str, wire: str):
         ("/v1/models", {"authorization": "Bearer x"}, "openai"),
         ("/v1/chat/completions", {}, "openai"),
         ("/v1/responses", {}, "openai"),
+        ("/v1/responses", {"chatgpt-account-id": "a"}, "chatgpt"),
         ("/v1beta/models", {}, "gemini"),
         ("/upload/v1beta/files", {"x-goog-api-key": "k"}, "gemini"),
     ],
@@ -56,4 +59,5 @@ def test_an_address_is_joined_with_a_path_and_its_version_not_repeated():
     )
     assert UPSTREAMS.address("openai", "/v1/models") == "https://o.example/v1/models"
     assert UPSTREAMS.address("openai", "/models") == "https://o.example/v1/models"
+    assert UPSTREAMS.address("chatgpt", "/v1/responses") == "https://c.example/codex/responses"
     assert UPSTREAMS.address("gemini", "/v1beta/x") == "https://g.example/api/v1beta/x"

@@ -19,6 +19,7 @@ from lore.cli import (
     episodes,
     evaluation,
     finding,
+    gateways,
     keeping,
     knowledge,
     looking,
@@ -49,7 +50,7 @@ app = typer.Typer(
 )
 for room in (
     knowledge, capturing, finding, looking, episodes, trust, digesting, sharing, keeping, spending,
-    running, access, serving, setting_up, setting, model, evaluation,
+    running, access, serving, gateways, setting_up, setting, model, evaluation,
 ):  # fmt: skip
     room.add_to(app)
 

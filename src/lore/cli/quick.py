@@ -50,12 +50,12 @@ def serve_mcp(given_home: str) -> bool:
     from lore.bridges import address
 
     home = address.find_home(given_home, os.environ.get("LORE_HOME", ""))
-    if address.find_address(home) is None and _start(home) is None:
+    if address.find_address(home) is None and start(home) is None:
         return False
     from lore.bridges.mcp import Bridge
 
     def reach() -> Address | None:
-        return address.find_address(home) or _start(home)
+        return address.find_address(home) or start(home)
 
     Bridge(reach, _folder(), sys.stdout.buffer).run(sys.stdin.buffer)
     return True
@@ -67,7 +67,7 @@ def serve_hook(given_home: str, event: str) -> None:
 
     home = address.find_home(given_home, os.environ.get("LORE_HOME", ""))
     if event == WAKE:
-        _start(home)
+        start(home)
         return
     hook.run(event, home, _wake)
 
@@ -88,7 +88,7 @@ def _folder() -> str:
         return ""
 
 
-def _start(home: str) -> Address | None:
+def start(home: str) -> Address | None:
     """Start the daemon and wait until it listens; None where that is not wanted or fails."""
     import subprocess
     import time

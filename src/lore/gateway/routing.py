@@ -9,7 +9,8 @@ from typing import Literal
 from lore.gateway.exchanges import Wire
 from lore.settings import Settings
 
-Provider = Literal["anthropic", "openai", "gemini"]
+Provider = Literal["anthropic", "openai", "chatgpt", "gemini"]
+"""ChatGPT is where Codex goes for people who logged in with an account instead of a key."""
 
 _WIRES: dict[str, Wire] = {
     "/v1/messages": "anthropic",
@@ -43,7 +44,9 @@ def provider_of(path: str, headers: Mapping[str, str]) -> Provider:
         return "anthropic"
     if any(name.startswith("anthropic-") for name in headers):
         return "anthropic"
-    return "anthropic" if headers.get("user-agent", "").startswith("claude") else "openai"
+    if headers.get("user-agent", "").startswith("claude"):
+        return "anthropic"
+    return "chatgpt" if "chatgpt-account-id" in headers else "openai"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +56,29 @@ class Upstreams:
     anthropic: str
     openai: str
     gemini: str
+    chatgpt: str = ""
 
     @classmethod
     def of(cls, settings: Settings) -> Upstreams:
         """Return the addresses that are configured."""
         return cls(
-            settings.gateway_anthropic_url, settings.gateway_openai_url, settings.gateway_gemini_url
+            settings.gateway_anthropic_url,
+            settings.gateway_openai_url,
+            settings.gateway_gemini_url,
+            settings.gateway_chatgpt_url,
         )
 
     def address(self, provider: Provider, path: str) -> str:
         """Return where a path is asked for; a version that the address has is not repeated."""
-        given = {"anthropic": self.anthropic, "openai": self.openai, "gemini": self.gemini}
+        given: dict[Provider, str] = {
+            "anthropic": self.anthropic,
+            "openai": self.openai,
+            "chatgpt": self.chatgpt or self.openai,
+            "gemini": self.gemini,
+        }
         above = given[provider].rstrip("/")
+        if provider == "chatgpt" and self.chatgpt:
+            return above + path.removeprefix(_VERSION)
         if above.endswith(_VERSION) and path.startswith(f"{_VERSION}/"):
             above = above.removesuffix(_VERSION)
         return above + path

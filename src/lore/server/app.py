@@ -119,11 +119,10 @@ RESERVED = ("/metrics", "/status")
 
 
 def _owning(routes: Sequence[BaseRoute]) -> Callable[[str], bool]:
-    """Return what tells whether a path is this server's own."""
-    named = {route.path for route in routes if isinstance(route, Route)} | {*RESERVED}
-    exact = frozenset(path for path in named if not path.startswith(f"{PREFIX}/"))
-    below = [f"{route.path}/" for route in routes if isinstance(route, StarletteMount)]
-    under = (f"{PREFIX}/", *below)
+    """Return what tells whether a path is this server's own: one of a route, or below it."""
+    named = {route.path for route in routes if isinstance(route, Route | StarletteMount)}
+    exact = frozenset(path for path in {*named, *RESERVED} if not path.startswith(f"{PREFIX}/"))
+    under = tuple(f"{path}/" for path in (PREFIX, *exact) if path != "/")
 
     def is_own(path: str) -> bool:
         return path in exact or path == PREFIX or path.startswith(under)
