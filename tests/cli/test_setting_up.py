@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from lore import __version__
+from lore.bridges.greeting import GREETING_FILE, find, mark_of
+from lore.settings import load
 from tests.cli.conftest import PROGRAM, environment
 from tests.setup.files import FILES, write
 
@@ -51,6 +54,15 @@ def test_what_is_done_to_an_agent_needs_one(here, person, option):
     failed = here("setup", option).fails_with(2)
     assert f"'{option}' needs an agent." in failed.err
     assert files_of(person) == before
+
+
+def test_setup_keeps_what_the_agent_will_ask_first(here, lore, person):
+    write(person, ["codex"])
+    here("setup", "codex", "--dry-run").works()
+    assert not (lore.home / GREETING_FILE).exists()
+    here("setup", "codex").works()
+    settings = load({}, home=lore.home).settings
+    assert find(str(lore.home), mark_of(__version__, settings))
 
 
 def test_setup_shows_what_it_adds_and_is_done_once(here, person):

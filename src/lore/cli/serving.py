@@ -22,7 +22,8 @@ def mcp(context: typer.Context) -> None:
     """Serve an agent by the Model Context Protocol on standard input and output.
 
     Agents start this for every session. It passes messages to the daemon, which it starts if
-    none runs; where that is not allowed (setting mcp.start) or fails, it serves by itself.
+    none runs, and answers what agents ask first meanwhile; where a start is not allowed (setting
+    mcp.start) or fails, it serves by itself.
     """
     # Whoever comes here was not served by cli/quick.py: no daemon can be reached.
     from lore.mcp.stdio import serve

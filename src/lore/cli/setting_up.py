@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ from lore.cli.output import Json, bold, clean, coloured, dim, print_columns, pri
 from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from lore.settings import Settings
     from lore.setup.agents import Agent
     from lore.setup.changing import Change
 
@@ -49,7 +51,8 @@ def setup(
     from lore.setup import changing
     from lore.setup.agents import AGENTS
 
-    home = load(home=context.obj).settings.home
+    settings = load(home=context.obj).settings
+    home = settings.home
     command = _command(home)
     if not agents and (undo or dry_run):
         msg = f"'{'--undo' if undo else '--dry-run'}' needs an agent."
@@ -65,6 +68,8 @@ def setup(
     if not dry_run:
         for agent, planned in told:
             changing.apply(home, agent, planned, undo=undo)
+    if not undo and not dry_run:
+        _keep_greeting(settings)
     if json:
         print_json([_as_json(agent, planned, dry_run=dry_run) for agent, planned in told])
         return
@@ -72,6 +77,14 @@ def setup(
         _print(agent, planned, undo=undo, dry_run=dry_run)
     if not undo and not dry_run:
         print("'lore capture --all' brings in what your agents said so far; 'lore up -d' goes on.")
+
+
+def _keep_greeting(settings: Settings) -> None:
+    """Keep what agents ask first: the first session does not wait until a daemon has started."""
+    from lore.mcp.greeting import keep
+
+    with suppress(OSError):
+        keep(settings)
 
 
 def _chosen(names: list[str], known: list[Agent]) -> list[Agent]:

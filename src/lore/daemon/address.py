@@ -16,7 +16,8 @@ from lore.daemon import lock
 class Address:
     """Where the server of a home listens, on a host that can be connected to, and for whom.
 
-    `hook_ms` is how long a hook may take: hooks have no time to read settings.
+    `hook_ms` is how long a hook may take: hooks have no time to read settings. `greeting` is the
+    mark of what the server says of itself.
     """
 
     host: str
@@ -24,6 +25,7 @@ class Address:
     pid: int
     version: str
     hook_ms: int = 0
+    greeting: str = ""
 
     @property
     def url(self) -> str:
@@ -78,6 +80,7 @@ def _read(home: Path) -> Address | None:
             int(tree["pid"]),
             str(tree["version"]),
             int(tree.get("hook_ms", 0)),
+            str(tree.get("greeting", "")),
         )
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -17,6 +17,7 @@ from lore.daemon.address import Address
 from lore.daemon.attempts import Failure, attempt, log
 from lore.daemon.status import Status
 from lore.memory import Memory
+from lore.settings import Settings
 
 if TYPE_CHECKING:
     import socket
@@ -85,7 +86,7 @@ class Doors:
             if self._stopping.is_set():
                 return
             self._serving = Serving(_app(self._memory, bound, self._stopping.is_set), bound)
-            listening = _address(bound, self._settings.inject_within_ms)
+            listening = _address(bound, self._settings)
             self._serving.run(lambda: self._tell(listening, was_free=was_free))
 
     def _tell(self, listening: Address, *, was_free: bool) -> None:
@@ -153,7 +154,19 @@ def mounts_of(server: Server[Any]) -> Sequence[Mount]:
     ]
 
 
-def _address(bound: socket.socket, hook_ms: int) -> Address:
+def _address(bound: socket.socket, settings: Settings) -> Address:
     host, port = bound.getsockname()[:2]
     reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - as a client
-    return Address(reached, port, os.getpid(), __version__, hook_ms)
+    told = (settings.inject_within_ms, _keep_greeting(settings))
+    return Address(reached, port, os.getpid(), __version__, *told)
+
+
+def _keep_greeting(settings: Settings) -> str:
+    """Keep what agents ask first for when no daemon runs; without it they only wait for one."""
+    from lore.mcp.greeting import keep
+
+    try:
+        return keep(settings)
+    except OSError as error:
+        log.warning("greeting not kept", extra={"error": type(error).__name__})
+        return ""
