@@ -96,6 +96,25 @@ def test_up_captures_what_is_said_and_down_stops(lore: Running):
     assert "otter" not in logged
 
 
+def test_the_status_counts_hooks_while_the_daemon_runs(lore: Running):
+    lore("up", "--detach").works()
+    assert "hooks" not in lore("status").works().out
+    prompt = {"session_id": "s", "cwd": "/code/demo", "prompt": "where does the heron nest?"}
+
+    def hooks_met() -> dict[str, int] | None:
+        run_process(
+            "hook", "UserPromptSubmit", home=lore.home, env=lore.env,
+            stdin=json.dumps(prompt).encode(),
+        ).works()  # fmt: skip
+        counts: dict[str, int] = lore.status()["hooks"]
+        return counts if any(counts.values()) else None
+
+    assert set(eventually(hooks_met)) == {"answered", "nothing", "late", "told"}
+    assert "with nothing to say" in lore("status").works().out
+    lore("down").works()
+    assert "hooks" not in lore("status").works().out
+
+
 def test_there_is_one_daemon_for_a_home(lore: Running):
     lore("up", "--detach").works()
     pid = lore.pid()

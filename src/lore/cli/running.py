@@ -129,6 +129,8 @@ def status(context: typer.Context, json: Json = False) -> None:
 
 
 def _print_status(found: Status) -> None:
+    from lore.daemon.status import told_hooks
+
     if found.running and found.since:
         state, since = coloured(found.state, "green"), _moment(found.since)
         size = f"{found.memory_mb:.0f} MB"
@@ -139,6 +141,8 @@ def _print_status(found: Status) -> None:
         print(f"server   {found.server}  'lore open' shows it in a browser")
     if found.running and found.server_notice:
         print(f"server   {one_line(found.server_notice, 300)}")
+    if found.running and (hooks := told_hooks(found)):
+        print(f"hooks    {hooks}")
     parked = f", {found.jobs_parked:,} parked ('lore jobs')" if found.jobs_parked else ""
     pending = counted(found.jobs_pending, "job")
     print(f"waiting  {counted(found.waiting, 'item')} to embed, {pending} pending{parked}")

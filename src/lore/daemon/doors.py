@@ -15,8 +15,9 @@ from lore import __version__
 from lore.daemon import address, status
 from lore.daemon.address import Address
 from lore.daemon.attempts import Failure, attempt, log
-from lore.daemon.status import Status
+from lore.daemon.status import Status, told_hooks
 from lore.memory import Memory
+from lore.server.tally import Tally
 from lore.settings import Settings
 
 if TYPE_CHECKING:
@@ -42,12 +43,16 @@ CLOSING_S = 2.0
 
 
 class Doors:
-    """The server of a daemon; `url` once it listens, and `notice` if there is less than that."""
+    """The server of a daemon; it tells its URL once it listens, and if there is less than that.
+
+    `hooks` counts what became of those that agents called.
+    """
 
     def __init__(self, memory: Memory, on_change: Callable[[str, str], None]) -> None:
         self._memory = memory
         self._settings = memory.settings
         self._on_change = on_change
+        self.hooks = Tally()
         self._serving: Serving | None = None
         self._settled = threading.Event()
         self._stopping = threading.Event()
@@ -85,9 +90,34 @@ class Doors:
         with bound:
             if self._stopping.is_set():
                 return
-            self._serving = Serving(_app(self._memory, bound, self._stopping.is_set), bound)
+            self._serving = Serving(self._app(bound), bound)
             listening = _address(bound, self._settings)
             self._serving.run(lambda: self._tell(listening, was_free=was_free))
+
+    def _app(self, bound: socket.socket) -> ASGIApp:
+        """Return the app that is served on a socket."""
+        from lore.mcp.serving import make_server
+        from lore.server.access import Access, local_key
+        from lore.server.app import make_app
+        from lore.server.calling import Toolbox
+        from lore.server.hosts import allowed_names
+        from lore.server.limits import Limits
+        from lore.server.logins import Logins
+        from lore.tools import catalogue
+
+        memory, settings = self._memory, self._settings
+        host, port = bound.getsockname()[:2]
+        return make_app(
+            memory,
+            Access(local_key(settings.home), memory.find_key, Logins(f"lore_{port}")),
+            Toolbox(catalogue.TOOLS, catalogue.call),
+            names=allowed_names(host, (settings.server_host, *settings.server_allowed_hosts)),
+            limits=Limits.of(settings),
+            mounts=mounts_of(make_server(memory)),
+            stopping=self._stopping.is_set,
+            about=lambda: _told(status.read(settings.home)),
+            hooks=self.hooks,
+        )
 
     def _tell(self, listening: Address, *, was_free: bool) -> None:
         address.write(self._settings.home, listening)
@@ -99,31 +129,6 @@ class Doors:
             self._serving.stop()
 
 
-def _app(memory: Memory, bound: socket.socket, stopping: Callable[[], bool]) -> ASGIApp:
-    """Return the app that is served on a socket."""
-    from lore.mcp.serving import make_server
-    from lore.server.access import Access, local_key
-    from lore.server.app import make_app
-    from lore.server.calling import Toolbox
-    from lore.server.hosts import allowed_names
-    from lore.server.limits import Limits
-    from lore.server.logins import Logins
-    from lore.tools import catalogue
-
-    settings = memory.settings
-    host, port = bound.getsockname()[:2]
-    return make_app(
-        memory,
-        Access(local_key(settings.home), memory.find_key, Logins(f"lore_{port}")),
-        Toolbox(catalogue.TOOLS, catalogue.call),
-        names=allowed_names(host, (settings.server_host, *settings.server_allowed_hosts)),
-        limits=Limits.of(settings),
-        mounts=mounts_of(make_server(memory)),
-        stopping=stopping,
-        about=lambda: _told(status.read(settings.home)),
-    )
-
-
 def _told(now: Status) -> list[tuple[str, str]]:
     """Return what the page of the server shows of the daemon."""
     rows = [
@@ -132,6 +137,7 @@ def _told(now: Status) -> list[tuple[str, str]]:
         ("waiting for a vector", f"{now.waiting:,}"),
         ("jobs", f"{now.jobs_pending:,} to do, {now.jobs_parked:,} parked"),
         ("spent today", f"${now.spent_usd:.2f} of ${now.budget_usd:.2f}"),
+        ("hooks", told_hooks(now)),
         ("memory in use", f"{now.memory_mb:,.0f} MB" if now.memory_mb else ""),
         ("last error", now.last_error),
         ("remark", " ".join(filter(None, (now.notice, now.server_notice)))),

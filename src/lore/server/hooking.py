@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from lore.bridges.events import TOLD
 from lore.memory import Memory
 from lore.server.endpoint import Endpoint
+from lore.server.tally import Tally
 from lore.tools.tool import Caller
 
 Event = Literal[
@@ -203,22 +204,28 @@ def _output(response: object) -> str:
     return "\n".join(text for text in found if text)[:_MOST_OUTPUT]
 
 
-def endpoints() -> tuple[Endpoint[Any], ...]:
-    """Return the endpoint of all hooks.
+def endpoints(tally: Tally | None = None) -> tuple[Endpoint[Any], ...]:
+    """Return the endpoint of all hooks, which are counted in `tally`.
 
     An agent names files of this machine: only who may do all may say which are read.
     """
     warming = Warming()
+    counts = tally or Tally()
 
     def hook(memory: Memory, given: HookInput, caller: Caller) -> dict[str, object]:
         if given.event == "SessionStart":
             warming.start(memory.warm_up)
+        if caller.within_s == 0 and given.event not in TOLD:
+            return {}  # its agent has gone on while it waited for a thread
         return _hook(memory, given, caller)
+
+    def count(given: HookInput, body: bytes, late: bool) -> None:  # noqa: FBT001 - as an endpoint tells it
+        counts.count(waits=given.event not in TOLD, is_empty=body == b"{}", is_late=late)
 
     return (
         Endpoint(
             "POST", "/hooks/{event}", "Tell of a moment in an agent's session.", "admin", HookInput,
             hook, HookOutput, tags=("hooks",), limiter=CapacityLimiter(TELLING_THREADS),
-            takes_long=lambda given: given.event in TOLD,
+            takes_long=lambda given: given.event in TOLD, after=count,
         ),
     )  # fmt: skip
