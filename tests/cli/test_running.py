@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from lore.daemon import lock
-from lore.errors import AlreadyRunning
+from lore.errors import AlreadyRunning, StoreDamaged
 from tests.cli.conftest import PROGRAM, Outcome, environment, run_process
 from tests.waiting import PATIENCE_S, eventually
 
@@ -113,6 +113,24 @@ def test_the_status_counts_hooks_while_the_daemon_runs(lore: Running):
     assert "with nothing to say" in lore("status").works().out
     lore("down").works()
     assert "hooks" not in lore("status").works().out
+
+
+def test_doctor_looks_at_the_daemon_and_the_agents(lore: Running):
+    lore("remember", SAID).works()
+    lore("setup", "codex").works()
+    lore("up", "--detach").works()
+
+    def states() -> dict[str, str]:
+        checks = json.loads(lore("doctor", "--json").out)
+        return {check["name"]: check["state"] for check in checks}
+
+    assert {"daemon": "ok", "codex": "ok"}.items() <= states().items()
+    os.kill(lore.pid(), signal.SIGSTOP)
+    assert states()["daemon"] == "broken"
+    assert lore("doctor").code == StoreDamaged.exit_code
+    os.kill(lore.pid(), signal.SIGCONT)
+    lore("down").works()
+    assert states()["daemon"] == "ok"
 
 
 def test_there_is_one_daemon_for_a_home(lore: Running):

@@ -15,6 +15,7 @@ from lore.cli.output import Json, bold, clean, coloured, dim, notice, print_colu
 from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from lore.records import Check
     from lore.settings import Settings
     from lore.setup.agents import Agent
     from lore.setup.changing import Change
@@ -83,6 +84,13 @@ def setup(
         _print(agent, planned, undo=undo, dry_run=dry_run)
     if not undo and not dry_run:
         print("'lore capture --all' brings in what your agents said so far; 'lore up -d' goes on.")
+
+
+def check_agents(home: Path) -> list[Check]:
+    """Look at the agents of this person, for doctor."""
+    from lore.setup import reaching
+
+    return reaching.check_agents(home, _command(home), Path.home(), _search_path())
 
 
 def _keep_greeting(settings: Settings) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import eq
@@ -165,14 +165,30 @@ def _runs_hook(command: str) -> bool:
     )
 
 
+def commands_in(tree: Any) -> Iterator[tuple[str, ...]]:
+    """Yield the words by which a configuration runs Lore, without what it has it do."""
+    if isinstance(tree, dict):
+        if _runs_server(tree):
+            yield tuple(map(str, _server_words(tree)[:-1]))
+        elif isinstance(tree.get("command"), str) and _runs_hook(tree["command"]):
+            yield tuple(shlex.split(tree["command"])[:-2])
+        tree = list(tree.values())
+    for entry in tree if isinstance(tree, list) else ():
+        yield from commands_in(entry)
+
+
 def _runs_server(entry: Any) -> bool:
     """Tell whether an entry of servers runs Lore's, from whatever installation."""
     if not isinstance(entry, dict):
         return False
+    words = _server_words(entry)
+    return len(words) > 1 and words[-1] == "mcp" and Path(str(words[0])).name in _PROGRAMS
+
+
+def _server_words(entry: dict[str, Any]) -> list[Any]:
     command, options = entry.get("command"), entry.get("args", [])
     words = [*(command if isinstance(command, list) else [command])]
-    words += options if isinstance(options, list) else []
-    return len(words) > 1 and words[-1] == "mcp" and Path(str(words[0])).name in _PROGRAMS
+    return words + (options if isinstance(options, list) else [])
 
 
 def _codex(user_home: Path, command: Command) -> tuple[Edit, ...]:
