@@ -13,7 +13,7 @@ import pytest
 from lore import __version__
 from lore.bridges.address import KEY_FILE
 from lore.daemon import address, lock
-from lore.daemon.address import Address
+from lore.daemon.address import Listening
 from lore.records import Check
 from lore.settings import Settings, load
 from lore.setup import changing
@@ -149,7 +149,7 @@ def test_a_daemon_that_answers_nothing_is_broken(settings: Settings):
     held = lock.take(settings.home, now=NOON, version=__version__)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         port = mute.getsockname()[1]
-        address.write(settings.home, Address("127.0.0.1", port, os.getpid(), __version__))
+        address.write(settings.home, Listening("127.0.0.1", port, os.getpid(), __version__))
         (settings.home / KEY_FILE).write_text("k" * 50)
         found = check_daemon(settings)
     held.release()

@@ -45,12 +45,22 @@ class Address:
         self.home = home
         self.greeting = greeting
 
+    @property
+    def url(self) -> str:
+        """Return the address as a browser takes it."""
+        return url_of(self.host, self.port)
+
     def is_true(self) -> bool:
         """Tell whether this still is where the Lore of its home listens."""
         if not self.home:
             return True
         now = find_address(self.home)
         return now is not None and (now.host, now.port, now.key) == (self.host, self.port, self.key)
+
+
+def url_of(host: str, port: int) -> str:
+    """Return the URL of a server."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def find_home(given: str, usual: str) -> str:

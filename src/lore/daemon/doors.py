@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lore import __version__
 from lore.daemon import address, status
-from lore.daemon.address import Address
+from lore.daemon.address import Listening
 from lore.daemon.attempts import Failure, attempt, log
 from lore.daemon.status import Status, told_hooks
 from lore.memory import Memory
@@ -86,12 +86,13 @@ class Doors:
     def _serve(self) -> None:
         from lore.server.serving import Serving, bind
 
-        bound, was_free = bind(self._settings.server_host, self._settings.server_port)
+        last = address.find_last_port(self._settings.home)
+        bound, was_free = bind(self._settings.server_host, self._settings.server_port, last)
         with bound:
             if self._stopping.is_set():
                 return
             self._serving = Serving(self._app(bound), bound)
-            listening = _address(bound, self._settings)
+            listening = _listening(bound, self._settings)
             self._serving.run(lambda: self._tell(listening, was_free=was_free))
 
     def _app(self, bound: socket.socket) -> ASGIApp:
@@ -119,8 +120,10 @@ class Doors:
             hooks=self.hooks,
         )
 
-    def _tell(self, listening: Address, *, was_free: bool) -> None:
+    def _tell(self, listening: Listening, *, was_free: bool) -> None:
         address.write(self._settings.home, listening)
+        if not was_free:
+            address.keep_port(self._settings.home, listening.port)
         taken = f"Port {self._settings.server_port} is taken: the server uses {listening.port}."
         self._on_change(listening.url, "" if was_free else taken)
         log.info("server listens", extra={"host": listening.host, "port": listening.port})
@@ -160,11 +163,11 @@ def mounts_of(server: Server[Any]) -> Sequence[Mount]:
     ]
 
 
-def _address(bound: socket.socket, settings: Settings) -> Address:
+def _listening(bound: socket.socket, settings: Settings) -> Listening:
     host, port = bound.getsockname()[:2]
     reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - as a client
     told = (settings.inject_within_ms, _keep_greeting(settings))
-    return Address(reached, port, os.getpid(), __version__, *told)
+    return Listening(reached, port, os.getpid(), __version__, *told)
 
 
 def _keep_greeting(settings: Settings) -> str:
