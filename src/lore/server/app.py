@@ -29,6 +29,7 @@ from lore.server.endpoint import Endpoint, answer, tagged
 from lore.server.gate import Catching, Gate
 from lore.server.limits import Bounds, Limits, Rates
 from lore.server.logins import SESSION_S, Logins
+from lore.server.tally import Tally
 from lore.server.welcome import Rows, serve_welcome
 
 THREADS = 4
@@ -58,10 +59,13 @@ class Mount:
 
 
 def endpoints_of(
-    toolbox: Toolbox, logins: Logins, stopping: Callable[[], bool] = lambda: False
+    toolbox: Toolbox,
+    logins: Logins,
+    stopping: Callable[[], bool] = lambda: False,
+    hooks: Tally | None = None,
 ) -> tuple[Endpoint[Any], ...]:
     """Return all endpoints of the REST interface, in the order they are documented."""
-    done = (*doing.endpoints(stopping), *hooking.endpoints(), *tickets.endpoints(logins))
+    done = (*doing.endpoints(stopping), *hooking.endpoints(hooks), *tickets.endpoints(logins))
     return (*calling.endpoints(toolbox), *done, *reading.ENDPOINTS)
 
 
@@ -75,13 +79,15 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     mounts: Sequence[Mount] = (),
     stopping: Callable[[], bool] = lambda: False,
     about: Callable[[], Rows] = tuple,
+    hooks: Tally | None = None,
 ) -> Starlette:
     """Return the app of a memory; only /health answers without access.
 
-    `about` tells of the process that serves, for the page at `/`.
+    `about` tells of the process that serves, for the page at `/`; `hooks` counts what became of
+    those that agents call.
     """
     limits = limits or Limits()
-    endpoints = endpoints_of(toolbox, access.logins, stopping)
+    endpoints = endpoints_of(toolbox, access.logins, stopping, hooks)
     described = orjson.dumps(openapi.describe(endpoints, cookie=access.logins.cookie))
     routes: list[BaseRoute] = [
         Route("/", serve_welcome(memory, about), methods=["GET"]),
