@@ -138,6 +138,8 @@ _UNKEPT = {"cache-control": "no-store"}
 
 def _login(logins: Logins) -> Callable[[Request], Any]:
     async def serve(request: Request) -> Response:
+        if request.method != "GET":  # who only looks at the address leaves the ticket as it is
+            raise HTTPException(405, "A ticket is used by GET.", {"allow": "GET"})
         cookie = logins.redeem(request.query_params.get("ticket", ""))
         if cookie is None:
             raise HTTPException(401, "This ticket is used or too old; 'lore open' makes another.")
