@@ -29,6 +29,10 @@ from lore.text import calls, goals, results, tokens
 BEGINNING_TOKENS = 500
 """From the specification: what a session is told when it begins."""
 
+TURN_S = 20.0
+"""So long a transcript is read for one turn, some hundred megabytes; the next turn, or the daemon,
+reads on from there."""
+
 NOTHING = Injection()
 
 _ANY_PROMPT = "What was decided?"
@@ -208,8 +212,15 @@ class Prompting(Capturing, Digesting):
         return _injection(worded)
 
     def end_turn(self, session: str, transcript: Path | None = None) -> Captured | None:
-        """Bring in what a session has said, and keep what it is at, for the next one to know."""
-        captured = self.capture_files(_with_helpers(transcript)) if transcript is not None else None
+        """Bring in what a session has said, and keep what it is at, for the next one to know.
+
+        Of a file that takes longer than `TURN_S` the rest is left for later.
+        """
+        captured, until = None, time.monotonic() + TURN_S
+        if transcript is not None:
+            captured = self.capture_files(
+                _with_helpers(transcript), stopping=lambda: time.monotonic() > until
+            )
         from lore.curate import working
 
         with suppress(NotFound, InvalidInput):
