@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lore.bridges.address import SERVER_FILE
+from lore.daemon import logfile
 from lore.daemon.doors import Doors
 from lore.embed.none import NoEmbedder
 from lore.memory import Memory
@@ -163,3 +164,26 @@ def test_no_body_breaks_mcp(opened: Opened, body: bytes):
 def test_doors_that_were_never_opened_can_be_closed(tmp_path: Path):
     with memory_at(tmp_path) as memory:
         assert Doors(memory, Told()).close()
+
+
+def test_what_is_sent_to_mcp_does_not_come_into_the_log(opened: Opened, tmp_path: Path):
+    known = {"authorization": f"Bearer {opened.key}", "content_type": "application/json"}
+    both = {**known, "accept": "application/json, text/event-stream"}
+    canary = "heron-7731"
+    close = logfile.open_log(tmp_path, echo=False)
+    try:
+        opened.ask("POST", f"/messages/?session_id={canary}%0A2026", b"{}", **known)
+        opened.ask("POST", f"/messages/?session_id={'0' * 32}", canary.encode(), **known)
+        for params in ({"name": canary}, {"name": "recall", "arguments": canary}, [canary], canary):
+            body = {"jsonrpc": "2.0", "id": canary, "method": "tools/call", "params": params}
+            for version in ("2025-06-18", "2026-07-28", canary):
+                told = {**both, "mcp_protocol_version": version, "mcp_method": canary}
+                opened.ask("POST", "/mcp", json.dumps(body).encode(), **told)
+                body.pop("id", None)
+    finally:
+        close()
+    said = (tmp_path / logfile.LOG_FILE).read_text()
+    assert "mcp.server" in said
+    assert canary not in said
+    assert opened.key not in said
+    assert all(line.startswith("20") and "Z " in line[:22] for line in said.splitlines())
