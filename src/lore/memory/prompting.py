@@ -60,7 +60,7 @@ class Prompting(Capturing, Digesting):
         its title alone, a prompt may be given the rest.
         """
         started = time.perf_counter()
-        if not self.settings.inject_on:
+        if not self.settings.inject_on or _is_late(started, within_s):
             return NOTHING
         from lore.recall import beginnings
 
@@ -77,7 +77,7 @@ class Prompting(Capturing, Digesting):
             ns = items.numbers_of(db, known)
             roots = fragments.by_number(db, [ns[id_] for id_, _ in told.roots if id_ in ns])
         worded = wording.word_beginning(told, short, budget_tokens=budget_tokens)
-        if within_s is not None and time.perf_counter() - started > within_s:
+        if _is_late(started, within_s):
             return NOTHING
         said = {root.id: root.content for root in roots.values() if root.content in worded.text}
         said |= {past.id: past.goal for past in told.past}
@@ -103,7 +103,7 @@ class Prompting(Capturing, Digesting):
         longer than `within_s` comes too late: it is nothing, and does not count as given.
         """
         started = time.perf_counter()
-        if not self.settings.inject_on:
+        if not self.settings.inject_on or _is_late(started, within_s):
             return NOTHING
         session = self.redactor.redact(session)
         least = self.settings.inject_threshold if threshold is None else threshold
@@ -122,7 +122,7 @@ class Prompting(Capturing, Digesting):
         worded = wording.word_hits(
             fresh, short, budget_tokens=budget_tokens or self.settings.inject_budget_tokens
         )
-        if within_s is not None and time.perf_counter() - started > within_s:
+        if _is_late(started, within_s):
             return NOTHING
         self._keep(session, worded, ns, {hit.id: hit.text for hit in fresh})
         return _injection(worded)
@@ -173,7 +173,7 @@ class Prompting(Capturing, Digesting):
         """
         started = time.perf_counter()
         call = calls.read_call(tool, given)
-        if not self.settings.inject_on or not output.strip():
+        if not self.settings.inject_on or not output.strip() or _is_late(started, within_s):
             return NOTHING
         if results.verdict_of(call, output, failed=failed) != "failed":
             return NOTHING
@@ -206,7 +206,7 @@ class Prompting(Capturing, Digesting):
             short,
             budget_tokens=self.settings.inject_budget_tokens,
         )
-        if within_s is not None and time.perf_counter() - started > within_s:
+        if _is_late(started, within_s):
             return NOTHING
         self._keep(session, worded, ns, fresh)
         return _injection(worded)
@@ -259,6 +259,11 @@ class Prompting(Capturing, Digesting):
             now = self.database.now()
             with suppress(LoreError):
                 self.database.submit(lambda db: injections.add(db, session, given, now=now))
+
+
+def _is_late(started: float, within_s: float | None) -> bool:
+    """Tell whether nobody waits for an answer any more."""
+    return within_s is not None and time.perf_counter() - started >= within_s
 
 
 def _family(db: Connection, session: str) -> Sequence[int]:

@@ -6,6 +6,7 @@ Like a tool it is told once, and served and documented from that.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
@@ -59,13 +60,17 @@ class Endpoint(Generic[A]):
 
 
 async def answer(request: Request, endpoint: Endpoint[Any], memory: Memory) -> Response:
-    """Do what a request asks of an endpoint, in a thread, and return that as JSON."""
+    """Do what a request asks of an endpoint, in a thread, and return that as JSON.
+
+    What the caller waits for a thread counts as time that it waits.
+    """
+    came_s = time.monotonic()
     grant = gate.require(request.scope, endpoint.scope)
     given = await _given(request, endpoint)
     arguments = validated(endpoint.arguments, given) if endpoint.checked else given
     caller = caller_of(request.headers, grant)
     body = await to_thread.run_sync(
-        lambda: as_json(endpoint.run(memory, arguments, caller)),
+        lambda: as_json(endpoint.run(memory, arguments, caller.after(time.monotonic() - came_s))),
         abandon_on_cancel=True,
         limiter=endpoint.limiter if endpoint.takes_long(arguments) else None,
     )
