@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lore.cli.ending import leave_threads
 from lore.cli.output import (
     Json,
     bold,
@@ -78,10 +78,8 @@ def up(
         else:
             print(f"Lore is up (pid {os.getpid()}); Ctrl-C stops it.", flush=True)
 
-    ended = serve(settings, echo=not in_background and sys.stderr.isatty(), on_ready=tell)
-    at_work = [t for t in threading.enumerate() if t is not threading.main_thread()]
-    if not ended or not all(thread.daemon for thread in at_work):
-        os._exit(0)  # what is at hand would go on; the store loses nothing that was acknowledged
+    serve(settings, echo=not in_background and sys.stderr.isatty(), on_ready=tell)
+    leave_threads()
 
 
 def _start(home: Path) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from lore.bridges.events import EVENTS
 from lore.cli import quick
+from lore.cli.ending import leave_threads
 from lore.cli.output import notice, open_memory
 
 
@@ -30,6 +31,7 @@ def mcp(context: typer.Context) -> None:
 
     with open_memory(context, create=True) as memory:
         serve(memory, str(Path.cwd()))
+    leave_threads()
 
 
 def hook(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mcp.server import Server
     from starlette.types import ASGIApp
 
+    from lore.mcp.http import McpApps
     from lore.server.app import Mount
     from lore.server.serving import Serving
 
@@ -97,7 +98,6 @@ class Doors:
 
     def _app(self, bound: socket.socket) -> ASGIApp:
         """Return the app that is served on a socket."""
-        from lore.mcp.serving import make_server
         from lore.server.access import Access, local_key
         from lore.server.app import make_app
         from lore.server.calling import Toolbox
@@ -114,7 +114,7 @@ class Doors:
             Toolbox(catalogue.TOOLS, catalogue.call),
             names=allowed_names(host, (settings.server_host, *settings.server_allowed_hosts)),
             limits=Limits.of(settings),
-            mounts=mounts_of(make_server(memory)),
+            mounts=mounts_of(lambda: _mcp_server(memory)),
             stopping=self._stopping.is_set,
             about=lambda: _told(status.read(settings.home)),
             hooks=self.hooks,
@@ -148,19 +148,31 @@ def _told(now: Status) -> list[tuple[str, str]]:
     return [(name, value) for name, value in rows if value]
 
 
-def mounts_of(server: Server[Any]) -> Sequence[Mount]:
+def mounts_of(make_server: Callable[[], Server[Any]]) -> Sequence[Mount]:
     """Return the doors that an MCP server has in the app, open to every key that may read.
 
-    The server itself refuses such a key the tools that change something.
+    The server, made when the first client comes, refuses such a key the tools that change
+    something.
     """
-    from lore.mcp.http import MCP, McpApps
+    from lore.mcp.late import MCP, LateApps
     from lore.server.app import Mount
 
-    mcp = McpApps(server)
+    def make() -> McpApps:
+        from lore.mcp.http import McpApps
+
+        return McpApps(make_server())
+
+    mcp = LateApps(make)
     return [
         Mount(path, app, lifespan=mcp.run if path == MCP else None, needs=("read",))
         for path, app in mcp.apps.items()
     ]
+
+
+def _mcp_server(memory: Memory) -> Server[Any]:
+    from lore.mcp.serving import make_server
+
+    return make_server(memory)
 
 
 def _listening(bound: socket.socket, settings: Settings) -> Listening:

@@ -12,7 +12,8 @@ from starlette.types import ASGIApp, Message
 from lore import __version__
 from lore.bridges import greeting
 from lore.bridges.greeting import ANY, DISCOVER, INITIALIZE, LISTS, Greeting
-from lore.mcp.http import MCP, McpApps
+from lore.mcp.http import McpApps
+from lore.mcp.late import MCP
 from lore.mcp.serving import make_listing
 from lore.settings import Settings
 

@@ -45,7 +45,9 @@ def _told(db: Connection, n: int, session: Session) -> Past | None:
         return None
     kept = fragments.get(db, episode_n)
     goal = str(kept.payload.get("goal", ""))
-    if not goal or kept.superseded_by or kept.origin in ("peer", "repo", "web"):
+    if not goal or kept.payload.get("titled") or kept.superseded_by:
+        return None
+    if kept.origin in ("peer", "repo", "web"):
         return None
     outcome = _outcome(kept.payload)
     left = "" if outcome == "success" else _left(kept)
@@ -71,13 +73,15 @@ def _outcome(payload: Mapping[str, Any]) -> Outcome:
 
 
 def _at_work(db: Connection, n: int, session: Session) -> Past | None:
-    """Return a session that was not told yet by what it was at when its last turn ended."""
+    """Return a session that was not told yet by what it was at when its last turn ended.
+
+    Not by its title: whoever brings in messages says it, and it has no origin.
+    """
     state = session_states.find(db, n, "working")
     if not isinstance(state, dict) or not state.get("id"):
         return None
-    goal = session.title or str(state.get("asked", ""))
-    left = str(state.get("asked", "")) if session.title else ""
-    return Past(str(state["id"]), session.last_message_at, goal, "unknown", left) if goal else None
+    goal = str(state.get("asked", ""))
+    return Past(str(state["id"]), session.last_message_at, goal, "unknown") if goal else None
 
 
 def _roots(db: Connection, project_n: int | None) -> tuple[tuple[str, str], ...]:

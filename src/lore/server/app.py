@@ -27,7 +27,7 @@ from lore.server.access import Access
 from lore.server.calling import Toolbox
 from lore.server.endpoint import Endpoint, answer, tagged
 from lore.server.gate import Catching, Gate
-from lore.server.limits import Bounds, Limits, Rates
+from lore.server.limits import Bounds, Crowd, Limits, Rates
 from lore.server.logins import SESSION_S, Logins
 from lore.server.tally import Tally
 from lore.server.welcome import Rows, serve_welcome
@@ -92,7 +92,7 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     routes: list[BaseRoute] = [
         Route("/", serve_welcome(memory, about), methods=["GET"]),
         Route("/health", _health, methods=["GET"]),
-        Route("/login", _login(access.logins), methods=["GET"]),
+        _get_alone("/login", _login(access.logins)),
         Route(f"{PREFIX}/openapi.json", _document(described), methods=["GET"]),
         *(_route(endpoint, memory) for endpoint in endpoints),
         *(mount.route() for mount in mounts),
@@ -101,6 +101,7 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
         routes=routes,
         middleware=[
             Middleware(Catching),
+            Middleware(Crowd, most=limits.requests_at_once),
             Middleware(
                 Gate,
                 access=access,
@@ -110,7 +111,7 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
             ),
             Middleware(Bounds, limits=limits),
         ],
-        exception_handlers={HTTPException: _refuse},
+        exception_handlers={HTTPException: _refuse, Exception: _answer_for},
         lifespan=_lifespan(mounts),
     )
 
@@ -122,9 +123,21 @@ def _route(endpoint: Endpoint[Any], memory: Memory) -> Route:
     return Route(f"{PREFIX}{endpoint.path}", serve, methods=[endpoint.method])
 
 
+def _get_alone(path: str, endpoint: Callable[[Request], Any]) -> Route:
+    """Return a route that HEAD does not reach: who only looks at it must change nothing."""
+    route = Route(path, endpoint, methods=["GET"])
+    route.methods = {"GET"}
+    return route
+
+
 async def _refuse(_request: Request, refused: Exception) -> Response:
     assert isinstance(refused, HTTPException)
     return problems.of_refusal(refused)
+
+
+async def _answer_for(_request: Request, _error: Exception) -> Response:
+    """Answer for what even the gate did not catch."""
+    return problems.of_accident()
 
 
 async def _health(_request: Request) -> Response:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 import orjson
@@ -56,29 +56,26 @@ class Endpoint(Generic[A]):
 
 
 async def answer(request: Request, endpoint: Endpoint[Any], memory: Memory) -> Response:
-    """Do what a request asks of an endpoint, in a thread, and return that as JSON."""
+    """Do what a request asks of an endpoint, in a thread, and return that as JSON.
+
+    What the caller waits for a thread counts as time that it waits.
+    """
     came_s = time.monotonic()
     grant = gate.require(request.scope, endpoint.needs)
     given = await _given(request, endpoint)
     arguments = validated(endpoint.arguments, given) if endpoint.checked else given
     caller = caller_of(request.headers, grant)
     body = await to_thread.run_sync(
-        lambda: as_json(endpoint.run(memory, arguments, _hurried(caller, came_s))),
+        lambda: as_json(endpoint.run(memory, arguments, caller.after(time.monotonic() - came_s))),
         abandon_on_cancel=True,
         limiter=endpoint.limiter if endpoint.takes_long(arguments) else None,
     )
     if endpoint.after is not None:
-        gone = await request.is_disconnected() or _hurried(caller, came_s).within_s == 0
+        gone = (
+            await request.is_disconnected() or caller.after(time.monotonic() - came_s).within_s == 0
+        )
         endpoint.after(arguments, body, gone)
     return tagged(request, body)
-
-
-def _hurried(caller: Caller, came_s: float) -> Caller:
-    """Return who calls with what is left of the patience it had when its request came."""
-    if caller.within_s is None:
-        return caller
-    left_s = caller.within_s - (time.monotonic() - came_s)
-    return replace(caller, within_s=max(0.0, left_s))
 
 
 def tagged(request: Request, body: bytes) -> Response:

@@ -33,6 +33,9 @@ Event = Literal[
 _NOWHERE = "/"
 """Stands for a folder that was not named: only what holds everywhere is told."""
 
+TRANSCRIPTS = "projects"
+"""The folder in which Claude Code keeps transcripts, wherever that has its home."""
+
 _MOST_OUTPUT = 200_000
 """Errors stand at the beginning of an output or at its end."""
 
@@ -189,11 +192,19 @@ def _folder(given: HookInput, caller: Caller) -> str:
 
 
 def _transcript(path: str) -> Path | None:
-    """Return the transcript that an agent names, if it can be one."""
-    file = Path(path) if path and "\0" not in path else None
+    """Return the transcript that an agent names, if it can be one.
+
+    It lies below a folder of transcripts, and no link leads out of that.
+    """
+    file = Path(path)
+    if "\0" in path or not file.is_absolute() or file.suffix != ".jsonl":
+        return None
+    folder = next((above for above in file.parents if above.name == TRANSCRIPTS), None)
     try:
-        fits = file is not None and file.is_absolute() and file.suffix == ".jsonl" and file.exists()
-    except OSError:
+        fits = folder is not None and (
+            file.resolve(strict=True) == folder.resolve(strict=True) / file.relative_to(folder)
+        )
+    except (OSError, RuntimeError):  # it is not there, or links lead round in a circle
         return None
     return file if fits else None
 

@@ -62,6 +62,11 @@ def of_refusal(refused: HTTPException) -> Response:
     return _response(refused.status_code, name, refused.detail, headers=refused.headers)
 
 
+def of_stop() -> Response:
+    """Return the response for what is cut off, for the server stops."""
+    return _response(503, "Stopping", "The server stops.", headers={"connection": "close"})
+
+
 def of_accident() -> Response:
     """Return the response for what nobody foresaw; what it was stands in the log only."""
     return _response(500, "Accident", "The server could not do that.", hint="'lore logs' has more.")

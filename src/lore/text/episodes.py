@@ -45,6 +45,7 @@ def derive(messages: Sequence[Message], *, agent: str = "", title: str = "") -> 
         duration_s=_seconds(messages[0], messages[-1]),
         tokens=sum(message.tokens for message in messages),
         sources=tuple(dict.fromkeys((*asked, *sources, *_sources(story))))[:MOST_SOURCES],
+        titled=bool(title) and goal != _goal(story)[0],
     )
 
 
