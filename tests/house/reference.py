@@ -116,7 +116,9 @@ def settings() -> str:
         " is allowed),\nelse from the user's `config.toml` in the home, else it is the default."
         " `lore config` shows all of\nthem with where each came from; `lore config KEY VALUE`"
         " writes one to `config.toml`, and\n`lore config KEY --unset` removes it. What is wrong in"
-        " a project's `.lore.json` is told on stderr\nand left out; the command goes on.\n",
+        " a project's `.lore.json` is told on stderr\nand left out; the command goes on. A daemon"
+        " reads its settings when\nit starts: after a change, `lore down` and"
+        " `lore up --detach`.\n",
         "| setting | environment | default | may be | in a project | meaning |",
         "|---|---|---|---|---|---|",
     ]

@@ -67,6 +67,13 @@ def open_memory(context: typer.Context, *, create: bool = False) -> Iterator[Mem
         yield memory
 
 
+def called() -> str:
+    """Return the words by which this person runs Lore, for them to type again."""
+    from lore.settings import runs_by_uv
+
+    return "uv run lore" if runs_by_uv() else "lore"
+
+
 def notice(text: str) -> None:
     """Tell something on stderr, where it disturbs no pipe."""
     if text:
