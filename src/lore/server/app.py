@@ -116,9 +116,9 @@ def _route(endpoint: Endpoint[Any], memory: Memory) -> Route:
     return Route(f"{PREFIX}{endpoint.path}", serve, methods=[endpoint.method])
 
 
-async def _refuse(_request: Request, refused: Exception) -> Response:
+async def _refuse(request: Request, refused: Exception) -> Response:
     assert isinstance(refused, HTTPException)
-    return problems.of_refusal(refused)
+    return problems.of_refusal(refused, request.scope)
 
 
 async def _health(_request: Request) -> Response:

@@ -60,7 +60,8 @@ class Gate:
         grant = await self._access.find_grant(headers)
         if grant is None:
             self._count(self._strangers, (scope.get("client") or ("",))[0])
-            raise HTTPException(401, _NO_KEY, {"www-authenticate": 'Bearer realm="lore"'})
+            told = await self._access.why_closed(headers) or _NO_KEY
+            raise HTTPException(401, told, {"www-authenticate": 'Bearer realm="lore"'})
         changes = scope["method"] not in _CHANGES_NOTHING
         if grant.browser and changes and "origin" not in headers:
             raise HTTPException(403, "A change by cookie needs the Origin of its page.")
@@ -115,7 +116,7 @@ class Catching:
         except LoreError as error:
             response = problems.of_error(error)
         except HTTPException as refused:
-            response = problems.of_refusal(refused)
+            response = problems.of_refusal(refused, scope)
         except Exception as error:  # noqa: BLE001 - the ASGI handler: no traceback ever leaves
             fields = {"error": type(error).__name__, "place": place_of(error)}
             log.warning("request failed", extra={"path": _path_kind(scope), **fields})
