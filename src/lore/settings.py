@@ -313,6 +313,12 @@ def wants_colour(environ: Mapping[str, str] | None = None) -> bool:
     return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
 
+def runs_by_uv(environ: Mapping[str, str] | None = None) -> bool:
+    """Tell whether `uv run` started this process."""
+    environ = os.environ if environ is None else environ
+    return "UV_RUN_RECURSION_DEPTH" in environ
+
+
 def write_user_setting(home: Path, key: str, raw: str | None) -> Path:
     """Set one key in the user's file, or remove it; the other lines stay as they are."""
     name = _field_name(key)

@@ -36,6 +36,8 @@ WAYS = {
     "for one run": "mcp__plugin_lore_lore__recall",
     "for one run, beside setup": "mcp__lore__recall",
     "as a plugin, beside setup": "mcp__lore__recall",
+    "for one run, with a server": "mcp__lore__recall",
+    "for one run, with hooks": "mcp__lore__recall",
 }
 
 
@@ -153,6 +155,24 @@ def test_claude_code_that_is_set_up_is_run_without_a_second_server(person):
     say_to_claude(client, prompt, "run", "claude")
     check(person, prompt, "mcp__lore__recall")
     assert "mcp__plugin_lore" not in "".join(offered(person.asked(prompt)[0]))
+
+
+@pytest.mark.parametrize(
+    ("way", "emptied"),
+    [
+        ("for one run, with a server", ".claude/settings.json"),
+        ("for one run, with hooks", ".claude.json"),
+    ],
+)
+def test_claude_code_that_is_set_up_by_half_is_given_the_rest_for_one_run(person, way, emptied):
+    prompt = cue("claude", way)
+    person.lore("setup", "claude-code")
+    (person.home / emptied).write_text("{}")
+    client = with_lore(person.client("claude", claude_code, project(person)))
+    say_to_claude(client, prompt, "run", "claude")
+    check(person, prompt, "mcp__lore__recall")
+    assert "mcp__plugin_lore" not in "".join(offered(person.asked(prompt)[0]))
+    assert "Ines" in dict(given(person.asked(prompt)[0]))["SessionStart"]
 
 
 def test_claude_code_with_the_plugin_beside_setup_is_told_once(person):

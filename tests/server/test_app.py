@@ -103,7 +103,7 @@ def wishing(tmp_path_factory) -> Iterator[Served]:
 
 def routes_of(memory: Memory) -> list[tuple[str, str]]:
     """Return every method and path that the app answers."""
-    access = Access("key", memory.find_key, Logins("c"))
+    access = Access("key", memory.recognise_key, Logins("c"))
     app = make_app(
         memory,
         access,

@@ -6,6 +6,7 @@ import tomllib
 import pytest
 
 from lore import __version__
+from lore.bridges.events import EVENTS
 from lore.errors import InvalidInput, NotFound
 from lore.setup.agents import get_agent
 from lore.setup.starting import Place, find_plugin, prepare
@@ -58,16 +59,32 @@ def test_claude_code_that_is_set_up_is_given_nothing_twice(path, place, command)
     assert start.environ == {"LORE_HOME": "/code/memory"}
 
 
+def given_to_claude(path, place):
+    """Return the server and the hooks that Claude Code is given for one run."""
+    _, *words = prepare("claude", [], LORE, path, place).words
+    given = dict(zip(words[::2], words[1::2], strict=True))
+    server = json.loads(given.pop("--mcp-config", "{}")).get("mcpServers", {})
+    hooks = json.loads(given.pop("--settings", "{}")).get("hooks", {})
+    assert given == {}
+    return server, set(hooks)
+
+
+def test_claude_code_that_has_only_the_server_is_given_the_hooks(path, place):
+    set_up(place, LORE)
+    (place.user_home / ".claude" / "settings.json").write_text("{}")
+    assert given_to_claude(path, place) == ({}, set(EVENTS))
+
+
+@pytest.mark.parametrize("held", ["{}", "{ broken", "", '{"mcpServers": {"lore": 5}}'])
+def test_claude_code_that_has_only_the_hooks_is_given_the_server(path, place, held):
+    set_up(place, LORE)
+    (place.user_home / ".claude.json").write_text(held)
+    server = {"command": "/code/bin/lore", "args": ["--home", "/code/memory", "mcp"]}
+    assert given_to_claude(path, place) == ({"lore": server}, set())
+
+
 def test_claude_code_that_is_set_up_for_another_memory_is_given_this_one(path, place):
     set_up(place, ("/code/bin/lore", "--home", "/code/other"))
-    assert "--plugin-dir" in prepare("claude", [], LORE, path, place).words
-
-
-@pytest.mark.parametrize("left", [".claude.json", ".claude/settings.json"])
-def test_claude_code_that_is_set_up_by_half_is_given_the_plugin(path, place, left):
-    set_up(place, LORE)
-    for name in {".claude.json", ".claude/settings.json"} - {left}:
-        (place.user_home / name).write_text("{}")
     assert "--plugin-dir" in prepare("claude", [], LORE, path, place).words
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,6 +24,7 @@ from lore.cli.output import (
     open_memory,
     print_columns,
     print_json,
+    tallied,
 )
 from lore.errors import AlreadyRunning, InvalidInput, LoreError
 
@@ -125,6 +127,8 @@ def status(context: typer.Context, json: Json = False) -> None:
     found = read(settings.home)
     if not found.running:
         found = _with_queues(context, settings, found)
+    if not found.budget_usd:  # nobody counted yet
+        found = replace(found, budget_usd=settings.daily_budget)
     if json:
         print_json(found)
     else:
@@ -150,10 +154,10 @@ def _print_status(found: Status) -> None:
     parked = f", {found.jobs_parked:,} parked ('lore jobs')" if found.jobs_parked else ""
     pending = counted(found.jobs_pending, "job")
     print(f"waiting  {counted(found.waiting, 'item')} to embed, {pending} pending{parked}")
-    print(f"spent    ${found.spent_usd:.2f} of ${found.budget_usd:.2f} today, on background work")
-    done = ", ".join(f"{count:,} {name}" for name, count in found.today.items())
-    if done and found.date == _date_today():
-        print(f"today    {clean(done)}")
+    limit = f"of ${found.budget_usd:.2f} today" if found.budget_usd else "today, no budget is set"
+    print(f"spent    ${found.spent_usd:.2f} {limit}, on background work")
+    if found.today and found.date == _date_today():
+        print(f"today    {clean(tallied(found.today))}")
     if found.last_error and found.last_error_at:
         print(f"error    {_moment(found.last_error_at)}  {one_line(found.last_error, 300)}")
     if found.running:
@@ -162,7 +166,7 @@ def _print_status(found: Status) -> None:
 
 def _with_queues(context: typer.Context, settings: Settings, found: Status) -> Status:
     """Count what waits, where no daemon tells it."""
-    from dataclasses import asdict, replace
+    from dataclasses import asdict
 
     if not settings.database.exists():
         return replace(found, waiting=0, jobs_pending=0, jobs_parked=0, notice="")

@@ -83,7 +83,10 @@ def setup(
     for agent, planned in told:
         _print(agent, planned, undo=undo, dry_run=dry_run)
     if not undo and not dry_run:
-        print("'lore capture --all' brings in what your agents said so far; 'lore up -d' goes on.")
+        print(
+            "'lore capture --all' brings in what your agents said so far; with 'lore up --detach'"
+        )
+        print("that happens by itself from now on.")
 
 
 def check_agents(home: Path) -> list[Check]:

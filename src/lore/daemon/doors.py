@@ -110,7 +110,7 @@ class Doors:
         host, port = bound.getsockname()[:2]
         return make_app(
             memory,
-            Access(local_key(settings.home), memory.find_key, Logins(f"lore_{port}")),
+            Access(local_key(settings.home), memory.recognise_key, Logins(f"lore_{port}")),
             Toolbox(catalogue.TOOLS, catalogue.call),
             names=allowed_names(host, (settings.server_host, *settings.server_allowed_hosts)),
             limits=Limits.of(settings),
@@ -139,7 +139,7 @@ def _told(now: Status) -> list[tuple[str, str]]:
         ("since", f"{now.since:%Y-%m-%d %H:%M} UTC" if now.since else ""),
         ("waiting for a vector", f"{now.waiting:,}"),
         ("jobs", f"{now.jobs_pending:,} to do, {now.jobs_parked:,} parked"),
-        ("spent today", f"${now.spent_usd:.2f} of ${now.budget_usd:.2f}"),
+        ("spent today", f"${now.spent_usd:.2f} of ${now.budget_usd:.2f}" if now.budget_usd else ""),
         ("hooks", told_hooks(now)),
         ("memory in use", f"{now.memory_mb:,.0f} MB" if now.memory_mb else ""),
         ("last error", now.last_error),

@@ -130,9 +130,9 @@ def _get_alone(path: str, endpoint: Callable[[Request], Any]) -> Route:
     return route
 
 
-async def _refuse(_request: Request, refused: Exception) -> Response:
+async def _refuse(request: Request, refused: Exception) -> Response:
     assert isinstance(refused, HTTPException)
-    return problems.of_refusal(refused)
+    return problems.of_refusal(refused, request.scope)
 
 
 async def _answer_for(_request: Request, _error: Exception) -> Response:

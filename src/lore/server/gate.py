@@ -62,7 +62,8 @@ class Gate:
         grant = await self._access.find_grant(headers)
         if grant is None:
             self._count(self._strangers, (scope.get("client") or ("",))[0])
-            raise HTTPException(401, _NO_KEY, {"www-authenticate": 'Bearer realm="lore"'})
+            told = await self._access.why_closed(headers) or _NO_KEY
+            raise HTTPException(401, told, {"www-authenticate": 'Bearer realm="lore"'})
         changes = scope["method"] not in _CHANGES_NOTHING
         if grant.browser and changes and "origin" not in headers:
             raise HTTPException(403, "A change by cookie needs the Origin of its page.")
@@ -145,7 +146,7 @@ def _problem_of(error: Exception, scope: Scope) -> Response:
     if isinstance(error, LoreError):
         return problems.of_error(error)
     if isinstance(error, HTTPException):
-        return problems.of_refusal(error)
+        return problems.of_refusal(error, scope)
     fields = {"error": type(error).__name__, "place": place_of(error)}
     log.warning("request failed", extra={"path": _path_kind(scope), **fields})
     return problems.of_accident()

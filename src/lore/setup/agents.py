@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -85,22 +86,47 @@ def _claude_code(user_home: Path, command: Command) -> tuple[Edit, ...]:
     )
 
 
-def is_claude_code_set_up(user_home: Path, command: Command) -> bool:
-    """Tell whether Claude Code runs Lore by its own configuration, for the home of a command."""
+def find_in_claude_code(user_home: Path, command: Command) -> tuple[bool, bool]:
+    """Tell whether Claude Code has Lore's server and its hooks, for the home of a command."""
     servers = user_home / ".claude.json"
     settings = user_home / ".claude" / "settings.json"
+    server = jsonc.read(_text_of(servers), ("mcpServers", "lore"))
+    hooks = [
+        shlex.split(hook["command"])
+        for entry in _our_hooks(_text_of(settings), EVENTS[0])
+        for hook in entry["hooks"]
+    ]
+    serves = _runs_server(server) and _is_home(server.get("args", ()), command)
+    return serves, any(_is_home(words, command) for words in hooks)
+
+
+def claude_code_words(command: Command, *, server: bool, hooks: bool) -> tuple[str, ...]:
+    """Return the words that give Claude Code Lore's server, its hooks or both for one run."""
+    words: list[str] = []
+    if server:
+        words += ["--mcp-config", json.dumps({"mcpServers": {"lore": _stdio(command)}})]
+    if hooks:
+        told = {event: [_hook(event, command)] for event in EVENTS}
+        words += ["--settings", json.dumps({"hooks": told})]
+    return tuple(words)
+
+
+def _text_of(path: Path) -> str:
+    """Return a file as far as it can be read: an agent that cannot read it has nothing from it."""
     try:
-        server = jsonc.read(servers.read_text("utf-8"), ("mcpServers", "lore"))
-        hooks = _our_hooks(settings.read_text("utf-8"), EVENTS[0])
+        text = path.read_text("utf-8")
+        jsonc.parse(text)
     except (OSError, UnicodeDecodeError, InvalidInput):
-        return False
-    if not hooks or not _runs_server(server):
-        return False
-    return _home_of(server.get("args", ())) in ("", _home_of(command))
+        return ""
+    return text
+
+
+def _is_home(words: Sequence[Any], command: Command) -> bool:
+    """Tell whether words mean the home of a command; without one the environment decides."""
+    return "--home" not in words or _home_of(words) == _home_of(command)
 
 
 def _home_of(words: Sequence[Any]) -> str:
-    """Return the home that a command line names; without one the environment does."""
     return str(words[words.index("--home") + 1]) if "--home" in words[:-1] else ""
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lore.errors import InvalidInput, NotFound
 from lore.setup import plugin
-from lore.setup.agents import Command, is_claude_code_set_up
+from lore.setup.agents import Command, claude_code_words, find_in_claude_code
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PLUGIN = ("plugins", "claude-code")
@@ -36,14 +36,16 @@ class Place:
 def _claude(command: Command, place: Place) -> Start:
     """Let the plugin find `lore` by its name, with the home that is in use.
 
-    Where Claude Code has memory already, the plugin would only do all of it a second time.
+    What Claude Code has already would only be done twice: it is given what it lacks.
     """
     home = {"LORE_HOME": command[command.index("--home") + 1]} if "--home" in command else {}
     start = Start((), home, folder=str(Path(command[0]).parent))
     if plugin.is_on(place.user_home, place.project):
         return start
-    if is_claude_code_set_up(place.user_home, command):
-        return start
+    server, hooks = find_in_claude_code(place.user_home, command)
+    if server or hooks:
+        lacking = claude_code_words(command, server=not server, hooks=not hooks)
+        return replace(start, words=lacking)
     return replace(start, words=("--plugin-dir", str(find_plugin())))
 
 
