@@ -33,14 +33,14 @@ TESTED_BY_NEIGHBOURS = {
     "llm/offline": "choices digester finding fixes orders reflecting told_settings tool_lines",
     "llm/prompts": "condensing extracting judging observing prompt telling",
     "recall": "beginnings graph pool presenting ranking remedies unasked",
-    "records": "access answers digest kinds knowledge prompting talk upkeep",
+    "records": "access answers dialogues digest kinds knowledge prompting talk upkeep",
     "store": (
         "access_keys conflicts consolidation copies episodes foreign listing loading names "
         "session_figures shared surroundings turns vector_layout vector_snapshot writing"
     ),
     "text": (
         "fences secret_addresses secret_codes secret_commands secret_crowds secret_fitting "
-        "secret_forms secret_habits secret_lines secret_names secret_pem "
+        "secret_forms secret_habits secret_lines secret_names "
         "secret_place_patterns secret_raw_keys secret_reading secret_talk secret_values "
         "stories typed"
     ),
