@@ -202,13 +202,16 @@ def test_at_layer_three_five_logs_and_the_metas_are_left():
     assert [one.generation for one in made.prefix[1:]] == [0] * 5
 
 
-def test_a_meta_takes_the_place_of_the_logs_that_it_tells():
+def test_a_meta_takes_the_place_of_logs_that_find_no_room():
     entries = plain_talk(30, chars=900)
-    told = summarised(entries, until=170, each=4, share=0.01)
     meta = Summary("meta", "all before", 10, 20, 1)
-    made = plan(dialogue(entries), Pins(), [*told, meta], Terms(ROOM, EXACT))
+    few = summarised(entries, until=170, each=4, share=0.01)
+    made = plan(dialogue(entries), Pins(), [*few, meta], Terms(ROOM, EXACT))
+    assert meta not in made.prefix
+    many = summarised(entries, until=170, each=4, share=0.1)
+    made = plan(dialogue(entries), Pins(), [*many, meta], Terms(ROOM, EXACT))
     assert made.prefix[0] == meta
-    assert all(one.until > meta.until for one in made.prefix[1:])
+    assert len(made.prefix) > 2
 
 
 def test_what_no_summary_tells_of_stays_until_nothing_else_helps():
@@ -347,7 +350,7 @@ def test_the_budget_of_the_day_can_demand_a_layer():
 def test_no_bust_is_made_for_a_prompt_that_would_be_longer():
     entries = plain_talk(12, chars=40)
     told = summarised(entries, until=40, each=4, share=9.0)
-    room = Room(100_000, keep_tokens=50)
+    room = Room(100_000, keep_tokens=9_000)
     made = plan(dialogue(entries), Pins(), told, Terms(room, EXACT, Below(1.0)))
     assert made.layer == 0
 
