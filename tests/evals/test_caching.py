@@ -71,9 +71,9 @@ def test_a_lookup_goes_back_twenty_blocks_only():
 
 def test_a_provider_that_caches_by_itself_needs_no_breakpoints():
     cache = PrefixCache(automatic=True)
-    cache.send(prompt(2_000, 500, marked=()), 0)
+    cache.send(prompt(2_000, 10, marked=()), 0)
     use = cache.send(prompt(2_000, *[10] * 40, marked=()), 1)
-    assert use == TokenUse(0, 2_000, 400)
+    assert use == TokenUse(0, 2_010, 390)
 
 
 def test_each_token_costs_what_became_of_it():

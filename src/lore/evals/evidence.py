@@ -2,8 +2,9 @@
 
 It is in the prompt if its message stands there as it was, or if one summary there names every
 specific (number, name in code, path, what is quoted) that both the answer and that message have
-and the question has not, at least one, and half of the answer's words besides. It is recalled if the answer to the question, with its usual budget, shows that message or a line
-of a log that was made of it.
+and the question has not, at least one, and half of the answer's words besides. It is recalled if
+the answer to the question, with its usual budget, shows that message or a line of a log that was
+made of it.
 """
 
 from __future__ import annotations
