@@ -112,7 +112,6 @@ def test_layers_cost_less_than_full_context_and_keep_the_current_turn(talk: Talk
     found = outcomes(talk)
     assert found["full"].busts == 0
     assert found["gradient_horizon"].usd < found["gradient_seed"].usd < found["full"].usd
-    assert found["compaction"].usd < found["full"].usd
     assert found["gradient_horizon"].busts > 0
     longest = max(size.tokens for size in found["gradient_horizon"].sizes)
     assert longest < 40_000
