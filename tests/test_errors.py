@@ -57,3 +57,14 @@ def test_every_exception_takes_a_message_and_a_hint(kind: type[LoreError]):
     assert (str(error), error.hint) == ("what", "how")
     assert kind.__doc__
     assert kind.__doc__.endswith(".")
+
+
+def test_a_door_names_in_its_own_way_what_a_hint_says_to_call():
+    error = errors.NotFound("what", hint="{search} and {recall} do.", calls=("search", "recall"))
+    assert error.hint == "'lore search' and 'lore recall' do."
+    assert error.hint_by("{}()".format) == "search() and recall() do."
+
+
+def test_a_hint_without_calls_is_the_same_at_every_door():
+    error = LoreError("what", hint="'lore undo {ab' does.")
+    assert error.hint == error.hint_by("{}()".format) == "'lore undo {ab' does."

@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
 __all__ = [
@@ -68,9 +69,20 @@ class LoreError(Exception):
 
     exit_code = 1
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", calls: Sequence[str] = ()) -> None:
         super().__init__(message)
-        self.hint = hint
+        self._hint = hint
+        self._calls = calls
+        self.hint = self.hint_by("'lore {}'".format)
+
+    def hint_by(self, naming: Callable[[str], str]) -> str:
+        """Return the hint with what can be called named as a door names it.
+
+        That is one of `calls`, and stands in the hint in braces; `hint` names it as a command.
+        """
+        if not self._calls:
+            return self._hint
+        return self._hint.format_map({call: naming(call) for call in self._calls})
 
 
 class InvalidInput(LoreError):

@@ -163,7 +163,7 @@ class Settings:
     )
     inject_within_ms: int = _setting(
         180,
-        "How long an agent waits for memory before it goes on without.",
+        "How long an agent waits for memory before it goes on without; longer as a session begins.",
         Rule(least=20, most=4_000),
     )
     inject_threshold: float = _setting(

@@ -22,11 +22,11 @@ def edited(text: str, key: str, value: str | float | tuple[str, ...] | None) -> 
     ends: dict[str, int] = {"": 0}
     for place, line in enumerate(lines):
         if header := _HEADER.match(line):
-            table = _bare(header["name"])
+            table = bare(header["name"])
         if line.strip() and (table or not line.lstrip().startswith("#")):
             ends[table] = place + 1
         found = _LINE.match(line)
-        if found and ".".join(filter(None, (table, _bare(found["key"])))) == key:
+        if found and ".".join(filter(None, (table, bare(found["key"])))) == key:
             new = [] if value is None else [f"{found['lead']}{shown}{found['rest']}"]
             return _joined([*lines[:place], *new, *lines[place + 1 :]])
     if value is None:
@@ -47,7 +47,7 @@ def _after_opening_comment(lines: list[str]) -> int:
     return place if place == len(lines) or not lines[place].strip() else 0
 
 
-def _bare(name: str) -> str:
+def bare(name: str) -> str:
     """Return a TOML key without quotes and spaces: `embed . "model"` is `embed.model`."""
     return ".".join(part.strip().strip("\"'") for part in name.split("."))
 

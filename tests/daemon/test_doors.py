@@ -15,6 +15,7 @@ from lore.bridges.address import SERVER_FILE
 from lore.daemon.doors import Doors
 from lore.embed.none import NoEmbedder
 from lore.memory import Memory
+from lore.server.serving import bind
 from lore.settings import load
 
 
@@ -98,6 +99,25 @@ def test_a_port_that_is_taken_is_told_and_another_one_is_used(tmp_path: Path):
             assert f"Port {port} is taken" in told.notice
             assert status_at(told.url) == 200
             assert doors.close()
+
+
+def test_a_server_whose_port_is_taken_keeps_the_other_one_that_it_found(tmp_path: Path):
+    urls = []
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        for _ in range(3):
+            told = Told()
+            with memory_at(tmp_path, port=other.getsockname()[1]) as memory:
+                doors = Doors(memory, told)
+                doors.open()
+                assert doors.close()
+            urls.append(told.url)
+        assert len(set(urls)) == 1
+        last = int(urls[0].rpartition(":")[2])
+        with socket.create_server(("127.0.0.1", last)):
+            bound, was_free = bind("127.0.0.1", other.getsockname()[1], last)
+            assert bound.getsockname()[1] not in (other.getsockname()[1], last)
+            assert not was_free
+            bound.close()
 
 
 @pytest.mark.parametrize("host", ["192.0.2.7", "no.such.host.invalid", "x" * 300, "300.1.1.1"])

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,12 @@ def test_a_decision_says_why_it_was_taken_on_half_a_page(path: Path):
     assert "**Context.**" in text
     assert "**Decision.**" in text
     assert text.count("\n") <= LONGEST_DECISION
+
+
+def test_the_glossary_tells_each_word_once():
+    rows = re.findall(r"^\| ([^|]+) \|", (DOCS / "glossary.md").read_text("utf-8"), re.MULTILINE)
+    words = [word.strip() for row in rows for word in row.split(",")]
+    assert [word for word, times in Counter(words).items() if times > 1] == []
 
 
 def test_the_glossary_has_the_words_of_the_code():

@@ -20,8 +20,8 @@ from lore.server.calling import Toolbox
 from lore.server.hosts import allowed_names
 from lore.server.limits import Limits
 from lore.server.logins import Logins
-from lore.server.page import Rows
 from lore.server.serving import Serving, bind
+from lore.server.welcome import Rows
 from lore.tools import catalogue
 from tests.fakes import FakeEmbedder
 

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from lore import __version__
-from lore.errors import InvalidInput, LoreError
+from lore.errors import InvalidInput
 from lore.memory import Memory
 from lore.server.access import Access
 from lore.server.app import Mount, make_app
@@ -224,16 +224,6 @@ def test_a_server_stops_with_a_stream_and_an_idle_connection_open(tmp_path: Path
     # Leaving the block waits for the thread of the server, and fails if it does not end.
     for client in (idle, stream):
         client.close()
-
-
-def test_every_error_of_lore_has_a_status(wishing: Served):
-    from lore import errors
-    from lore.server.problems import status_of
-
-    for name in errors.__all__:
-        kind = getattr(errors, name)
-        assert issubclass(kind, LoreError)
-        assert 400 <= status_of(kind) <= 599
 
 
 def test_the_description_is_served_and_names_every_endpoint(wishing: Served):

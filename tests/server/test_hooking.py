@@ -72,6 +72,36 @@ def test_nothing_to_tell_is_an_empty_object(served: Served, event: str):
     assert served.post(f"/hooks/{event}", PROMPT) == (200, {})
 
 
+@pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit"])
+def test_a_moment_that_two_hooks_tell_of_is_answered_once(served: Served, event: str):
+    remember(served)
+    said = {**PROMPT, "source": "startup"}
+    with ThreadPoolExecutor(4) as pool:
+        told = [pool.submit(served.post, f"/hooks/{event}", said) for _ in range(4)]
+    assert [bool(one.result()[1]) for one in told].count(True) == 1
+
+
+def test_a_turn_that_ends_while_the_one_before_is_stored_is_stored_too(
+    served: Served, tmp_path: Path
+):
+    said = {"session_id": "s1", "transcript_path": transcript(tmp_path, "s1", "Mend the login")}
+    begun, over = threading.Event(), threading.Event()
+
+    def hold(_db: object) -> None:
+        begun.set()
+        over.wait(60)
+
+    with ThreadPoolExecutor(3) as pool:
+        pool.submit(served.memory.database.write, hold)
+        assert begun.wait(30)
+        first = pool.submit(served.post, "/hooks/Stop", said)
+        transcript(tmp_path, "s1", "Mend the login", FINDING)
+        second = pool.submit(served.post, "/hooks/Stop", said)
+        over.set()
+        assert first.result() == second.result() == (200, {})
+    assert len(served.memory.messages("s1")) == 2
+
+
 def test_an_agent_that_names_no_folder_is_told_nothing_of_any_project(served: Served):
     remember(served)
     homeless = {**PROMPT, "cwd": ""}
@@ -204,7 +234,7 @@ def test_only_what_an_agent_tells_has_threads_of_its_own(event: Event):
 def test_a_prompt_does_not_wait_for_what_others_tell(served: Served, tmp_path: Path):
     remember(served)
     path = transcript(tmp_path, "s1", "Mend the login test", FINDING)
-    told = {"session_id": "s1", "transcript_path": path}
+    told = [{"session_id": f"s{i}", "transcript_path": path} for i in range(8)]
     begun, over = threading.Event(), threading.Event()
 
     def hold(_db: object) -> None:
@@ -215,7 +245,7 @@ def test_a_prompt_does_not_wait_for_what_others_tell(served: Served, tmp_path: P
         pool.submit(served.memory.database.write, hold)
         try:
             assert begun.wait(30)
-            telling = [pool.submit(served.post, "/hooks/Stop", told) for _ in range(8)]
+            telling = [pool.submit(served.post, "/hooks/Stop", one) for one in told]
             assert served.post("/hooks/UserPromptSubmit", PROMPT)[1]
             assert not any(one.done() for one in telling)
         finally:

@@ -127,7 +127,7 @@ def test_one_item_is_read_whole_and_not_reinforced(filled: Served):
     assert filled.get(f"/api/v1/fragments/{listed['id']}").tree["fragment"]["access_count"] == 0
     message = walk(filled, "/sessions/s0/messages", 500)[0]
     assert filled.get(f"/api/v1/messages/{message['id']}").tree == message
-    happened = filled.get(f"/api/v1/fragments/{listed['id']}/timeline").tree
+    happened = filled.get(f"/api/v1/fragments/{listed['id']}/history").tree
     assert happened[0]["what"] == "learned"
     around = filled.get(f"/api/v1/timeline?anchor={message['id']}&before=0&after=2")
     assert len(around.tree) == 3

@@ -6,16 +6,17 @@ from datetime import timedelta
 
 from lore.store import injections
 from lore.store.db import Connection
+from lore.text import digests
 from tests.fakes import NOON
 from tests.store.samples import add_fragment
 
 
 def test_a_session_has_what_it_was_given_and_no_other_has(db: Connection):
     n = add_fragment(db, 1)
-    injections.add(db, "s", [(n, injections.digest_of("The cache!"))], now=NOON)
+    injections.add(db, "s", [(n, digests.of_words("The cache!"))], now=NOON)
     shown = injections.of_session(db, "s")
     assert shown.items == {n}
-    assert injections.digest_of("the  cache") in shown.digests
+    assert digests.of_words("the  cache") in shown.digests
     assert not injections.of_session(db, "t").items
 
 

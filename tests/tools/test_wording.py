@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from lore.text import tokens
 from lore.tools import wording
-from lore.tools.refusals import for_model
 
 
 @given(st.text(max_size=400))
@@ -16,38 +15,6 @@ def test_a_title_is_one_line_of_few_words_and_tokens(text: str):
     assert tokens.count(title) <= wording.TITLE_TOKENS
 
 
-@given(st.text(max_size=400), st.integers(1, 60))
-def test_one_line_is_one_line_within_its_tokens(text: str, most: int):
-    line = wording.one_line(text, most)
-    assert len(line.splitlines()) <= 1
-    assert tokens.count(line) <= most
-
-
-@given(st.text(max_size=400))
-def test_every_line_of_a_quote_is_marked(text: str):
-    for line in "\n".join(wording.quoted(text)).splitlines():
-        assert line.startswith(wording.QUOTE.rstrip())
-
-
-@given(st.lists(st.text(max_size=300), max_size=8), st.integers(20, 200))
-def test_a_page_keeps_to_its_tokens(texts: list[str], most: int):
-    page = wording.Page(most)
-    for text in texts:
-        page.add_quote("heading", text)
-        page.add(wording.one_line(text, 10))
-    assert tokens.count(page.text()) <= most
-
-
-def test_what_is_kept_free_can_be_used_afterwards():
-    page = wording.Page(30)
-    with page.keeping(15):
-        assert not page.add("x" * 60)
-    assert page.add("x" * 60)
-
-
-def test_a_hint_names_tools_where_it_names_commands():
-    assert (
-        for_model("'lore search' and 'lore recall' show ids.") == "search() and recall() show ids."
-    )
-    assert for_model("'lore roots' lists them.") == "list_roots() lists them."
-    assert for_model("'lore undo ab' brings it back.") == "'lore undo ab' brings it back."
+def test_a_voice_says_who_spoke_where_that_is_nobody_to_rely_on():
+    assert wording.voice("fact", "user") == "fact"
+    assert wording.voice("fact", "web") == "fact(web)"

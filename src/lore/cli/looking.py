@@ -247,7 +247,7 @@ def diff(
 def timeline(context: typer.Context, id: Id, json: Json = False) -> None:
     """Show what happened to a fragment: said, learned, changed, linked, recalled, read."""
     with open_memory(context) as memory:
-        happened = memory.timeline(id)
+        happened = memory.history(id)
     if json:
         print_json(happened)
         return

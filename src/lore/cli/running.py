@@ -24,7 +24,7 @@ from lore.cli.output import (
     print_columns,
     print_json,
 )
-from lore.errors import InvalidInput, LoreError
+from lore.errors import AlreadyRunning, InvalidInput, LoreError
 
 if TYPE_CHECKING:
     from lore.daemon.status import ChoreStatus, Status
@@ -62,7 +62,7 @@ def up(
     """Run the daemon: capture, embedding, jobs and upkeep.
 
     It serves one home and stops within 4 seconds on Ctrl-C or SIGTERM. Exit code 12 says that
-    one is running already.
+    one is running already; with --detach that is no error.
     """
     settings = _settings(context)
     if detach:
@@ -85,9 +85,15 @@ def up(
 
 
 def _start(home: Path) -> None:
-    from lore.daemon import background
+    from lore.daemon import background, lock
 
+    if holder := lock.find_holder(home):
+        print(f"Lore is running already (pid {holder.pid}).")
+        return
     started = background.start(home)
+    if started.code == AlreadyRunning.exit_code and (holder := lock.find_holder(home)):
+        print(f"Lore is running already (pid {holder.pid}).")  # another has just started it
+        return
     print(clean(started.said), end="", file=sys.stderr)
     if started.code is not None:
         raise typer.Exit(started.code or LoreError.exit_code)
@@ -129,6 +135,8 @@ def status(context: typer.Context, json: Json = False) -> None:
 
 
 def _print_status(found: Status) -> None:
+    from lore.daemon.status import told_hooks
+
     if found.running and found.since:
         state, since = coloured(found.state, "green"), _moment(found.since)
         size = f"{found.memory_mb:.0f} MB"
@@ -139,6 +147,8 @@ def _print_status(found: Status) -> None:
         print(f"server   {found.server}  'lore open' shows it in a browser")
     if found.running and found.server_notice:
         print(f"server   {one_line(found.server_notice, 300)}")
+    if found.running and (hooks := told_hooks(found)):
+        print(f"hooks    {hooks}")
     parked = f", {found.jobs_parked:,} parked ('lore jobs')" if found.jobs_parked else ""
     pending = counted(found.jobs_pending, "job")
     print(f"waiting  {counted(found.waiting, 'item')} to embed, {pending} pending{parked}")

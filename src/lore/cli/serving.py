@@ -22,7 +22,8 @@ def mcp(context: typer.Context) -> None:
     """Serve an agent by the Model Context Protocol on standard input and output.
 
     Agents start this for every session. It passes messages to the daemon, which it starts if
-    none runs; where that is not allowed (setting mcp.start) or fails, it serves by itself.
+    none runs, and answers what agents ask first meanwhile; where a start is not allowed (setting
+    mcp.start) or fails, it serves by itself.
     """
     # Whoever comes here was not served by cli/quick.py: no daemon can be reached.
     from lore.mcp.stdio import serve
@@ -40,7 +41,8 @@ def hook(
     """Tell Lore of a moment in an agent's session, and print what the agent is given for it.
 
     Agents start this, with JSON on standard input. It gives up after a fifth of a second (setting
-    inject.within_ms) and always ends with exit code 0: nothing that goes wrong stops an agent.
+    inject.within_ms), or 1.5 s where a session begins, and always ends with exit code 0: nothing
+    that goes wrong stops an agent.
     """
     # Whoever comes here was not served by cli/quick.py: the words are not those of an agent.
     if not event:

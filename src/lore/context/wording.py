@@ -11,15 +11,13 @@ from dataclasses import dataclass
 
 from lore.records import Beginning, Hit, Past, Remedy
 from lore.text import tokens
-from lore.text.pages import Page, fenced, one_line, quoted
+from lore.text.sheets import Sheet, fenced, one_line, quoted
 
 ITEM_TOKENS = 130
 """Enough for a decision with its reason; the id leads to the rest."""
 
-_TITLE_TOKENS = 16
-_GOAL_TOKENS = 40
-_STANDING_TOKENS = 60
-_FIX_TOKENS = 60
+_TITLE_TOKENS, _GOAL_TOKENS, _STANDING_TOKENS, _FIX_TOKENS = 16, 40, 60, 60
+"""A name, a sentence, and twice two: enough of each to tell whether it concerns the work."""
 
 _GROUPS = {
     "preference": "Preferences",
@@ -74,36 +72,36 @@ def word_fixes(
     budget_tokens: int,
 ) -> Worded:
     """Tell what mended an error like the one at hand: knowledge first, then what was done."""
-    page = Page(budget_tokens, _FOR_ERROR)
-    ids = [hit.id for hit in hits if page.add(*_item(hit, short))]
+    sheet = Sheet(budget_tokens, _FOR_ERROR)
+    ids = [hit.id for hit in hits if sheet.add(*_item(hit, short))]
     for remedy in remedies:
         heading = f"[{short[remedy.id]}] {remedy.at:%Y-%m-%d}, gone after the assistant did:"
-        if page.add(heading, *quoted(one_line(remedy.did, _FIX_TOKENS))):
+        if sheet.add(heading, *quoted(one_line(remedy.did, _FIX_TOKENS))):
             ids.append(remedy.id)
-    return Worded(page.text(), tuple(ids)) if ids else Worded()
+    return Worded(sheet.text(), tuple(ids)) if ids else Worded()
 
 
 def word_beginning(told: Beginning, short: Mapping[str, str], *, budget_tokens: int) -> Worded:
     """Tell a session that begins what stands, what happened last, and what is known."""
-    page = Page(budget_tokens, _AT_BEGINNING)
+    sheet = Sheet(budget_tokens, _AT_BEGINNING)
     ids: list[str] = []
-    _add_all(page, ids, "Standing instructions of the person:", (
+    _add_all(sheet, ids, "Standing instructions of the person:", (
         (hit.id, f"[{short[hit.id]}] > {one_line(hit.text, _STANDING_TOKENS)}")
         for hit in told.standing
     ), budget_tokens // 3)  # fmt: skip
-    _add_all(page, ids, "Last sessions:", (
+    _add_all(sheet, ids, "Last sessions:", (
         (past.id, _past(past, short)) for past in told.past
     ), budget_tokens // 2)  # fmt: skip
-    _add_all(page, ids, "Known about:", (
+    _add_all(sheet, ids, "Known about:", (
         (id_, f"[{short[id_]}] > {one_line(title, _TITLE_TOKENS)}") for id_, title in told.roots
     ), budget_tokens // 3)  # fmt: skip
-    return Worded(page.text(), tuple(ids)) if ids else Worded()
+    return Worded(sheet.text(), tuple(ids)) if ids else Worded()
 
 
 def _add_all(
-    page: Page, ids: list[str], heading: str, lines: Iterable[tuple[str, str]], most_tokens: int
+    sheet: Sheet, ids: list[str], heading: str, lines: Iterable[tuple[str, str]], most_tokens: int
 ) -> None:
-    """Add lines below a heading as long as they fit, within a share of the page."""
+    """Add lines below a heading as long as they fit, within a share of the sheet."""
     fitting: list[tuple[str, str]] = []
     left = most_tokens - tokens.count(heading)
     for id_, line in lines:
@@ -111,7 +109,7 @@ def _add_all(
         if left < 0:
             break
         fitting.append((id_, line))
-    while fitting and not page.add(heading, *(line for _, line in fitting)):
+    while fitting and not sheet.add(heading, *(line for _, line in fitting)):
         fitting.pop()
     ids += [id_ for id_, _ in fitting]
 

@@ -63,8 +63,11 @@ def remember(
     key: str = "",
     redactor: Redactor = UNKEPT,
 ) -> Kept:
-    """Store a draft below what it belongs to, or say as what it is known."""
-    draft = fragments.prepared(draft, redactor)
+    """Store a draft below what it belongs to, or say as what it is known.
+
+    A depth of 0 keeps it at the top; any other is a wish that only a parent can fulfil.
+    """
+    draft = fragments.prepared(_placeable(draft), redactor)
     vector = _embedded(embedder, draft)
     known = _look(database, draft, nearest, vector)
     resembles = tuple(one.fragment.id for one in known.near[:RESEMBLING])
@@ -84,6 +87,12 @@ def remember(
     id_, is_new = _store(database, draft, known, key=key, redactor=redactor)
     replaced = same.id if same and is_new and TRUST[draft.origin] > same.trust else ""
     return Kept(id_, "stored" if is_new else "known", resembles, replaced)
+
+
+def _placeable(draft: Draft) -> Draft:
+    """Return a draft without a depth that its place will decide."""
+    is_placed = draft.parent_id or draft.depth == 0
+    return draft if is_placed else replace(draft, depth=None)
 
 
 def _embedded(embedder: Embedder, draft: Draft) -> Scores | None:

@@ -15,14 +15,14 @@ from pathlib import Path
 from statistics import mean
 
 from lore import settings
-from lore.context import gate, wording
+from lore.context import choosing, wording
 from lore.embed import open_embedder
 from lore.errors import EvaluationError
 from lore.evals.cached import CachedEmbedder
 from lore.evals.recordings import Link, Recording, Turn, read_links, read_recordings
 from lore.memory import Memory
 from lore.records import Fit, NewMessage, Part
-from lore.text import tokens
+from lore.text import digests, tokens
 
 Report = Callable[[int, int], None]
 
@@ -197,7 +197,9 @@ class _Player:
         self._at = self._turns[0].at
         self._pending: dict[str, list[NewMessage]] = {}
         self._spoke: dict[str, datetime] = {}
-        self._given: dict[tuple[float, str], set[str]] = defaultdict(set)
+        self._given: dict[tuple[float, str], tuple[set[str], set[int]]] = defaultdict(
+            lambda: (set(), set())
+        )
         result.chance = link.chance([recording.name for recording in recordings])
 
     def now(self) -> datetime:
@@ -241,19 +243,18 @@ class _Player:
     def _judge(self, turn: Turn, fits: Sequence[Fit], names: dict[str, str], samples: int) -> None:
         default = self._result.threshold
         for threshold in sorted({*THRESHOLDS, default}):
-            given = self._given[threshold, turn.session]
-            fresh = [
-                fit
-                for fit in gate.passing(turn.text, fits, threshold)
-                if not {fit.hit.id, fit.hit.text} & given
-            ]
+            had, had_words = self._given[threshold, turn.session]
+            passing = choosing.passing(turn.text, fits, threshold)
+            texts = {fit.hit.id: fit.hit.text for fit in passing}
+            ids = choosing.fresh(texts, had, had_words)
+            fresh = [fit for fit in passing if fit.hit.id in ids]
             short = {fit.hit.id: fit.hit.id[:13] for fit in fresh}
             worded = wording.word_hits(
                 [fit.hit for fit in fresh], short, budget_tokens=self._budget
             )
             shown = [fit for fit in fresh if fit.hit.id in worded.ids]
-            for fit in shown:
-                given |= {fit.hit.id, fit.hit.text}
+            had |= {*worded.ids}
+            had_words |= {digests.of_words(texts[id_]) for id_ in worded.ids}
             items = tuple(self._item(turn, fit, names) for fit in shown)
             half = self._half[turn.session]
             self._result.answered[threshold].append(
@@ -267,7 +268,7 @@ class _Player:
     def _item(self, turn: Turn, fit: Fit, names: dict[str, str]) -> Given:
         source = names.get(fit.hit.session_id, "")
         linked, closely = self._link.between(turn.session, source)
-        return Given(gate.strength(fit), linked, closely)
+        return Given(choosing.strength(fit), linked, closely)
 
 
 def _names(memory: Memory) -> dict[str, str]:

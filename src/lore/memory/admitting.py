@@ -22,6 +22,7 @@ _PREFIX_BYTES, _SECRET_BYTES = 5, 32
 """The prefix only finds the row; the 256 bits after it are what nobody can guess."""
 
 _LONGEST_NAME = 100
+"""A line in a list of keys."""
 
 
 @checked_class

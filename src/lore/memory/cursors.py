@@ -16,8 +16,11 @@ from lore.records import Page
 T = TypeVar("T")
 Key = Sequence[int | float | str]
 
-_LONGEST = 400
+LONGEST_CURSOR = 400
+"""The keys of a list are numbers and a kind: a cursor has some 60 characters."""
+
 _LARGEST = 2**62
+"""Well within the 64 bits of the database, so that a step beyond it is too."""
 
 
 def page_of(rows: Sequence[tuple[Key, T]], limit: int) -> Page[T]:
@@ -38,7 +41,7 @@ def read(cursor: str, *kinds: type) -> list[Any]:
     msg = "That is no cursor of this list."
     hint = "Take 'next' of the page before as it is, or begin without one."
     try:
-        padded = cursor[:_LONGEST] + "=" * (-len(cursor) % 4)
+        padded = cursor[:LONGEST_CURSOR] + "=" * (-len(cursor) % 4)
         key = orjson.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
     except (ValueError, binascii.Error) as error:
         raise InvalidInput(msg, hint=hint) from error

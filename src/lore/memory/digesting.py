@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 _ALL = 1_000_000
+"""More sessions than anyone will have: at 100 a day, those of 27 years."""
 
 PhaseProgress = Callable[[str, int, int], None]
 """Told the phase, how much of it is done, and how much there is."""

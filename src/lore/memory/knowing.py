@@ -77,8 +77,8 @@ class Knowing(Desk):
         from lore.curate import remembering
 
         draft = Draft(
-            content, summary, kind, parent_id, depth if parent_id or depth == 0 else None,
-            importance, origin=origin, project=project, session=session, payload=payload or {},
+            content, summary, kind, parent_id, depth, importance,
+            origin=origin, project=project, session=session, payload=payload or {},
         )  # fmt: skip
         with suppress(EmbedderError):
             self.catch_up()

@@ -10,7 +10,7 @@ from lore.checking import Count, Whole, checked_class
 from lore.errors import InvalidInput, NotFound
 from lore.memory.desk import Desk
 from lore.projects import Projects
-from lore.recall import reading, surroundings, timeline
+from lore.recall import history, reading, surroundings
 from lore.recall.reading import Direction
 from lore.records import (
     Fragment,
@@ -85,10 +85,10 @@ class Looking(Desk):
         with self.database.read() as db:
             return reading.why(db, id, now=self.database.now())
 
-    def timeline(self, id: str) -> list[Happening]:
+    def history(self, id: str) -> list[Happening]:
         """Return what happened to a fragment, oldest first."""
         with self.database.read() as db:
-            return timeline.timeline(db, id)
+            return history.tell(db, id)
 
     def around(
         self, anchor: str, *, before: Whole = 5, after: Whole = 5, project: str = ""

@@ -11,10 +11,11 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from lore import projects
 from lore.checking import Count, Seconds, checked_class
-from lore.context import gate, wording
+from lore.context import choosing, wording
 from lore.context.wording import Worded
 from lore.errors import InvalidInput, LoreError, NotFound
 from lore.memory.capturing import Capturing
@@ -24,7 +25,7 @@ from lore.recall import unasked
 from lore.records import Captured, Fit, Injection
 from lore.store import fragments, injections, items, sessions
 from lore.store.db import Connection
-from lore.text import calls, goals, results, tokens
+from lore.text import calls, digests, goals, results, tokens
 
 BEGINNING_TOKENS = 500
 """From the specification: what a session is told when it begins."""
@@ -105,22 +106,16 @@ class Prompting(Capturing, Digesting):
         least = self.settings.inject_threshold if threshold is None else threshold
         with self.database.read() as db:
             fits = self.find_fits(prompt, session=session, project=project, now=now)
-            shown = injections.of_session(db, session)
-            passing = gate.passing(prompt, fits, least)
-            ns = items.numbers_of(db, [fit.hit.id for fit in passing])
-            fresh = [
-                fit.hit
-                for fit in passing
-                if ns[fit.hit.id] not in shown.items
-                and injections.digest_of(fit.hit.text) not in shown.digests
-            ]
-            short = items.short_ids(db, [hit.id for hit in fresh]) if fresh else {}
+            passing = [fit.hit for fit in choosing.passing(prompt, fits, least)]
+            fresh = _fresh(db, session, {hit.id: hit.text for hit in passing})
         worded = wording.word_hits(
-            fresh, short, budget_tokens=budget_tokens or self.settings.inject_budget_tokens
+            [hit for hit in passing if hit.id in fresh.texts],
+            fresh.short,
+            budget_tokens=budget_tokens or self.settings.inject_budget_tokens,
         )
         if within_s is not None and time.perf_counter() - started > within_s:
             return NOTHING
-        self._keep(session, worded, ns, {hit.id: hit.text for hit in fresh})
+        self._keep(session, worded, fresh.ns, fresh.texts)
         return _injection(worded)
 
     def warm_up(self) -> None:
@@ -188,23 +183,16 @@ class Prompting(Capturing, Digesting):
                 without=_family(db, session),
                 now=self.database.now(),
             )
-            shown = injections.of_session(db, session)
-            ns = items.numbers_of(db, [*found.texts])
-            fresh = {
-                id_: text
-                for id_, text in found.texts.items()
-                if ns[id_] not in shown.items and injections.digest_of(text) not in shown.digests
-            }
-            short = items.short_ids(db, list(fresh)) if fresh else {}
+            fresh = _fresh(db, session, found.texts)
         worded = wording.word_fixes(
-            [hit for hit in found.hits if hit.id in fresh],
-            [remedy for remedy in found.remedies if remedy.id in fresh],
-            short,
+            [hit for hit in found.hits if hit.id in fresh.texts],
+            [remedy for remedy in found.remedies if remedy.id in fresh.texts],
+            fresh.short,
             budget_tokens=self.settings.inject_budget_tokens,
         )
         if within_s is not None and time.perf_counter() - started > within_s:
             return NOTHING
-        self._keep(session, worded, ns, fresh)
+        self._keep(session, worded, fresh.ns, fresh.texts)
         return _injection(worded)
 
     def end_turn(self, session: str, transcript: Path | None = None) -> Captured | None:
@@ -243,7 +231,7 @@ class Prompting(Capturing, Digesting):
         self, session: str, worded: Worded, ns: Mapping[str, int], texts: Mapping[str, str]
     ) -> None:
         """Remember what a session was given, without waiting for it."""
-        given = [(ns[id_], injections.digest_of(texts[id_])) for id_ in worded.ids]
+        given = [(ns[id_], digests.of_words(texts[id_])) for id_ in worded.ids]
         if given and session and not self.database.read_only:
             now = self.database.now()
             with suppress(LoreError):
@@ -268,3 +256,21 @@ def _with_helpers(transcript: Path) -> list[Path]:
     """Return a transcript with those of its subagents, whose last lines come after their end."""
     folder = transcript.with_suffix("")
     return [transcript, folder] if folder.is_dir() and not folder.is_symlink() else [transcript]
+
+
+class _Fresh(NamedTuple):
+    """What a session was not given yet, by id: texts, numbers, and ids in short."""
+
+    texts: dict[str, str]
+    ns: dict[str, int]
+    short: dict[str, str]
+
+
+def _fresh(db: Connection, session: str, texts: Mapping[str, str]) -> _Fresh:
+    """Return what a session was not given yet of some items."""
+    shown = injections.of_session(db, session)
+    ns = items.numbers_of(db, [*texts])
+    had = {id_ for id_ in texts if ns[id_] in shown.items}
+    ids = choosing.fresh(texts, had, shown.digests)
+    short = items.short_ids(db, ids) if ids else {}
+    return _Fresh({id_: texts[id_] for id_ in ids}, ns, short)

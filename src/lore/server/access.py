@@ -16,9 +16,8 @@ from lore.bridges.address import KEY_FILE
 from lore.records import AccessKey, AccessScope, Grant
 from lore.server.logins import Logins
 
-_KEY_BYTES = 32
-_SHORTEST_KEY = 43
-"""256 bits in the letters of base64."""
+_KEY_BYTES, _SHORTEST_KEY = 32, 43
+"""256 bits, as bytes and in the letters of base64."""
 
 _LOCAL_MARK = "lore_local_"
 

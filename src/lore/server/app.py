@@ -29,7 +29,8 @@ from lore.server.endpoint import Endpoint, answer, tagged
 from lore.server.gate import Catching, Gate
 from lore.server.limits import Bounds, Limits, Rates
 from lore.server.logins import SESSION_S, Logins
-from lore.server.page import Rows, serve_page
+from lore.server.tally import Tally
+from lore.server.welcome import Rows, serve_welcome
 
 THREADS = 4
 """Requests that work on the memory at a time: each holds a connection with its own cache, and
@@ -38,12 +39,12 @@ more would only wait for the same few cores."""
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """Another door in the same app: open to who may do all of `scopes`."""
+    """Another door in the same app: open to who may do all that it `needs`."""
 
     path: str
     app: ASGIApp
     lifespan: Callable[[], AbstractAsyncContextManager[object]] | None = None
-    scopes: tuple[AccessScope, ...] = ("read", "write")
+    needs: tuple[AccessScope, ...] = ("read", "write")
 
     def route(self) -> BaseRoute:
         """Return the route: of this path alone, or of all below where it ends in a slash."""
@@ -53,15 +54,18 @@ class Mount:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand on what may pass this door."""
-        gate.require(scope, *self.scopes)
+        gate.require(scope, *self.needs)
         await self.app(scope, receive, send)
 
 
 def endpoints_of(
-    toolbox: Toolbox, logins: Logins, stopping: Callable[[], bool] = lambda: False
+    toolbox: Toolbox,
+    logins: Logins,
+    stopping: Callable[[], bool] = lambda: False,
+    hooks: Tally | None = None,
 ) -> tuple[Endpoint[Any], ...]:
     """Return all endpoints of the REST interface, in the order they are documented."""
-    done = (*doing.endpoints(stopping), *hooking.endpoints(), *tickets.endpoints(logins))
+    done = (*doing.endpoints(stopping), *hooking.endpoints(hooks), *tickets.endpoints(logins))
     return (*calling.endpoints(toolbox), *done, *reading.ENDPOINTS)
 
 
@@ -75,16 +79,18 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     mounts: Sequence[Mount] = (),
     stopping: Callable[[], bool] = lambda: False,
     about: Callable[[], Rows] = tuple,
+    hooks: Tally | None = None,
 ) -> Starlette:
     """Return the app of a memory; only /health answers without access.
 
-    `about` tells of the process that serves, for the page at `/`.
+    `about` tells of the process that serves, for the page at `/`; `hooks` counts what became of
+    those that agents call.
     """
     limits = limits or Limits()
-    endpoints = endpoints_of(toolbox, access.logins, stopping)
+    endpoints = endpoints_of(toolbox, access.logins, stopping, hooks)
     described = orjson.dumps(openapi.describe(endpoints, cookie=access.logins.cookie))
     routes: list[BaseRoute] = [
-        Route("/", serve_page(memory, about), methods=["GET"]),
+        Route("/", serve_welcome(memory, about), methods=["GET"]),
         Route("/health", _health, methods=["GET"]),
         Route("/login", _login(access.logins), methods=["GET"]),
         Route(f"{PREFIX}/openapi.json", _document(described), methods=["GET"]),

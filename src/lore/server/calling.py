@@ -34,9 +34,8 @@ def endpoints(toolbox: Toolbox) -> tuple[Endpoint[Any], ...]:
 
 
 def _endpoint(tool: Tool[Any], call: Call) -> Endpoint[Any]:
-    def run(memory: Memory, given: Mapping[str, object], caller: Caller) -> dict[str, object]:
-        outcome = call(memory, tool.name, given, caller)
-        return {"text": outcome.text, "data": outcome.data}
+    def run(memory: Memory, given: Mapping[str, object], caller: Caller) -> Outcome:
+        return call(memory, tool.name, given, caller)
 
     return Endpoint(
         "POST",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from anyio import CapacityLimiter
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
@@ -23,29 +23,27 @@ from lore.records import (
     Part,
     PartKind,
     Role,
-    Scope,
 )
-from lore.server.endpoint import Arguments, Endpoint
-from lore.server.reading import Name
-from lore.tools.tool import Caller
+from lore.server.endpoint import Endpoint
+from lore.server.fields import Id, Name, Short, Text
+from lore.tools.question import Question
+from lore.tools.tool import Arguments, Caller
 
-Text = Annotated[str, Field(max_length=4_000_000)]
-Short = Annotated[str, Field(max_length=400)]
+_MOST_HITS = 1_000
+"""As many as recall gives at all."""
 
 _MOST_MESSAGES = 1_000
 """Of one request; a longer conversation comes in several."""
 
 
-class Question(Arguments):
-    """A question to the memory."""
+class Recall(Question):
+    """A question to the memory, of a program: it names where to look, and may read on for long."""
 
-    query: Annotated[str, Field(min_length=1, max_length=20_000)]
-    scope: Annotated[Scope, Field(description="Where to look.")] = "all"
+    limit: int | None = Field(None, ge=1, le=_MOST_HITS, description="Most hits.")
     session: Annotated[Name, Field(description="With scope 'session': which one.")] = ""
     project: Annotated[
         Name, Field(description="Path, name or id; for scope 'project' also x-lore-project.")
     ] = ""
-    limit: Annotated[int, Field(ge=1, le=1_000)] | None = None
     budget_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     types: Annotated[
         tuple[ItemType, ...],
@@ -89,7 +87,7 @@ class PushedMessage(BaseModel):
 class Push(Arguments):
     """Messages of one session."""
 
-    session: Annotated[str, Field(min_length=1, max_length=400)]
+    session: Id
     messages: Annotated[list[PushedMessage], Field(min_length=1, max_length=_MOST_MESSAGES)]
     agent: Annotated[str, Field(min_length=1, max_length=100)] = "http"
     project: Annotated[Name, Field(description="By default that of x-lore-project.")] = ""
@@ -113,7 +111,7 @@ class Pushed:
     ids: tuple[str, ...]
 
 
-def _recall(memory: Memory, a: Question, caller: Caller) -> Answer:
+def _recall(memory: Memory, a: Recall, caller: Caller) -> Answer:
     return memory.recall(
         a.query,
         scope=a.scope,
@@ -158,14 +156,16 @@ def _message(pushed: PushedMessage, now: datetime) -> NewMessage:
     )
 
 
-def endpoints(stopping: Callable[[], bool]) -> tuple[Endpoint[Any], ...]:
+def endpoints(
+    stopping: Callable[[], bool],
+) -> tuple[Endpoint[Recall], Endpoint[Push], Endpoint[Cycle]]:
     """Return the endpoints that do something; a long one looks whether it is to stop."""
 
     def consolidate(memory: Memory, a: Cycle, _caller: Caller) -> CycleReport:
         return memory.consolidate(phases=a.phases, dry_run=a.dry_run, stopping=stopping)
 
     return (
-        Endpoint("POST", "/retrieve", "Answer a question.", "read", Question, _recall, Answer),
+        Endpoint("POST", "/retrieve", "Answer a question.", "read", Recall, _recall, Answer),
         Endpoint("POST", "/capture", "Store messages.", "push", Push, _capture, Pushed),
         Endpoint(
             "POST", "/consolidate", "Run a cycle of upkeep.", "write", Cycle, consolidate,

@@ -6,13 +6,14 @@ Like a tool it is told once, and served and documented from that.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar
 
 import orjson
 from anyio import CapacityLimiter, to_thread
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -27,12 +28,6 @@ from lore.tools.tool import Caller
 JSON = "application/json"
 
 
-class Arguments(BaseModel):
-    """What an endpoint takes: from its path and query, or from its path and body."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
 A = TypeVar("A", bound=BaseModel)
 
 
@@ -41,13 +36,14 @@ class Endpoint(Generic[A]):
     """One endpoint; `item` is what a page of it lists, `result` what it gives back whole.
 
     One that is not `checked` here is handed its arguments by name, and checks them itself. What
-    `takes_long` has a `limiter` of its own, and keeps no thread from the others.
+    `takes_long` has a `limiter` of its own, and keeps no thread from the others. `after` learns of
+    each answer, and whether it came too late for who had asked.
     """
 
     method: Literal["GET", "POST"]
     path: str
     summary: str
-    scope: AccessScope
+    needs: AccessScope
     arguments: type[A]
     run: Callable[[Memory, A, Caller], object]
     result: Any = None
@@ -56,20 +52,33 @@ class Endpoint(Generic[A]):
     checked: bool = True
     limiter: CapacityLimiter | None = None
     takes_long: Callable[[A], bool] = lambda _arguments: True
+    after: Callable[[A, bytes, bool], None] | None = None
 
 
 async def answer(request: Request, endpoint: Endpoint[Any], memory: Memory) -> Response:
     """Do what a request asks of an endpoint, in a thread, and return that as JSON."""
-    grant = gate.require(request.scope, endpoint.scope)
+    came_s = time.monotonic()
+    grant = gate.require(request.scope, endpoint.needs)
     given = await _given(request, endpoint)
     arguments = validated(endpoint.arguments, given) if endpoint.checked else given
     caller = caller_of(request.headers, grant)
     body = await to_thread.run_sync(
-        lambda: as_json(endpoint.run(memory, arguments, caller)),
+        lambda: as_json(endpoint.run(memory, arguments, _hurried(caller, came_s))),
         abandon_on_cancel=True,
         limiter=endpoint.limiter if endpoint.takes_long(arguments) else None,
     )
+    if endpoint.after is not None:
+        gone = await request.is_disconnected() or _hurried(caller, came_s).within_s == 0
+        endpoint.after(arguments, body, gone)
     return tagged(request, body)
+
+
+def _hurried(caller: Caller, came_s: float) -> Caller:
+    """Return who calls with what is left of the patience it had when its request came."""
+    if caller.within_s is None:
+        return caller
+    left_s = caller.within_s - (time.monotonic() - came_s)
+    return replace(caller, within_s=max(0.0, left_s))
 
 
 def tagged(request: Request, body: bytes) -> Response:

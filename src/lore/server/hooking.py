@@ -6,8 +6,10 @@ that nobody knows here are no error: an agent of tomorrow says more.
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,6 +20,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from lore.bridges.events import TOLD
 from lore.memory import Memory
 from lore.server.endpoint import Endpoint
+from lore.server.fields import Name, Text
+from lore.server.once import Once
+from lore.server.tally import Tally
 from lore.tools.tool import Caller
 
 Event = Literal[
@@ -34,9 +39,6 @@ _MOST_OUTPUT = 200_000
 TELLING_THREADS = 2
 """To bring in a session may take a minute, and prompts wait for none of it; with two, the end of
 one session's turn does not wait for another's to be condensed."""
-
-Name = Annotated[str, Field(max_length=4_096)]
-Text = Annotated[str, Field(max_length=4_000_000)]
 
 
 class HookInput(BaseModel):
@@ -66,14 +68,20 @@ class HookInput(BaseModel):
 class HookSpecificOutput(BaseModel):
     """What the agent puts into its prompt."""
 
-    event: Event = Field(alias="hookEventName")
-    text: str = Field(alias="additionalContext")
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    event: Event = Field(serialization_alias="hookEventName")
+    text: str = Field(serialization_alias="additionalContext")
 
 
 class HookOutput(BaseModel):
     """What an agent is given; an empty object is nothing."""
 
-    specific: HookSpecificOutput | None = Field(None, alias="hookSpecificOutput")
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    specific: HookSpecificOutput | None = Field(
+        None, serialization_alias="hookSpecificOutput", exclude_if=lambda given: given is None
+    )
 
 
 class Warming:
@@ -162,11 +170,18 @@ _ACTS: dict[Event, Callable[[Memory, HookInput, Caller], str]] = {
 }
 
 
-def _hook(memory: Memory, given: HookInput, caller: Caller) -> dict[str, object]:
-    text = _ACTS[given.event](memory, given, caller)
-    if not text:
-        return {}
-    return {"hookSpecificOutput": {"hookEventName": given.event, "additionalContext": text}}
+def _hook(memory: Memory, given: HookInput, caller: Caller, once: Once) -> HookOutput:
+    text = once.answer(_moment(given), lambda: _ACTS[given.event](memory, given, caller))
+    return HookOutput(specific=HookSpecificOutput(event=given.event, text=text) if text else None)
+
+
+def _moment(given: HookInput) -> bytes:
+    """Return what tells a moment from others: all that is said, and how long the transcript is."""
+    file = _transcript(given.agent_transcript_path or given.transcript_path)
+    size = 0
+    with suppress(OSError):
+        size = file.stat().st_size if file and given.event in TOLD else 0
+    return hashlib.sha256(f"{size} {given!r}".encode("utf-8", "surrogatepass")).digest()
 
 
 def _folder(given: HookInput, caller: Caller) -> str:
@@ -203,22 +218,28 @@ def _output(response: object) -> str:
     return "\n".join(text for text in found if text)[:_MOST_OUTPUT]
 
 
-def endpoints() -> tuple[Endpoint[Any], ...]:
-    """Return the endpoint of all hooks.
+def endpoints(tally: Tally | None = None) -> tuple[Endpoint[HookInput]]:
+    """Return the endpoint of all hooks, which are counted in `tally`.
 
     An agent names files of this machine: only who may do all may say which are read.
     """
-    warming = Warming()
+    warming, once = Warming(), Once()
+    counts = tally or Tally()
 
-    def hook(memory: Memory, given: HookInput, caller: Caller) -> dict[str, object]:
+    def hook(memory: Memory, given: HookInput, caller: Caller) -> HookOutput:
         if given.event == "SessionStart":
             warming.start(memory.warm_up)
-        return _hook(memory, given, caller)
+        if caller.within_s == 0 and given.event not in TOLD:
+            return HookOutput(specific=None)  # its agent has gone on while it waited for a thread
+        return _hook(memory, given, caller, once)
+
+    def count(given: HookInput, body: bytes, late: bool) -> None:  # noqa: FBT001 - as an endpoint tells it
+        counts.count(waits=given.event not in TOLD, is_empty=body == b"{}", is_late=late)
 
     return (
         Endpoint(
             "POST", "/hooks/{event}", "Tell of a moment in an agent's session.", "admin", HookInput,
             hook, HookOutput, tags=("hooks",), limiter=CapacityLimiter(TELLING_THREADS),
-            takes_long=lambda given: given.event in TOLD,
+            takes_long=lambda given: given.event in TOLD, after=count,
         ),
     )  # fmt: skip

@@ -15,6 +15,7 @@ from starlette.datastructures import Headers
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ANYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - they are recognised, not bound
 _USUAL_PORTS = {"http": 80, "https": 443}
+"""What an address means that names no port."""
 
 
 def allowed_names(bound: str, also: Iterable[str] = ()) -> frozenset[str]:

@@ -19,6 +19,7 @@ _MOST = 100
 """More are not open at a time: the oldest goes."""
 
 _BYTES = 32
+"""256 bits, as those of an access key."""
 
 
 class Logins:

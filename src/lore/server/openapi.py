@@ -62,7 +62,7 @@ def _operation(endpoint: Endpoint[Any], schemas: Tree) -> Tree:
         "operationId": _operation_id(endpoint),
         "summary": endpoint.summary,
         "tags": list(endpoint.tags),
-        "x-lore-scope": endpoint.scope,
+        "x-lore-scope": endpoint.needs,
         "responses": {
             "200": {
                 "description": "Done.",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, overload
 
 from pydantic import Field
 
@@ -29,14 +30,12 @@ from lore.records import (
     Stats,
     Title,
 )
-from lore.server.endpoint import Arguments, Endpoint
-from lore.tools.tool import Caller
+from lore.server.endpoint import A, Endpoint
+from lore.server.fields import Cursor, Id, InProject, Limit, Name, Nothing
+from lore.tools.tool import Arguments, Caller
 
-Name = Annotated[str, Field(max_length=4_096)]
-Id = Annotated[str, Field(min_length=1, max_length=400)]
-Limit = Annotated[int, Field(ge=1, le=MOST_ON_A_PAGE, description="Most items of a page.")]
-Cursor = Annotated[str, Field(max_length=400, description="'next' of the page before.")]
-InProject = Annotated[Name, Field(description="Path, name or id of a project; none for all.")]
+R = TypeVar("R")
+Run = Callable[[Memory, A, Caller], R]
 
 
 class Paged(Arguments):
@@ -91,10 +90,6 @@ class Around(Arguments):
     before: Annotated[int, Field(ge=0, le=MOST_ON_A_PAGE, description="So many before it.")] = 5
     after: Annotated[int, Field(ge=0, le=MOST_ON_A_PAGE, description="So many after it.")] = 5
     project: InProject = ""
-
-
-class Nothing(Arguments):
-    """No arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +156,7 @@ def _roots(memory: Memory, a: OfProject, _caller: Caller) -> Page[Title]:
 
 
 def _history(memory: Memory, a: OfItem, _caller: Caller) -> list[Happening]:
-    return memory.timeline(a.id)
+    return memory.history(a.id)
 
 
 def _timeline(memory: Memory, a: Around, _caller: Caller) -> list[Occurrence]:
@@ -186,9 +181,22 @@ def _conflicts(memory: Memory, a: OfProject, _caller: Caller) -> Page[Contradict
     return Page(tuple(Contradiction(*pair) for pair in page.items), page.next)
 
 
+@overload
+def _get(
+    path: str, summary: str, arguments: type[A], run: Run[A, R], *, result: type[R]
+) -> Endpoint[Any]: ...
+
+
+@overload
+def _get(
+    path: str, summary: str, arguments: type[A], run: Run[A, Page[R]], *, item: type[R]
+) -> Endpoint[Any]: ...
+
+
 def _get(
     path: str, summary: str, arguments: type[Any], run: Any, *, result: Any = None, item: Any = None
 ) -> Endpoint[Any]:
+    """Return an endpoint that reads; its function fits its arguments and what it gives back."""
     return Endpoint("GET", path, summary, "read", arguments, run, result, item, ("reading",))
 
 
@@ -213,7 +221,7 @@ ENDPOINTS: tuple[Endpoint[Any], ...] = (
         result=Reading,
     ),
     _get(
-        "/fragments/{id}/timeline", "What happened to a fragment, oldest first.", OfItem, _history,
+        "/fragments/{id}/history", "What happened to a fragment, oldest first.", OfItem, _history,
         result=list[Happening],
     ),
     _get("/edges", "Edges between fragments.", OfEdges, _edges, item=Edge),

@@ -22,8 +22,13 @@ STOP_S = 1
 """Requests at hand may take so long to end once the server stops; then they are cut off."""
 
 _MOST_CONNECTIONS = 256
+"""Agents of one machine have a few each; more are answered with 503 before they cost threads."""
+
 _BACKLOG = 128
+"""Connections that wait to be taken, as many as older systems allow at all."""
+
 _KEEP_ALIVE_S = 15
+"""An agent calls several tools in a row; who is silent for longer connects again."""
 
 log = logging.getLogger("lore.server")
 
@@ -60,8 +65,11 @@ class ImpatientProtocol(H11Protocol):
             self._deadline = None
 
 
-def bind(host: str, port: int) -> tuple[socket.socket, bool]:
-    """Return a socket bound to an address, and whether that port was free; else it has another."""
+def bind(host: str, port: int, last: int | None = None) -> tuple[socket.socket, bool]:
+    """Return a socket bound to an address, and whether that port was free.
+
+    Else it has the port that was used `last`, so that its address stays, or any other.
+    """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -69,13 +77,18 @@ def bind(host: str, port: int) -> tuple[socket.socket, bool]:
     except (OSError, UnicodeError) as error:
         msg = f"'{host}' is no address of this machine."
         raise DaemonError(msg, hint="Setting server.host names another.") from error
-    try:
-        return _bound(family, kind, protocol, address), True
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE and port:
-            return _bound(family, kind, protocol, (address[0], 0, *address[2:])), False
-        msg = f"The server cannot be bound to {host}:{port}: {error.strerror}."
-        raise DaemonError(msg, hint="Settings server.host and server.port name another.") from error
+    ports = [port, *([last] if last and port else []), *([0] if port else [])]
+    for tried in ports:
+        try:
+            bound = _bound(family, kind, protocol, (address[0], tried, *address[2:]))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE and tried != ports[-1]:
+                continue
+            msg = f"The server cannot be bound to {host}:{tried}: {error.strerror}."
+            hint = "Settings server.host and server.port name another."
+            raise DaemonError(msg, hint=hint) from error
+        return bound, tried == port
+    raise AssertionError  # the last one is bound, or raises
 
 
 def _bound(family: int, kind: int, protocol: int, address: Any) -> socket.socket:

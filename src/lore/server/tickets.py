@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from lore.memory import Memory
-from lore.server.endpoint import Arguments, Endpoint
+from lore.server.endpoint import Endpoint
+from lore.server.fields import Nothing
 from lore.server.logins import TICKET_S, Logins
 from lore.tools.tool import Caller
 
@@ -19,11 +19,7 @@ class Ticket:
     expires_in_s: float
 
 
-class Nothing(Arguments):
-    """What a request for a ticket says."""
-
-
-def endpoints(logins: Logins) -> tuple[Endpoint[Any], ...]:
+def endpoints(logins: Logins) -> tuple[Endpoint[Nothing]]:
     """Return the endpoint that makes tickets."""
 
     def make(_memory: Memory, _nothing: Nothing, _caller: Caller) -> Ticket:

@@ -20,6 +20,8 @@ FOLDER = "setup"
 """Below the home: what the files of each agent held before Lore changed them."""
 
 _LARGEST = 32_000_000
+"""Claude Code keeps what it did in the file of its settings: that has megabytes."""
+
 _NOTHING = (b"", b"{}")
 """What is left of a file that Lore made, without Lore."""
 

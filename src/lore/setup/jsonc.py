@@ -17,6 +17,7 @@ _SCALAR = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
 _INDENT = re.compile(r"\n([ \t]+)\S")
 
 _DEEPEST = 200
+"""Settings are nested by a handful; what is deeper would end the recursion."""
 _USUAL_INDENT = "  "
 
 

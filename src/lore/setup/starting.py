@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lore.errors import InvalidInput, NotFound
-from lore.setup.agents import Command
+from lore.setup import plugin
+from lore.setup.agents import Command, is_claude_code_set_up
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PLUGIN = ("plugins", "claude-code")
@@ -24,14 +25,30 @@ class Start:
     folder: str = ""
 
 
-def _claude(command: Command) -> Start:
-    """Let the plugin find `lore` by its name, with the home that is in use."""
-    words = ("--plugin-dir", str(find_plugin()))
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Who starts an agent and where: the person's home, the project's folder."""
+
+    user_home: Path
+    project: Path
+
+
+def _claude(command: Command, place: Place) -> Start:
+    """Let the plugin find `lore` by its name, with the home that is in use.
+
+    Where Claude Code has memory already, the plugin would only do all of it a second time.
+    """
     home = {"LORE_HOME": command[command.index("--home") + 1]} if "--home" in command else {}
-    return Start(words, home, folder=str(Path(command[0]).parent))
+    start = Start((), home, folder=str(Path(command[0]).parent))
+    if plugin.is_on(place.user_home, place.project):
+        return start
+    if is_claude_code_set_up(place.user_home, command):
+        return start
+    return replace(start, words=("--plugin-dir", str(find_plugin())))
 
 
-def _codex(command: Command) -> Start:
+def _codex(command: Command, _place: Place) -> Start:
+    """Name the server as setup names it: the one for this run then takes the other's place."""
     program, *options = command
     settings = {
         "mcp_servers.lore.command": program,
@@ -41,19 +58,22 @@ def _codex(command: Command) -> Start:
     return Start(tuple(word for pair in words for word in ("-c", pair)), {})
 
 
-def _opencode(command: Command) -> Start:
+def _opencode(command: Command, _place: Place) -> Start:
+    """Do the same; opencode lays this over what its files say."""
     server = {"type": "local", "command": [*command, "mcp"], "enabled": True}
     return Start((), {"OPENCODE_CONFIG_CONTENT": json.dumps({"mcp": {"lore": server}})})
 
 
-_STARTS: dict[str, Callable[[Command], Start]] = {
+_STARTS: dict[str, Callable[[Command, Place], Start]] = {
     "claude": _claude,
     "codex": _codex,
     "opencode": _opencode,
 }
 
 
-def prepare(agent: str, arguments: Sequence[str], command: Command, path: str) -> Start:
+def prepare(
+    agent: str, arguments: Sequence[str], command: Command, path: str, place: Place
+) -> Start:
     """Return how an agent is started with memory; `path` is where programs are looked for."""
     name = {"claude-code": "claude"}.get(agent, agent)
     start = _STARTS.get(name)
@@ -64,7 +84,7 @@ def prepare(agent: str, arguments: Sequence[str], command: Command, path: str) -
     if program is None:
         msg = f"There is no program '{name}' on this machine."
         raise NotFound(msg, hint="Install it, or add its folder to PATH.")
-    prepared = start(command)
+    prepared = start(command, place)
     return replace(prepared, words=(program, *prepared.words, *arguments))
 
 

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
+from lore import toml_lines
 from lore.errors import InvalidInput
 
 _HEADER = re.compile(r"^\s*\[\[?\s*(?P<name>[^\[\]#]+?)\s*\]\]?\s*(?:#.*)?$")
@@ -17,13 +18,8 @@ def put(text: str, name: str, table: Mapping[str, Any]) -> str:
     """Return the text with a table of this name, at the end if it is new."""
     if find(text, name) == dict(table):
         return text
-    end = "\r\n" if "\r\n" in text else "\n"
     lines = [f"[{name}]", *(f"{key} = {_written(value)}" for key, value in table.items())]
-    after = _added(drop(text, name), "".join(line + end for line in lines), end)
-    if find(after, name) != dict(table):
-        msg = f"'{name}' cannot be added to this file."
-        raise InvalidInput(msg, hint=f"Add it by hand: [{name}]")
-    return after
+    return _exchanged(text, name, _end(text).join(lines), dict(table))
 
 
 def drop(text: str, name: str) -> str:
@@ -44,12 +40,7 @@ def give_back(text: str, name: str, former: str) -> str:
         return text
     if now is None or then is None:
         return drop(text, name)
-    end = "\r\n" if "\r\n" in text else "\n"
-    after = _added(drop(text, name), _split(former, name)[1].rstrip() + end, end)
-    if find(after, name) != then:
-        msg = f"'{name}' cannot be given back to this file."
-        raise InvalidInput(msg, hint=f"Write it by hand: [{name}]")
-    return after
+    return _exchanged(text, name, _split(former, name)[1].rstrip(), then)
 
 
 def find(text: str, name: str) -> Any:
@@ -60,10 +51,21 @@ def find(text: str, name: str) -> Any:
     return tree
 
 
-def _added(before: str, table: str, end: str) -> str:
+def _exchanged(text: str, name: str, table: str, wanted: Mapping[str, Any]) -> str:
+    """Return the text with a table at its end, in the place of the one of this name."""
+    before, end = drop(text, name), _end(text)
     if before and not before.endswith("\n"):
         before += end
-    return before + (end if before else "") + table
+    after = before + (end if before else "") + table + end
+    if find(after, name) != wanted:
+        msg = f"'{name}' cannot be written to this file."
+        raise InvalidInput(msg, hint=f"Write it by hand: [{name}]")
+    return after
+
+
+def _end(text: str) -> str:
+    """Return with what the lines of a text end."""
+    return "\r\n" if "\r\n" in text else "\n"
 
 
 def _split(text: str, name: str) -> tuple[str, str]:
@@ -73,7 +75,7 @@ def _split(text: str, name: str) -> tuple[str, str]:
         header = _HEADER.match(line)
         read += line
         if header and _is_whole(read):
-            title = _bare(header["name"])
+            title = toml_lines.bare(header["name"])
             was_inside, inside = inside, title == name or title.startswith(f"{name}.")
             if inside and not was_inside and kept and not kept[-1].strip():
                 kept.pop()
@@ -95,10 +97,6 @@ def _parsed(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"This is not TOML: {error}", hint="Nothing was changed.") from error
-
-
-def _bare(name: str) -> str:
-    return ".".join(part.strip().strip("\"'") for part in name.split("."))
 
 
 def _written(value: Any) -> str:

@@ -6,14 +6,13 @@ nothing of its name is left here once it is forgotten.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from lore import clock
 from lore.store.sqlite import Connection
-from lore.text import words
+from lore.text import digests
 
 KEPT_DAYS = 60
 """No session goes on for longer."""
@@ -28,14 +27,9 @@ class Shown(NamedTuple):
     digests: frozenset[int]
 
 
-def digest_of(text: str) -> int:
-    """Return a number that is the same for texts of the same words."""
-    return _number(" ".join(words.split(text)))
-
-
 def add(db: Connection, session: str, shown: Sequence[tuple[int, int]], *, now: datetime) -> None:
     """Keep the items, each with the digest of its text, that a session was given."""
-    name = _number(session)
+    name = digests.of_text(session)
     for item_n, digest in shown:
         n = db.value(
             "INSERT INTO injections (session, item_n, digest, at) SELECT :session, n, :digest, :at"
@@ -53,16 +47,12 @@ def add(db: Connection, session: str, shown: Sequence[tuple[int, int]], *, now: 
 def of_session(db: Connection, session: str) -> Shown:
     """Return what a session was given."""
     rows = db.rows(
-        "SELECT item_n, digest FROM injections WHERE session = :session", session=_number(session)
+        "SELECT item_n, digest FROM injections WHERE session = :session",
+        session=digests.of_text(session),
     )
     return Shown(frozenset(row[0] for row in rows), frozenset(row[1] for row in rows))
 
 
 def remove(db: Connection, session: str) -> None:
     """Forget what a session was given: its prompt was condensed, and has it no longer."""
-    db.run("DELETE FROM injections WHERE session = :session", session=_number(session))
-
-
-def _number(text: str) -> int:
-    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
+    db.run("DELETE FROM injections WHERE session = :session", session=digests.of_text(session))

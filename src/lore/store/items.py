@@ -20,6 +20,7 @@ _TYPE_NAMES = {number: name for name, number in _TYPE_NUMBERS.items()}
 _HEX = frozenset("0123456789abcdef-")
 _WHOLE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DIGITS = 32
+_SHOWN_BY = "{search} and {recall} show ids."
 
 
 class Item(NamedTuple):
@@ -112,7 +113,7 @@ def resolve(db: Connection, id_or_prefix: str, *, type: ItemType | None = None) 
     if len(wanted) < SHORTEST_PREFIX or not _HEX.issuperset(wanted):
         given = id_or_prefix[:60]
         msg = f"'{given}' is not an id: give at least {SHORTEST_PREFIX} of its characters."
-        raise InvalidInput(msg, hint="'lore search' and 'lore recall' show ids.")
+        raise InvalidInput(msg, hint=_SHOWN_BY, calls=("search", "recall"))
     digits = wanted.replace("-", "")
     rows = db.rows(
         f"SELECT n, {id_text('id')}, type, project_n, session_n, created_at, tokens FROM items"
@@ -126,7 +127,7 @@ def resolve(db: Connection, id_or_prefix: str, *, type: ItemType | None = None) 
     if not rows:
         what = type or "item"
         msg = f"No {what} starts with '{wanted}'."
-        raise NotFound(msg, hint="'lore search' and 'lore recall' show ids.")
+        raise NotFound(msg, hint=_SHOWN_BY, calls=("search", "recall"))
     if len(rows) > 1:
         some = ", ".join(row[1] for row in rows[:3])
         msg = f"'{wanted}' fits several ids: {some}{' …' if len(rows) > 3 else ''}"

@@ -1,4 +1,4 @@
-"""Digests: a small number for what a message says, by which it is known in another guise."""
+"""Digests: a small number for what is said, by which it is known in another guise."""
 
 from __future__ import annotations
 
@@ -6,10 +6,26 @@ import hashlib
 from collections.abc import Sequence
 
 from lore.records import Part
+from lore.text import words
 from lore.text.parts import is_spoken
 
 _BYTES = 6
 """48 bits: two of a session's 10,000 messages share one by chance in 1 of 5 million sessions."""
+
+
+_TEXT_BYTES = 8
+"""As large as a number of the database; texts are many more than a session's messages."""
+
+
+def of_text(text: str) -> int:
+    """Return a number for a text to the letter."""
+    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=_TEXT_BYTES).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def of_words(text: str) -> int:
+    """Return a number that is the same for texts of the same words."""
+    return of_text(" ".join(words.split(text)))
 
 
 def digest_of(role: str, parts: Sequence[Part]) -> int:

@@ -11,12 +11,14 @@ from lore.errors import LoreError, NotFound, told
 from lore.memory import Memory
 from lore.settings import Settings
 from lore.tools import aliases as alias_names
-from lore.tools import finding, knowing, looking, refusals
+from lore.tools import finding, items, knowing, refusals, timeline, trees
 from lore.tools.tool import Caller, Outcome, Tool
 
 TOOLS: tuple[Tool[Any], ...] = (
     *finding.TOOLS,
-    *looking.TOOLS,
+    *items.TOOLS,
+    *trees.TOOLS,
+    *timeline.TOOLS,
     *knowing.TOOLS,
     *knowing.BY_HAND,
 )
@@ -64,7 +66,7 @@ def call(memory: Memory, name: str, arguments: Mapping[str, object], caller: Cal
     try:
         return tool.run(memory, checked, caller)
     except LoreError as error:
-        error.hint = refusals.for_model(error.hint)
+        error.hint = error.hint_by("{}()".format)
         raise
     except Exception as error:
         msg = f"{name}() failed: {told(error)}."

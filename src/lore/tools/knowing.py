@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 from lore.memory import Memory
 from lore.records import EdgeKind, FragmentKind, Remembered, Storing, Title
 from lore.tools import wording
-from lore.tools.looking import Id, Named, named
+from lore.tools.names import Id, Named, named
 from lore.tools.session import find_session
 from lore.tools.tool import Arguments, Caller, Outcome, Result, Tool
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from pydantic import ValidationError
@@ -10,17 +9,8 @@ from pydantic import ValidationError
 from lore.errors import InvalidInput
 from lore.tools.tool import Tool
 
-_COMMANDS = {"search": "search", "recall": "recall", "read": "read", "roots": "list_roots"}
-"""Commands that hints name, and the tools that do the same; the others are for a person."""
-
-_COMMAND = re.compile(rf"'lore ({'|'.join(_COMMANDS)})(?: [^']*)?'")
-
 _SHOWN_CHARS = 60
-
-
-def for_model(hint: str) -> str:
-    """Return a hint with tools named where it names commands."""
-    return _COMMAND.sub(lambda named: f"{_COMMANDS[named[1]]}()", hint)
+"""Of what does not fit: enough to know it again."""
 
 
 def misfit(tool: Tool[Any], error: ValidationError) -> InvalidInput:

@@ -24,7 +24,7 @@ in it would reach only the model."""
 
 
 class Arguments(BaseModel):
-    """What a tool takes: nothing that it does not name, and each with a description and bounds."""
+    """What a tool or an endpoint takes: nothing that it does not name, and each within bounds."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_max_length=200_000)
 

@@ -1,14 +1,14 @@
-"""The gate: whether a hit concerns a prompt so clearly that it is worth a place in it.
+"""Choosing: whether a hit concerns a prompt so clearly, and newly, that it is worth a place in it.
 
-What it looks at was chosen, and its threshold set, on recorded sessions by `lore eval injection`.
+What counts was found, and the threshold set, on recorded sessions by `lore eval injection`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from lore.records import Fit, Hit
-from lore.text import words
+from lore.text import digests, words
 
 RECENT, RECENT_HALVES_DAYS = 0.4, 3.0
 """So much of its strength a hit loses with age: work on one thing goes on for days."""
@@ -43,3 +43,15 @@ def passing(prompt: str, fits: Sequence[Fit], threshold: float) -> list[Fit]:
 def _is_news(fit: Fit, said: frozenset[str]) -> bool:
     own = frozenset(words.split(fit.hit.text))
     return len(own & said) < REPEATED * len(own)
+
+
+def fresh(texts: Mapping[str, str], had: Container[str], had_words: Container[int]) -> list[str]:
+    """Return the ids of what a session was not given yet: no item twice, and no words twice.
+
+    `had` are the ids of what it was given, `had_words` the digests of their words.
+    """
+    return [
+        id_
+        for id_, text in texts.items()
+        if id_ not in had and digests.of_words(text) not in had_words
+    ]

@@ -1,4 +1,4 @@
-"""Pages: what a model reads of memory, in few tokens, with what is quoted told apart."""
+"""Sheets: what a model reads of memory, in few tokens, with what is quoted told apart."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def quoted(text: str) -> list[str]:
     return [f"{QUOTE}{line}".rstrip() for line in lines]
 
 
-class Page:
+class Sheet:
     """Lines for a model between the marks of recalled memory, within a number of tokens."""
 
     def __init__(self, most_tokens: int, *opening: str) -> None:
@@ -62,7 +62,7 @@ class Page:
             self._most += reserved_tokens
 
     def text(self) -> str:
-        """Return the page."""
+        """Return the sheet."""
         return fenced(self._lines)
 
 

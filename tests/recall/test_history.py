@@ -11,7 +11,7 @@ from lore.records import NewMessage, Part
 from tests.fakes import NOON, FixedClock
 
 
-def test_a_timeline_tells_everything_in_order(tmp_path: Path):
+def test_a_history_tells_everything_in_order(tmp_path: Path):
     clock = FixedClock()
     with Memory.open(home=tmp_path, embedder=NoEmbedder(), now=clock) as memory:
         [said] = memory.capture("s", [NewMessage("user", (Part("text", "We use tabs."),), NOON)])
@@ -25,14 +25,14 @@ def test_a_timeline_tells_everything_in_order(tmp_path: Path):
         clock.advance(hours=1)
         new = memory.store("We use spaces.")
         memory.supersede(old, new)
-        happened = memory.timeline(old)
+        happened = memory.history(old)
         assert [one.what for one in happened] == [
             "said", "learned", "changed", "recalled", "read", "superseded", "supersedes",
         ]  # fmt: skip
         assert happened[0].detail == "user: We use tabs."
         assert happened[2].detail == "it said: We use tabs. (more of it)"
         memory.undo()
-        [undone] = [one for one in memory.timeline(old) if one.what == "superseded"]
+        [undone] = [one for one in memory.history(old) if one.what == "superseded"]
         assert undone.detail == "by hand, taken back since"
         with pytest.raises(InvalidInput, match="only fragments"):
-            memory.timeline(said)
+            memory.history(said)

@@ -1,4 +1,4 @@
-"""The page at `/`: that Lore runs, what the memory holds, and how an agent is connected.
+"""The welcome page at `/`: that Lore runs, what the memory holds, and how an agent is connected.
 
 It has no script, and nothing that it shows can become one: all text is escaped, and the policy
 that goes with it allows its own style and nothing else.
@@ -36,10 +36,10 @@ _FIGURES = {
 }
 
 
-def serve_page(memory: Memory, about: Callable[[], Rows]) -> Callable[[Request], Any]:
-    """Return the endpoint of the page; `about` tells of the process that serves."""
-    template = Template(_read("page.html"))
-    style = _read("page.css")
+def serve_welcome(memory: Memory, about: Callable[[], Rows]) -> Callable[[Request], Any]:
+    """Return the endpoint of the welcome page; `about` tells of the process that serves."""
+    template = Template(_read("welcome.html"))
+    style = _read("welcome.css")
     headers = {"content-security-policy": _policy(style), "cache-control": "no-store"}
 
     async def serve(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""The timeline of a fragment: what was said, what was made of it, and what became of that."""
+"""The history of a fragment: what was said, what was made of it, and what became of that."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _DONE = {
 _STEPS = {"hidden": "pruned", "superseded": "superseded", "depth": "moved", "added": "derived"}
 
 
-def timeline(db: Connection, id_: str) -> list[Happening]:
+def tell(db: Connection, id_: str) -> list[Happening]:
     """Return what happened to a fragment, oldest first."""
     reading = read(db, id_)
     if reading.fragment is None:
-        msg = f"'{id_}' is a {reading.type}; only fragments have a timeline."
+        msg = f"'{id_}' is a {reading.type}; only fragments have a history."
         raise InvalidInput(msg, hint="'lore why ID' shows where it comes from.")
     n = items.resolve(db, reading.id).n
     happened = [

@@ -1,4 +1,4 @@
-"""The page at `/`: plain, escaped, without scripts, and only for who may read."""
+"""The welcome page at `/`: plain, escaped, without scripts, and only for who may read."""
 
 from __future__ import annotations
 
