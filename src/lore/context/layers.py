@@ -18,6 +18,9 @@ from lore.records.dialogues import Dialogue, Layer, Summary
 OUTPUT_SHARE, KNOWLEDGE_SHARE = 0.25, 0.05
 """What of the usable window is left free for the answer and for long-term knowledge."""
 
+LAYERS: tuple[Layer, ...] = (1, 2, 3, 4)
+"""The layers at which something is left out."""
+
 RAW_SHARES = {1: 0.40, 2: 0.50, 3: 0.55}
 DISTILLED_SHARES = {1: 0.25, 2: 0.25, 3: 0.15}
 """What of the usable window the raw window and the prefix may take, by layer."""
@@ -152,7 +155,7 @@ class Scene:
         before = replace(self.whole(), start=least_start) if not least_start else None
         found: dict[Layer, Shape] = {}
         start = least_start
-        for layer in _LAYERS:
+        for layer in LAYERS:
             shape = self._shape(layer, start)
             if before is not None and shape.tokens > before.tokens:
                 shape = replace(before, layer=layer)
@@ -254,7 +257,6 @@ class Scene:
         }
 
 
-_LAYERS: tuple[Layer, ...] = (1, 2, 3, 4)
 _NONE: frozenset[str] = frozenset()
 
 
