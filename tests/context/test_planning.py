@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
 import pytest
@@ -13,9 +14,12 @@ from lore.context.layers import EVICT_TO, Room
 from lore.context.planning import Terms, plan, raise_floor, scene_of
 from lore.context.sizing import Measure
 from lore.context.turns import turn_starts
-from lore.records.dialogues import Pins, Plan, Summary
+from lore.evals.long_talks import read_talks
+from lore.memory.costing import Economy, SoFar
+from lore.records.dialogues import ModelPrice, Pins, Plan, Summary
 from tests.context.playing import Below, Step, assert_legal, check, play
 from tests.context.talks import (
+    LONG,
     SESSIONS,
     dialogue,
     plain_talk,
@@ -115,6 +119,17 @@ def test_every_invariant_holds_in_recorded_sessions(window):
         check(list(steps))
         seen += 1
     assert seen > 200
+
+
+@pytest.mark.skipif(not LONG.exists(), reason="no recorded sessions beside the project")
+def test_every_invariant_holds_in_a_long_session_under_the_terms_of_the_product():
+    entries = read_talks(LONG)[0].entries[:900]
+    cold_at = frozenset(range(0, 400, 37))
+    terms = Economy().terms(ModelPrice(3.0, 15.0, 0.3, 3.75, 6.0), SoFar(EXACT))
+    steps = play(entries, partial(known_of, each=9), terms.room, cost=terms.cost, cold_at=cold_at)
+    played = list(steps)
+    check(played)
+    assert sum(step.plan.busts for step in played) > 3
 
 
 def test_a_short_session_is_left_as_it_is():
