@@ -1,1 +1,1 @@
-"""The gateway: a door that stands between an agent and the API of its model."""
+"""The gateway: a proxy between agents and the models that they talk to, with memory."""

@@ -74,5 +74,10 @@ def _read(raw: bytes) -> Event:
 
 def write(document: object, name: str = "") -> bytes:
     """Write an event with a document as its data."""
+    return frame(orjson.dumps(document), name)
+
+
+def frame(data: bytes, name: str = "") -> bytes:
+    """Write an event with data of one line."""
     head = b"event: " + name.encode() + b"\n" if name else b""
-    return head + b"data: " + orjson.dumps(document) + b"\n\n"
+    return head + b"data: " + data + b"\n\n"

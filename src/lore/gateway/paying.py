@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from lore.errors import BudgetSpent
-from lore.gateway.exchanges import Answer, Incoming, Outcome, Prepared
+from lore.gateway.exchanges import Incoming, Outcome, Prepared
+from lore.gateway.refusals import refusal
+from lore.gateway.routing import Provider
 from lore.gateway.wires.wire import Reply, ReplyReader, Wire
 from lore.memory import Memory
 from lore.records import Reserved, TokenUse
@@ -21,6 +23,9 @@ PROVIDERS: Mapping[str, str] = {
     "gemini": "google",
 }
 """The list that tells the prices of a wire's models."""
+
+_REFUSING: Mapping[str, Provider] = {"anthropic": "anthropic", "gemini": "gemini"}
+"""Whose words a wire is refused in, where they are not OpenAI's."""
 
 USUAL_OUTPUT_TOKENS = 8_000
 """What an answer may take whose client sets no limit."""
@@ -72,15 +77,14 @@ def unread(incoming: Incoming) -> tuple[str, TokenUse]:
     return model, most_of(incoming.wire, tokens, USUAL_OUTPUT_TOKENS)
 
 
-def refused(wire: Wire, error: BudgetSpent, now: datetime) -> Prepared:
+def refused(wire: str, error: BudgetSpent, now: datetime) -> Prepared:
     """Return the answer to a request for which there is no money."""
     wait_s = (error.until - now).total_seconds() if error.until else 0.0
     status = BUSY if 0 < wait_s < 60 else SPENT
-    told = wire.refuse(status, f"Lore: {error} {error.hint}".strip())
-    headers = told.headers
+    told = refusal(_REFUSING.get(wire, "openai"), status, f"Lore: {error} {error.hint}".strip())
     if status == BUSY:
-        headers = (*headers, ("retry-after", str(math.ceil(wait_s))))
-    return Prepared(answer=Answer(told.status, headers, b"".join(told.chunks)))
+        told = replace(told, headers=(*told.headers, ("retry-after", str(math.ceil(wait_s)))))
+    return Prepared(answer=told)
 
 
 @dataclass(slots=True)

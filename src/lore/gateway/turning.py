@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -14,16 +14,17 @@ from lore.errors import BudgetSpent, LoreError
 from lore.gateway import commands, paying
 from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt
-from lore.gateway.exchanges import Answer, Incoming, Outcome, Prepared
+from lore.gateway.exchanges import Incoming, Outcome, Prepared
 from lore.gateway.paying import PROVIDERS, Bill, Observing
 from lore.gateway.recalling import Recalling
 from lore.gateway.speakers import Said, Talks, find_speaker, folder_of, is_errand
-from lore.gateway.wires import anthropic, chat, keys
-from lore.gateway.wires.wire import Reply, Request, Texts, Tool, Wire
+from lore.gateway.wires import keys
+from lore.gateway.wires.registry import WIRES
+from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composed, Composer
 from lore.memory.pacing import Pacing
-from lore.records import Speaker, TokenUse
+from lore.records import Entry, Speaker, TokenUse
 from lore.text import marks
 from lore.tools import catalogue
 from lore.tools.tool import Caller
@@ -34,18 +35,37 @@ PROMPT_S = 0.08
 UNNAMED = "gateway"
 """The agent of a session whose client does not say who it is."""
 
-WIRES: Mapping[str, Wire] = {"anthropic": anthropic, "chat": chat}
-
 _COUNTING = "/count_tokens"
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One request that is a turn of a conversation."""
+    """One request that is a turn of a conversation, and the body that it was sent as."""
 
     request: Request
     speaker: Speaker
     composed: Composed
+    wire: Wire
+    path: str
+    body: bytes
+    recalling: Recalling | None = None
+
+    def said(self, replies: list[Reply]) -> tuple[Entry, ...]:
+        """Return all that was said, as the client's next request will say it.
+
+        Between the answers to one request stand the results that the gateway found.
+        """
+        entries = self.request.dialogue.entries
+        if self.recalling is not None and self.recalling.asked:
+            sent = len(self.wire.read(self.body, self.path).dialogue.entries)
+            asked = self.wire.read(self.recalling.asked, self.path).dialogue.entries
+            for entry in asked[sent:]:
+                entries = (*entries, keys.following(entries, entry))
+        last = replies[-1].entry if replies else None
+        # One that was cut off may hold nothing.
+        if last is not None and last.blocks:
+            entries = (*entries, keys.following(entries, last))
+        return entries
 
 
 class MemoryTurning:
@@ -70,7 +90,7 @@ class MemoryTurning:
         wire = WIRES.get(incoming.wire)
         if wire is None or incoming.path.endswith(_COUNTING):
             return Prepared()
-        request = wire.read(incoming.body())
+        request = wire.read(incoming.body(), incoming.path)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
         if is_errand(said):
             return self._errand(incoming, wire, request)
@@ -106,7 +126,7 @@ class MemoryTurning:
         try:
             reserved = self._memory.reserve_request(model, most, provider=provider, kind="errand")
         except BudgetSpent as error:
-            return paying.refused(wire, error, self._memory.database.now())
+            return paying.refused(incoming.wire, error, self._memory.database.now())
         bill = Bill(wire, reserved, streams)
         return Prepared(observer=self._observing(incoming, bill, self._end_errand))
 
@@ -144,17 +164,18 @@ class MemoryTurning:
                 project=speaker.project,
             )
         except BudgetSpent as error:
-            return paying.refused(wire, error, self._memory.database.now())
+            return paying.refused(incoming.wire, error, self._memory.database.now())
         left_s = self._composer.cache_left_s(speaker)
         delay_s = self._pacing.delay_s(provider, cache_left_s=left_s)
         bill = Bill(wire, reserved, request.streams, delay_s)
-        turn = Turn(request, speaker, composed)
+        recalling = self._recalling(wire, request, speaker, body, tool) if tool else None
+        turn = Turn(request, speaker, composed, wire, incoming.path, body, recalling)
         return Prepared(
             body=body if body is not request.body else None,
             headers=_told(composed, delay_s),
             delay_s=delay_s,
             observer=self._observing(incoming, bill, partial(self._end_turn, turn)),
-            splice=self._splice(wire, turn, body, tool) if tool is not None else None,
+            splice=recalling,
         )
 
     def _offered(self, composed: Composed, *, own: bool) -> Tool | None:
@@ -163,17 +184,19 @@ class MemoryTurning:
         offers = wanted == "on" or (wanted == "auto" and not own)
         return commands.RECALL if offers and not composed.amnesic else None
 
-    def _splice(self, wire: Wire, turn: Turn, body: bytes, tool: Tool) -> Recalling:
-        inner = wire.open_splice(turn.request, body, tool, partial(secrets.token_hex, 8))
-        caller = Caller(turn.speaker.project, turn.speaker.session)
+    def _recalling(
+        self, wire: Wire, request: Request, speaker: Speaker, body: bytes, tool: Tool
+    ) -> Recalling:
+        inner = wire.open_splice(request, body, tool, partial(secrets.token_hex, 8))
+        caller = Caller(speaker.project, speaker.session)
 
-        def recall(arguments: Mapping[str, object]) -> str:
+        def search(call: Call) -> str:
             try:
-                return catalogue.call(self._memory, tool.name, arguments, caller).text
+                return catalogue.call(self._memory, tool.name, call.arguments, caller).text
             except LoreError as error:
                 return " ".join(filter(None, (str(error), error.hint)))
 
-        return Recalling(inner, recall, partial(self._composer.desk.keep_markers, turn.speaker))
+        return Recalling(inner, search, partial(self._composer.desk.keep_markers, speaker))
 
     def _note_memory(self, speaker: Speaker, request: Request) -> None:
         """Put what a new prompt clearly needs behind it."""
@@ -208,13 +231,11 @@ class MemoryTurning:
             )
 
     def _record(self, turn: Turn, replies: list[Reply]) -> None:
-        composer, speaker, entries = self._composer, turn.speaker, turn.request.dialogue.entries
+        composer, speaker = self._composer, turn.speaker
         for reply in replies:
             if reply.fault is not None and reply.fault.is_too_long:
                 composer.raise_floor(speaker, reply.fault.prompt_tokens, reply.fault.most_tokens)
-            # One that was cut off may hold nothing.
-            if reply.entry is not None and reply.entry.blocks:
-                entries = (*entries, keys.following(entries, reply.entry))
+        entries = turn.said(replies)
         composer.record(speaker, entries, model=turn.request.dialogue.model)
         if composer.needs_summaries(turn.composed):
             self._annotations.prepare(entries)
@@ -253,8 +274,7 @@ def _persons_words(request: Request) -> str:
 
 
 def _answered(wire: Wire, request: Request, text: str) -> Prepared:
-    told = wire.answer(request, text)
-    return Prepared(answer=Answer(told.status, told.headers, b"".join(told.chunks)))
+    return Prepared(answer=wire.answer(request, text))
 
 
 def _told(composed: Composed, delay_s: float) -> tuple[tuple[str, str], ...]:

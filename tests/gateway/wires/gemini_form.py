@@ -37,7 +37,11 @@ def turn_of(turn: Turn, form: Form) -> list[Json]:
         parts.append(PICTURE)
     contents: list[Json] = [{"role": "user", "parts": parts}]
     for step in turn.steps:
-        contents += step_of(step, form)
+        for content in step_of(step, form):
+            if content["role"] == contents[-1]["role"]:
+                contents[-1]["parts"] += content["parts"]
+            else:
+                contents.append(content)
     return contents
 
 

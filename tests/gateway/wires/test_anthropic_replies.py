@@ -91,19 +91,9 @@ def test_what_is_no_answer_at_all_is_a_fault():
 def test_the_gateway_answers_as_the_model_would(streams):
     request = anthropic.read(first_request(streams=streams))
     answer = anthropic.answer(request, "Lore is well.\nIndeed.")
-    message = received(b"".join(answer.chunks), streams=streams)
+    message = received(answer.body, streams=streams)
     assert message["content"] == [{"type": "text", "text": "Lore is well.\nIndeed."}]
     assert message["stop_reason"] == "end_turn"
-    told = read(b"".join(answer.chunks), streams=streams)
+    told = read(answer.body, streams=streams)
     assert told.is_whole
     assert told.use == TokenUse()
-
-
-def test_a_refusal_is_an_error_of_the_wire():
-    refused = anthropic.refuse(429, "The budget of today is spent.")
-    document = json.loads(b"".join(refused.chunks))
-    assert document["error"] == {
-        "type": "rate_limit_error",
-        "message": "The budget of today is spent.",
-    }
-    assert refused.status == 429

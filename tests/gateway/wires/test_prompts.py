@@ -12,15 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lore.errors import InvalidInput
-from lore.gateway.wires import anthropic, framing
+from lore.gateway.wires import anthropic, chat, framing, gemini, responses
 from lore.gateway.wires.wire import Texts, Tool, Wire
 from lore.records.dialogues import Block, Pins, Plan, Summary
-from tests.gateway.wires import messages_form
+from tests.gateway.wires import chat_form, gemini_form, messages_form, responses_form
 from tests.gateway.wires.plans import NOTHING, plans, results_before, turn_starts
 from tests.gateway.wires.talks import PLAIN, Form, Talk, forms, real_talks, talks
 
 WIRES: dict[str, tuple[Wire, Any]] = {
     "anthropic": (anthropic, messages_form),
+    "chat": (chat, chat_form),
+    "responses": (responses, responses_form),
+    "gemini": (gemini, gemini_form),
 }
 
 each_wire = pytest.mark.parametrize("name", list(WIRES))

@@ -89,7 +89,8 @@ def _normal(
         for number, block in enumerate(blocks)
         if block.kind == "result" and block.call_id in plan.annotated
     }
-    if len(given) == 1 or any(block.kind != "result" for block in blocks):
+    is_row = len(blocks) == len(given) and all(block.kind == "result" for block in blocks)
+    if len(given) == 1 or not is_row:
         return [words.normal(item, annotated) for item in given]
     made = [
         (order.get(block.call_id, len(order)), number, item)

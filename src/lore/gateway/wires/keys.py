@@ -5,18 +5,23 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from lore.records.dialogues import Block, Entry, Voice
 
 _BYTES = 12
 """96 bits: keys are kept for as long as sessions are, and for all of them."""
 
+_KINDS = {
+    name: name.encode() for name in "user assistant system text call result reasoning other".split()
+}
+"""Voices and kinds as they go into a digest."""
+
 _OPENING, _CLOSING = "<system-reminder>", "</system-reminder>"
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A block, and what an entry is known by because of it; '' if it comes and goes."""
 
     block: Block
@@ -44,13 +49,28 @@ def entry(voice: Voice, pieces: Sequence[Piece]) -> Entry:
     Results go by the ids of their calls alone, in any order: clients clear old ones, and give
     those of parallel calls as they come in.
     """
-    blocks = tuple(piece.block for piece in pieces)
-    results = sorted(piece.mark for piece in pieces if piece.block.kind == "result")
-    others = [p for p in pieces if p.block.kind not in ("result", "reasoning") and p.mark]
-    marks = [f"{piece.block.kind}\0{piece.mark}" for piece in others] + results
-    if not marks:
-        marks = [f"{piece.block.kind}\0{piece.mark}" for piece in pieces if piece.mark]
-    return Entry(voice, blocks, digest(voice, *marks))
+    hashed = hashlib.blake2b(_KINDS[voice], digest_size=_BYTES)
+    results: list[str] = []
+    is_known = False
+    for piece in pieces:
+        kind = piece.block.kind
+        if kind == "result":
+            results.append(piece.mark)
+        elif piece.mark and kind != "reasoning":
+            _add(hashed, kind, piece.mark)
+            is_known = True
+    for mark in sorted(results):
+        _add(hashed, "result", mark)
+    if not is_known and not results:
+        for piece in pieces:
+            _add(hashed, piece.block.kind, piece.mark)
+    return Entry(voice, tuple([piece.block for piece in pieces]), hashed.hexdigest())
+
+
+def _add(hashed: hashlib.blake2b, kind: str, mark: str) -> None:
+    said = mark.encode(errors="surrogatepass")
+    hashed.update(b"%b%d:" % (_KINDS[kind], len(said)))
+    hashed.update(said)
 
 
 def digest(*texts: str) -> str:
@@ -76,5 +96,6 @@ def numbered(entries: Iterable[Entry]) -> tuple[Entry, ...]:
 
 def following(entries: Sequence[Entry], reply: Entry) -> Entry:
     """Return a reply with the key that it will have behind these entries."""
-    again = 1 + sum(one.key.partition("#")[0] == reply.key for one in entries)
-    return reply if again == 1 else replace(reply, key=f"{reply.key}#{again}")
+    key = reply.key.partition("#")[0]
+    again = 1 + sum(one.key.partition("#")[0] == key for one in entries)
+    return replace(reply, key=key if again == 1 else f"{key}#{again}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
 from lore.gateway.wires.shapes import Json, count, dumped, loaded, table, text
@@ -53,6 +53,42 @@ def read(stored: str | None) -> Marker | None:
         count(told.get("place")),
         table(told.get("extra")),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """What a client has of several answers, taken apart again.
+
+    Each of `closed` called recall alone: its blocks, and the results that followed. `rest` is
+    what the last one said, and `waiting` are the results that stand in the next message.
+    """
+
+    closed: list[tuple[list[Json], list[Marker]]]
+    rest: list[Json]
+    waiting: list[Marker]
+
+
+def take_apart(atoms: Sequence[Json | Marker]) -> Rounds:
+    """Return the answers that blocks with markers among them were made of."""
+    closed: list[tuple[list[Json], list[Marker]]] = []
+    blocks: list[Json] = []
+    waiting: list[Marker] = []
+    left = -1
+    for at, atom in enumerate(atoms):
+        if isinstance(atom, Marker):
+            blocks.append(atom.call)
+            waiting.append(atom)
+            is_last = not any(
+                isinstance(later, Marker) and later.round == atom.round for later in atoms[at + 1 :]
+            )
+            left = atom.tail if is_last and not atom.is_mixed else -1
+        else:
+            blocks.append(atom)
+            left -= left > 0
+        if left == 0:
+            closed.append((blocks, waiting))
+            blocks, waiting, left = [], [], -1
+    return Rounds(closed, blocks, waiting)
 
 
 def sign(marker_id: str) -> str:

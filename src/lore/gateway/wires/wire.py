@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from lore.gateway.exchanges import Answer
 from lore.gateway.wires.shapes import Json
 from lore.records.dialogues import Block, Dialogue, Entry, Plan, TokenUse
 
@@ -92,15 +93,6 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer that the gateway gives by itself."""
-
-    status: int
-    headers: tuple[tuple[str, str], ...]
-    chunks: tuple[bytes, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Call:
     """A call of recall that the gateway carries out."""
 
@@ -171,9 +163,6 @@ class Wire(Protocol):
 
     def answer(self, request: Request, text: str) -> Answer:
         """Say a text in the place of the model."""
-
-    def refuse(self, status: int, message: str) -> Answer:
-        """Refuse a request in the wire's own words."""
 
     def open_splice(self, request: Request, body: bytes, tool: Tool, make_id: MakeId) -> Splice:
         """Return what joins the answers to a request, whose body was sent as this one."""

@@ -58,30 +58,14 @@ def _atoms(message: Json, find: FindMarker) -> Iterator[Atom]:
 
 def _expanded(message: Json, atoms: list[Atom]) -> tuple[list[Json], list[Json]]:
     """Return the messages that one was made of, and the results for the next of the user."""
+    apart = markers.take_apart(atoms)
     made: list[Json] = []
-    blocks: list[Json] = []
-    results: list[Json] = []
-    left = -1
-    for at, atom in enumerate(atoms):
-        if isinstance(atom, Marker):
-            blocks.append(atom.call)
-            results.append(result_of(atom))
-            is_last = not any(_same_round(atom, later) for later in atoms[at + 1 :])
-            left = atom.tail if is_last and not atom.is_mixed else -1
-        else:
-            blocks.append(atom)
-            left -= left > 0
-        if left == 0:
-            made.append({**message, "content": blocks})
-            made.append({"role": "user", "content": results})
-            blocks, results, left = [], [], -1
-    if blocks:
+    for blocks, answered in apart.closed:
         made.append({**message, "content": blocks})
-    return made, results
-
-
-def _same_round(marker: Marker, atom: Atom) -> bool:
-    return isinstance(atom, Marker) and atom.round == marker.round
+        made.append({"role": "user", "content": [result_of(one) for one in answered]})
+    if apart.rest:
+        made.append({**message, "content": apart.rest})
+    return made, [result_of(one) for one in apart.waiting]
 
 
 def result_of(marker: Marker) -> Json:

@@ -6,10 +6,11 @@ import orjson
 
 from lore.gateway import events
 from lore.gateway.events import EventReader
+from lore.gateway.exchanges import Answer
 from lore.gateway.wires import faults, shapes
 from lore.gateway.wires.anthropic.reading import entry_of
 from lore.gateway.wires.shapes import Json, count, table, text
-from lore.gateway.wires.wire import Answer, Reply, Request
+from lore.gateway.wires.wire import Reply, Request
 from lore.records.dialogues import TokenUse
 
 JSON_HEADERS = (("content-type", "application/json"),)
@@ -19,17 +20,6 @@ STREAM_HEADERS = (
 )
 LOCAL_ID = "msg_lore"
 """The id of a message that no provider has written."""
-
-_KINDS = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    402: "billing_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    529: "overloaded_error",
-}
 
 
 class Assembly:
@@ -161,7 +151,7 @@ def answer(request: Request, said: str) -> Answer:
         "usage": usage,
     }
     if not request.streams:
-        return Answer(200, JSON_HEADERS, (orjson.dumps(message),))
+        return Answer(200, JSON_HEADERS, orjson.dumps(message))
     begun = {**message, "content": [], "stop_reason": None}
     ended = {"stop_reason": "end_turn", "stop_sequence": None}
     told: list[Json] = [
@@ -170,7 +160,7 @@ def answer(request: Request, said: str) -> Answer:
         {"type": "message_delta", "delta": ended, "usage": usage},
         {"type": "message_stop"},
     ]
-    return Answer(200, STREAM_HEADERS, tuple(events.write(one, one["type"]) for one in told))
+    return Answer(200, STREAM_HEADERS, b"".join(events.write(one, one["type"]) for one in told))
 
 
 def text_events(at: int, said: str) -> list[Json]:
@@ -182,14 +172,3 @@ def text_events(at: int, said: str) -> list[Json]:
         {"type": "content_block_delta", "index": at, "delta": delta},
         {"type": "content_block_stop", "index": at},
     ]
-
-
-def refuse(status: int, message: str) -> Answer:
-    """Refuse a request in the wire's own words."""
-    return Answer(status, JSON_HEADERS, (orjson.dumps(error_of(status, message)),))
-
-
-def error_of(status: int, message: str) -> Json:
-    """Return an error as this wire writes it."""
-    kind = _KINDS.get(status, "api_error")
-    return {"type": "error", "error": {"type": kind, "message": message}}

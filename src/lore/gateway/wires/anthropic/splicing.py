@@ -8,9 +8,10 @@ import orjson
 
 from lore.gateway import events
 from lore.gateway.events import Event, EventReader
+from lore.gateway.refusals import refusal
 from lore.gateway.wires import markers, shapes, summing
 from lore.gateway.wires.anthropic.expanding import result_of
-from lore.gateway.wires.anthropic.replies import Assembly, error_of, text_events
+from lore.gateway.wires.anthropic.replies import Assembly, text_events
 from lore.gateway.wires.searches import MOST_ROUNDS, Searches
 from lore.gateway.wires.shapes import Json, table, text
 from lore.gateway.wires.wire import Call, MakeId, Request, Tool
@@ -91,8 +92,8 @@ class Splice:
 
     def fail(self, message: str) -> bytes:
         """Return what ends the answer where the upstream did not go on."""
-        error = error_of(502, message)
-        return events.write(error, "error") if self._streams else orjson.dumps(error)
+        error = refusal("anthropic", 502, message).body
+        return events.frame(error, "error") if self._streams else error
 
     def _pass(self, event: Event) -> bytes:
         """Return what the client gets of an event."""

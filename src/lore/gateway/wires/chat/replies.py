@@ -6,10 +6,11 @@ import orjson
 
 from lore.gateway import events
 from lore.gateway.events import EventReader
+from lore.gateway.exchanges import Answer
 from lore.gateway.wires import faults, shapes
 from lore.gateway.wires.chat.reading import entry_of
 from lore.gateway.wires.shapes import Json, count, table, text
-from lore.gateway.wires.wire import Answer, Fault, Reply, Request
+from lore.gateway.wires.wire import Fault, Reply, Request
 from lore.records.dialogues import TokenUse
 
 JSON_HEADERS = (("content-type", "application/json"),)
@@ -21,13 +22,6 @@ LOCAL_ID = "chatcmpl-lore"
 """The id of a completion that no provider has written."""
 
 DONE = b"data: [DONE]\n\n"
-
-_KINDS = {
-    400: "invalid_request_error",
-    401: "invalid_request_error",
-    402: "insufficient_quota",
-    429: "insufficient_quota",
-}
 
 
 class Assembly:
@@ -152,7 +146,7 @@ def answer(request: Request, said: str) -> Answer:
         message = {"role": "assistant", "content": said}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
         whole = {**head, "object": "chat.completion", "choices": [choice], "usage": usage}
-        return Answer(200, JSON_HEADERS, (orjson.dumps(whole),))
+        return Answer(200, JSON_HEADERS, orjson.dumps(whole))
     head["object"] = "chat.completion.chunk"
     told: list[Json] = [
         {**head, "choices": [choice_of({"role": "assistant", "content": said})]},
@@ -160,21 +154,9 @@ def answer(request: Request, said: str) -> Answer:
     ]
     if table(request.document.get("stream_options")).get("include_usage"):
         told.append({**head, "choices": [], "usage": usage})
-    return Answer(200, STREAM_HEADERS, (*map(events.write, told), DONE))
+    return Answer(200, STREAM_HEADERS, b"".join(map(events.write, told)) + DONE)
 
 
 def choice_of(delta: Json, stop: str | None = None) -> Json:
     """Return the choice of a chunk."""
     return {"index": 0, "delta": delta, "finish_reason": stop}
-
-
-def refuse(status: int, message: str) -> Answer:
-    """Refuse a request in the wire's own words."""
-    return Answer(status, JSON_HEADERS, (orjson.dumps(error_of(status, message)),))
-
-
-def error_of(status: int, message: str) -> Json:
-    """Return an error as this wire writes it."""
-    kind = _KINDS.get(status, "server_error")
-    code = kind if kind == "insufficient_quota" else None
-    return {"error": {"message": message, "type": kind, "param": None, "code": code}}

@@ -8,9 +8,10 @@ import orjson
 
 from lore.gateway import events
 from lore.gateway.events import Event, EventReader
+from lore.gateway.refusals import refusal
 from lore.gateway.wires import markers, shapes, summing
 from lore.gateway.wires.chat.expanding import extra_of, result_of, spoken
-from lore.gateway.wires.chat.replies import DONE, Assembly, choice_of, error_of
+from lore.gateway.wires.chat.replies import DONE, Assembly, choice_of
 from lore.gateway.wires.searches import MOST_ROUNDS, Searches
 from lore.gateway.wires.shapes import Json, table, text
 from lore.gateway.wires.wire import Call, MakeId, Request, Tool
@@ -103,8 +104,8 @@ class Splice:
 
     def fail(self, message: str) -> bytes:
         """Return what ends the answer where the upstream did not go on."""
-        error = error_of(502, message)
-        return events.write(error) + DONE if self._streams else orjson.dumps(error)
+        error = refusal("openai", 502, message).body
+        return events.frame(error) + DONE if self._streams else error
 
     def _pass(self, event: Event) -> bytes:
         """Return what the client gets of an event."""
