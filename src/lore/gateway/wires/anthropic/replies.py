@@ -99,7 +99,9 @@ class Reader:
         if made.error:
             said = faults.fault(text(made.error.get("type")), text(made.error.get("message")))
             return Reply(use=use_of(made.usage), fault=said, is_whole=False)
-        entry = entry_of({"role": "assistant", "content": made.content}) if made.blocks else None
+        entry = (
+            entry_of({"role": "assistant", "content": made.content}, {}) if made.blocks else None
+        )
         model = text(made.message.get("model"))
         return Reply(entry, use_of(made.usage), made.stop, model=model, is_whole=made.is_whole)
 
@@ -117,7 +119,7 @@ def read_whole(body: bytes) -> Reply:
         kind = text(error.get("type")) or "unreadable"
         return Reply(fault=faults.fault(kind, text(error.get("message"))), is_whole=False)
     return Reply(
-        entry_of({"role": "assistant", "content": document.get("content")}),
+        entry_of({"role": "assistant", "content": document.get("content")}, {}),
         use_of(table(document.get("usage"))),
         text(document.get("stop_reason")),
         model=text(document.get("model")),

@@ -94,7 +94,7 @@ class Reader:
         if made.error:
             return Reply(use=use_of(made.usage), fault=fault_of(made.error), is_whole=False)
         return Reply(
-            entry_of([made.message]) if made.head else None,
+            entry_of([made.message], {}) if made.head else None,
             use_of(made.usage),
             made.stop,
             model=text(made.head.get("model")),
@@ -114,7 +114,7 @@ def read_whole(body: bytes) -> Reply:
     if not choices:
         return Reply(fault=fault_of(table(document.get("error"))), is_whole=False)
     return Reply(
-        entry_of([{**table(choices[0].get("message")), "role": "assistant"}]),
+        entry_of([{**table(choices[0].get("message")), "role": "assistant"}], {}),
         use_of(table(document.get("usage"))),
         text(choices[0].get("finish_reason")),
         model=text(document.get("model")),

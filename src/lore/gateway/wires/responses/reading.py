@@ -35,6 +35,7 @@ def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> 
     items = items_of(document)
     head = head_of(items)
     places = tuple(_places(items, head))
+    names: dict[str, str] = {}
     tools = shapes.found(document.get("tools"))
     fixed = [shapes.dumped(one) for one in tools]
     fixed.append(text(document.get("instructions")))
@@ -44,7 +45,7 @@ def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> 
         document=document,
         dialogue=Dialogue(
             model=text(document.get("model")),
-            entries=keys.numbered(entry_of(items[at:end]) for at, end in places),
+            entries=keys.numbered(entry_of(items[at:end], names) for at, end in places),
             fixed_chars=sum(map(len, fixed)),
             fixed_key=keys.digest(*fixed),
         ),
@@ -98,23 +99,26 @@ def _places(items: list[Json], head: int) -> Iterator[tuple[int, int]]:
         at = end
 
 
-def entry_of(items: list[Json]) -> Entry:
-    """Return the items of one side as an entry."""
+def entry_of(items: list[Json], names: dict[str, str]) -> Entry:
+    """Return the items of one side as an entry.
+
+    `names` holds the tools of calls for the results that follow.
+    """
     voice = _VOICES[side_of(items[0])]
-    return keys.entry(voice, [piece for item in items for piece in _pieces(item)])
+    return keys.entry(voice, [piece for item in items for piece in _pieces(item, names)])
 
 
-def _pieces(item: Json) -> list[Piece]:
+def _pieces(item: Json, names: dict[str, str]) -> list[Piece]:
     kind = text(item.get("type")) or "message"
     if kind == "message":
         return [_part(part) for part in parts_of(item.get("content"))]
     if kind.endswith("_output"):
-        return [_result(item)]
+        return [_result(item, names)]
     call_id = text(item.get("call_id"))
     if kind.endswith("_call") and call_id:
         given = text(item.get("arguments")) or text(item.get("input"))
         given = given or shapes.dumped(item.get("action"))
-        name = text(item.get("name")) or kind
+        name = names[call_id] = text(item.get("name")) or kind
         return [Piece(Block("call", len(given) + len(name), given, call_id, name), call_id)]
     if kind == "reasoning":
         thought = "\n".join(_texts(item.get("summary")))
@@ -146,7 +150,7 @@ def _part(part: Json) -> Piece:
     return Piece(Block("other", size, f"[{sort}]", tool=sort), keys.digest(told))
 
 
-def _result(item: Json) -> Piece:
+def _result(item: Json, names: dict[str, str]) -> Piece:
     output, chars = item.get("output"), 0
     if isinstance(output, str):
         said, chars = output, len(output)
@@ -157,4 +161,5 @@ def _result(item: Json) -> Piece:
         said = shapes.dumped(output)
         chars = len(said)
     call_id = text(item.get("call_id"))
-    return Piece(Block("result", chars, said, call_id), call_id or said)
+    tool = names.get(call_id, "")
+    return Piece(Block("result", chars, said, call_id, tool), call_id or said)

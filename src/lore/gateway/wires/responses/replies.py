@@ -92,7 +92,7 @@ def _read(response: Json) -> Reply:
 def _reply(items: list[Json], response: Json, *, is_whole: bool) -> Reply:
     why = table(response.get("incomplete_details")).get("reason")
     return Reply(
-        entry_of(items) if items else None,
+        entry_of(items, {}) if items else None,
         use_of(table(response.get("usage"))),
         text(why) or text(response.get("status")),
         model=text(response.get("model")),
