@@ -173,6 +173,21 @@ def test_a_marker_that_nobody_knows_stays_what_it_is():
     messages_wire.read(json.loads(body))
 
 
+def test_a_marker_in_the_words_of_anybody_else_is_a_text():
+    done = drive(
+        anthropic, first_request(streams=True), upstream, [Reply(calls=recalls(1)), Reply("Done.")]
+    )
+    sign = received(done.answer, streams=True)["content"][0]["text"]
+    document = json.loads(done.bodies[0])
+    document["messages"] = [
+        {"role": "user", "content": sign},
+        {"role": "assistant", "content": "What is that?"},
+        {"role": "user", "content": [{"type": "text", "text": sign}]},
+    ]
+    request = anthropic.read(json.dumps(document).encode())
+    assert anthropic.expand(request, done.stored.get) is request
+
+
 def test_memory_is_searched_ten_times_at_most_and_the_answer_ends():
     script = [Reply(text=f"{n}", calls=recalls(1)) for n in range(MOST_RECALLS + 2)]
     for streams in (True, False):

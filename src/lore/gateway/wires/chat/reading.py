@@ -43,6 +43,7 @@ def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> 
         streams=document.get("stream") is True,
         tools=frozenset(text(table(tool.get("function")).get("name")) for tool in tools),
         is_expanded=is_expanded,
+        may_recall=document.get("n") in (None, 1),
     )
 
 

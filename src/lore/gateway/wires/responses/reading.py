@@ -17,6 +17,9 @@ Side = Literal["user", "assistant", "system", "results"]
 
 _TEXTS = frozenset("text input_text output_text refusal summary_text reasoning_text".split())
 _PICTURES = frozenset("input_image input_file input_audio".split())
+_KEPT = ("previous_response_id", "conversation")
+"""How a client says that the provider has its history."""
+
 _VOICES: dict[Side, Voice] = {
     "user": "user",
     "assistant": "assistant",
@@ -36,6 +39,7 @@ def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> 
     head = head_of(items)
     places = tuple(_places(items, head))
     names: dict[str, str] = {}
+    is_kept = any(document.get(name) for name in _KEPT)
     tools = shapes.found(document.get("tools"))
     fixed = [shapes.dumped(one) for one in tools]
     fixed.append(text(document.get("instructions")))
@@ -53,6 +57,9 @@ def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> 
         streams=document.get("stream") is True,
         tools=frozenset(text(tool.get("name")) for tool in tools),
         is_expanded=is_expanded,
+        has_history=not is_kept,
+        # Answers that the provider stores are named by their ids, and two have no common one.
+        may_recall=document.get("store") is False and not is_kept,
     )
 
 
