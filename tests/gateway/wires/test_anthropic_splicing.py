@@ -161,7 +161,7 @@ def test_beside_calls_of_the_client_ours_is_answered_with_its_results():
     assert kinds(said["content"]) == ["thinking", "text", "tool_use", "tool_use"]
     assert kinds(results["content"]) == ["tool_result", "tool_result"]
     tools = [block.tool for one in expanded.dialogue.entries for block in one.blocks if block.tool]
-    assert tools == ["Read", "recall"]
+    assert tools == ["Read", "recall", "recall", "Read"]
 
 
 def test_a_marker_that_nobody_knows_stays_what_it_is():
