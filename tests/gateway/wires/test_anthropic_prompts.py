@@ -114,6 +114,24 @@ def test_one_breakpoint_is_left_for_the_last_entry(count):
     assert "cache_control" in made["system"][-1]
 
 
+@pytest.mark.parametrize(("calls", "marked"), [(2, [2, 5]), (12, [3, 5])])
+def test_the_end_of_the_last_request_is_marked_where_the_cache_would_not_find_it(calls, marked):
+    given = document(system=[said("a", cache_control=SHORT), said("b", cache_control=SHORT)])
+    ids = [f"call_{n}" for n in range(calls)]
+    uses = [{"type": "tool_use", "id": one, "name": "Read", "input": {}} for one in ids]
+    results = [{"type": "tool_result", "tool_use_id": one, "content": "file"} for one in ids]
+    given["messages"] += [
+        {"role": "assistant", "content": uses},
+        {"role": "user", "content": results},
+    ]
+    made = rewritten(given)["messages"]
+    assert marked == [
+        at
+        for at, one in enumerate(made)
+        if any("cache_control" in block for block in one["content"])
+    ]
+
+
 def test_automatic_caching_takes_one_of_the_four():
     given = document(cache_control=SHORT)
     given["system"] = [said("a", cache_control=SHORT), said("b", cache_control=SHORT)]
