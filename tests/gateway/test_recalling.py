@@ -20,6 +20,7 @@ from tests.gateway.proxied import Proxied, proxied
 from tests.gateway.upstream import Fails, Says, Thought, Upstream, upstream
 from tests.gateway.wires import test_anthropic_splicing as messages
 from tests.gateway.wires import test_responses_splicing as responses
+from tests.waiting import PATIENCE_S
 
 Json = dict[str, Any]
 TOOL = Tool("recall", "Search memory.", {"type": "object", "properties": {"query": {}}})
@@ -42,6 +43,9 @@ class Remembering:
         splice = wire.open_splice(request, body, TOOL, lambda: uuid.uuid4().hex)
         return Prepared(body, splice=Recalling(splice, self._search, self._keep))
 
+    def admit(self, incoming: Incoming) -> Prepared:
+        raise AssertionError(incoming.path)
+
     def _search(self, call: Call) -> str:
         return self.search(call)
 
@@ -61,7 +65,10 @@ class Stage:
 @pytest.fixture
 def stage(tmp_path):
     memory = Remembering()
-    with upstream() as up, proxied(tmp_path, up.url, turning=memory) as gateway:
+    with (
+        upstream() as up,
+        proxied(tmp_path, up.url, turning=memory, within_s=PATIENCE_S) as gateway,
+    ):
         yield Stage(gateway, up, memory)
 
 
