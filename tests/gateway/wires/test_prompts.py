@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lore.errors import InvalidInput
@@ -217,6 +217,8 @@ def test_another_body_than_the_wires_is_refused(name, body):
         max_leaves=12,
     )
 )
+@example(value=[{"content": [None]}])
+@example(value=[{}, {}])
 def test_any_body_is_read_or_refused(name, value):
     wire, _ = wire_of(name)
     for field in ("messages", "input", "contents"):
