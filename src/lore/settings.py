@@ -218,6 +218,11 @@ class Settings:
         "Let models search memory by themselves; auto: where the client has no tools of Lore.",
         Rule(choices=("auto", "on", "off")),
     )
+    gateway_within_ms: int = _setting(
+        150,
+        "How long a request waits for memory before it is passed on as it came.",
+        Rule(least=20, most=4_000),
+    )
     gateway_max_body_bytes: int = _setting(64_000_000, "Largest prompt that is passed on.", BODY)
 
     @property

@@ -13,6 +13,7 @@ from datetime import datetime
 
 from lore import projects
 from lore.capture import forks
+from lore.capture import searches
 from lore.capture.messages import check, prepare_all
 from lore.capture.transcripts import Context
 from lore.errors import InvalidInput
@@ -92,7 +93,7 @@ class Batch:
             run = Run(context)
             self.runs.append(run)
         self.bytes += size
-        for message in new:
+        for message in searches.taken_apart(new):
             try:
                 check(message)
             except InvalidInput:

@@ -41,6 +41,11 @@ def _says(block: Block) -> bool:
     return block.chars > 0 and not block.text.lstrip().startswith(_REMINDER)
 
 
+def last_said(entries: Sequence[Entry]) -> Entry | None:
+    """Return the last entry of a person or a model; agents put messages of their own behind it."""
+    return next((entry for entry in reversed(entries) if entry.voice != "system"), None)
+
+
 def whole_starts(entries: Sequence[Entry]) -> tuple[int, ...]:
     """Return the starts of turns before which no call is left without its results."""
     cuts = [0] * (len(entries) + 1)

@@ -184,6 +184,7 @@ def gateway_of(memory: Memory) -> Mount:
         Upstreams.of(settings),
         turning=MemoryTurning(memory, Composer(memory)),
         most_bytes=settings.gateway_max_body_bytes,
+        within_s=settings.gateway_within_ms / 1000,
     )
     return Mount("/", gateway, lifespan=gateway.run)
 

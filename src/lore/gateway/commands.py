@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import re
+
+from lore.context import turns
 from lore.gateway.wires.wire import Tool
 from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.records import Dialogue, Speaker
 from lore.tools import catalogue
 
-_MARK = "/lore:"
+_MARK = "lore:"
+"""Also without the slash: Claude Code refuses a command that it does not know itself."""
+
+_OFFERED = re.compile(
+    r"<command-message>[^<]*</command-message>\s*<command-name>/(lore:(?:status|amnesia))"
+    r"</command-name>(?:\s*<command-args>([^<]*)</command-args>)?"
+)
+"""How Claude Code sends a command of the plugin, with the text of its page behind it."""
+
 _MOST_CHARS = 20_000
 """Longer than that nobody types."""
 
@@ -33,12 +44,12 @@ def carry_out(memory: Memory, composer: Composer, speaker: Speaker, dialogue: Di
     if not name.startswith(_MARK):
         return ""
     rest = rest.strip()
-    if name == "/lore:status":
+    if name == "lore:status":
         return composer.describe(speaker)
-    if name == "/lore:amnesia" and rest in ("on", "off"):
+    if name == "lore:amnesia" and rest in ("on", "off"):
         composer.set_amnesia(speaker, on=rest == "on")
         return _AMNESIA[rest]
-    if name == "/lore:remember" and rest:
+    if name == "lore:remember" and rest:
         kept = memory.remember(rest, project=speaker.project)
         return f"{_KEPT[kept.outcome]}: {kept.title.title}"
     return HELP
@@ -54,7 +65,12 @@ _AMNESIA = {
 
 def _typed(dialogue: Dialogue) -> str:
     """Return the last thing that was typed, if the dialogue ends with it."""
-    if not dialogue.entries or dialogue.entries[-1].voice != "user":
+    last = turns.last_said(dialogue.entries)
+    if last is None or last.voice != "user":
         return ""
-    texts = [block.text for block in dialogue.entries[-1].blocks if block.kind == "text"]
-    return texts[-1].strip()[:_MOST_CHARS] if texts else ""
+    texts = [block.text for block in last.blocks if block.kind == "text"]
+    for text in texts:
+        offered = _OFFERED.match(text)
+        if offered:
+            return f"{offered[1]} {offered[2] or ''}"
+    return texts[-1].strip()[:_MOST_CHARS].removeprefix("/") if texts else ""

@@ -200,7 +200,7 @@ class MemoryTurning:
 
     def _note_memory(self, speaker: Speaker, request: Request) -> None:
         """Put what a new prompt clearly needs behind it."""
-        last = request.dialogue.entries[-1] if request.dialogue.entries else None
+        last = turns.last_said(request.dialogue.entries)
         if last is None or speaker.parent or not turns.begins_turn(last):
             return
         asked = "\n".join(block.text for block in last.blocks if block.kind == "text")

@@ -44,6 +44,10 @@ UNKNOWN_PRICE = ModelPrice(3.0, 15.0, 0.3, 3.75, 6.0, 200_000)
 _MOST_SESSIONS = 256
 """Sessions that this process remembers; what the others hold is in the store."""
 
+_YOUNG_CHARS = 40_000
+"""A talk that has gone on for longer without memory keeps its cache instead; to write so much
+anew costs some cents, and its first request may have been passed on as it came."""
+
 _REMEMBERED_TURNS = 200
 """Gaps and growths of so many turns tell what is to come."""
 
@@ -258,9 +262,8 @@ class Composer:
         """Choose what a session is told from its first prompt on, once."""
         if live.held.knowledge is not None:
             return
-        # A talk that has gone on without it keeps its cache.
-        begins = sum(entry.voice == "assistant" for entry in dialogue.entries) == 0
-        chosen = self._desk.choose_knowledge(speaker) if gives_memory and begins else ""
+        is_young = sum(entry.chars for entry in dialogue.entries) < _YOUNG_CHARS
+        chosen = self._desk.choose_knowledge(speaker) if gives_memory and is_young else ""
         live.held = replace(live.held, knowledge=chosen)
         self._desk.hold(speaker, live.held)
 

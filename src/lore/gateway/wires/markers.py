@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
 from lore.gateway.wires.shapes import Json, count, dumped, loaded, table, text
+from lore.text import marks
 
-_SIGN = "lore-recall-"
-_MARK = re.compile(rf"\n*\[memory searched: {_SIGN}([0-9A-Za-z]{{8,64}})\]\n*")
+_SIGN = marks.searched("").partition(": ")[2].rstrip("]").encode()
 
 LIMIT = "No more searches for this answer: go on with what has been found."
 FAILED = "Memory could not be searched."
@@ -93,18 +92,18 @@ def take_apart(atoms: Sequence[Json | Marker]) -> Rounds:
 
 def sign(marker_id: str) -> str:
     """Return the words that stand in a client's history in the place of a call."""
-    return f"[memory searched: {_SIGN}{marker_id}]"
+    return marks.searched(marker_id)
 
 
 def may_have_markers(body: bytes) -> bool:
     """Tell whether a body names a marker at all; cheap for those that do not."""
-    return _SIGN.encode() in body
+    return _SIGN in body
 
 
 def split(said: str) -> Iterator[tuple[str, str]]:
     """Yield a text in pieces, each with the id of the marker that it is, or ''."""
     at = 0
-    for found in _MARK.finditer(said):
+    for found in marks.SEARCHED.finditer(said):
         if found.start() > at:
             yield "", said[at : found.start()]
         yield found[1], found[0]
