@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from lore.context import turns
-from lore.errors import BudgetSpent, LoreError
+from lore.errors import BudgetSpent, InvalidInput, LoreError
 from lore.gateway import commands, paying
 from lore.gateway.annotations import Annotations
-from lore.gateway.boundary import attempt
+from lore.gateway.boundary import attempt, log
 from lore.gateway.exchanges import Incoming, Outcome, Prepared
 from lore.gateway.paying import PROVIDERS, Bill, Observing
 from lore.gateway.recalling import Recalling
@@ -90,7 +90,7 @@ class MemoryTurning:
         wire = WIRES.get(incoming.wire)
         if wire is None or incoming.path.endswith(_COUNTING):
             return Prepared()
-        request = wire.read(incoming.body(), incoming.path)
+        request = wire.read(incoming.body(), incoming.target)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
         if is_errand(said):
             return self._errand(incoming, wire, request)
@@ -151,9 +151,8 @@ class MemoryTurning:
             gives_memory=gives,
             least=self._pacing.least_layer(),
         )
-        tool = self._offered(composed, own=own_tools)
-        texts = Texts(composed.knowledge, composed.notes, self._annotations.of, tool)
-        body = wire.rewrite(request, composed.plan, texts)
+        tool = self._offered(request, composed, own=own_tools)
+        body, tool = self._rewritten(wire, request, composed, tool)
         limit = paying.output_limit(request.document)
         try:
             reserved = self._memory.reserve_request(
@@ -169,7 +168,7 @@ class MemoryTurning:
         delay_s = self._pacing.delay_s(provider, cache_left_s=left_s)
         bill = Bill(wire, reserved, request.streams, delay_s)
         recalling = self._recalling(wire, request, speaker, body, tool) if tool else None
-        turn = Turn(request, speaker, composed, wire, incoming.path, body, recalling)
+        turn = Turn(request, speaker, composed, wire, incoming.target, body, recalling)
         return Prepared(
             body=body if body is not request.body else None,
             headers=_told(composed, delay_s),
@@ -178,11 +177,29 @@ class MemoryTurning:
             splice=recalling,
         )
 
-    def _offered(self, composed: Composed, *, own: bool) -> Tool | None:
+    def _offered(self, request: Request, composed: Composed, *, own: bool) -> Tool | None:
         """Return the tool that the gateway offers to a model, if it does."""
-        wanted = self._memory.settings.gateway_recall
+        wanted, tool = self._memory.settings.gateway_recall, commands.RECALL
         offers = wanted == "on" or (wanted == "auto" and not own)
-        return commands.RECALL if offers and not composed.amnesic else None
+        may = request.may_recall and tool.name not in request.tools
+        return tool if offers and may and not composed.amnesic else None
+
+    def _rewritten(
+        self, wire: Wire, request: Request, composed: Composed, tool: Tool | None
+    ) -> tuple[bytes, Tool | None]:
+        """Return the prompt by its plan, and the tool that it offers; or all as it came.
+
+        Of a conversation that the provider keeps, a request has the last words only.
+        """
+        if not request.has_history:
+            return request.body, None
+        texts = Texts(composed.knowledge, composed.notes, self._annotations.of, tool)
+        try:
+            return wire.rewrite(request, composed.plan, texts), tool
+        except InvalidInput:
+            # No upstream would take such a prompt: what the client sent, it takes.
+            log.warning("plan not legal", extra={"layer": composed.plan.layer})
+            return request.body, None
 
     def _recalling(
         self, wire: Wire, request: Request, speaker: Speaker, body: bytes, tool: Tool
