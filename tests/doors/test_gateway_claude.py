@@ -14,7 +14,7 @@ import pytest
 from tests.clients import claude_code
 from tests.clients.client import Run
 from tests.doors.gated import Gated, bare, gated, said_of, system_of
-from tests.doors.machine import PLUGIN, find_client, write_folder
+from tests.doors.machine import find_client, write_folder
 from tests.gateway.upstream import Asked, Call, Fails, Says, Text, Thought
 from tests.waiting import eventually
 

@@ -128,7 +128,7 @@ def test_recall_is_carried_out_inside_the_answer(tmp_path: Path, up: Upstream):
         talk.ask("Are you sure?")
         later = up.asked[2].tree["messages"]
         assert [_bare(one) for one in later[: len(first)]] == [_bare(one) for one in first]
-        eventually(lambda: talk.stored()[-1] == "As I said.")
+        eventually(lambda: talk.stored()[-1:] == ["As I said."])
         assert talk.stored()[4].startswith("<lore-memory>")
         assert talk.stored()[5:] == ["It is 5436.", "Are you sure?", "As I said."]
 

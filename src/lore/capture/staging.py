@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from lore import projects
-from lore.capture import forks
-from lore.capture import searches
+from lore.capture import forks, searches
 from lore.capture.messages import check, prepare_all
 from lore.capture.transcripts import Context
 from lore.errors import InvalidInput
