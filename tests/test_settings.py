@@ -224,3 +224,60 @@ def test_a_list_of_patterns_is_one_text_or_json_or_toml(tmp_path: Path):
     write(tmp_path, "[capture]\nredact_patterns = [1]")
     with pytest.raises(InvalidInput, match="a list of texts"):
         load({}, home=tmp_path)
+
+
+def test_a_budget_that_nobody_set_is_none_and_not_zero(tmp_path: Path):
+    assert value_of(tmp_path, "daily_budget") == (None, "default")
+    assert value_of(tmp_path, "daily_budget", {"LORE_DAILY_BUDGET": "0"}) == (0.0, "environment")
+    assert value_of(tmp_path, "daily_budget", {"LORE_DAILY_BUDGET": ""}) == (None, "default")
+    for wrong in ("-1", "inf", "much"):
+        with pytest.raises(InvalidInput):
+            load({"LORE_DAILY_BUDGET": wrong}, home=tmp_path)
+    write_user_setting(tmp_path, "daily_budget", "2.5")
+    assert value_of(tmp_path, "daily_budget") == (2.5, "config.toml")
+    write_user_setting(tmp_path, "daily_budget", None)
+    assert value_of(tmp_path, "daily_budget") == (None, "default")
+
+
+def test_prices_are_told_by_a_table_for_each_model(tmp_path: Path):
+    write(
+        tmp_path,
+        '[prices."my-model"]\ninput = 3\noutput = 15.5\nwindow = 100000\n'
+        '[prices."org/other:8b"]\ninput = 0\noutput = 0\n',
+    )
+    rows = ("my-model input=3 output=15.5 window=100000", "org/other:8b input=0 output=0")
+    assert value_of(tmp_path, "prices") == (rows, "config.toml")
+
+
+def test_prices_are_told_by_a_list_of_texts_too(tmp_path: Path):
+    write_user_setting(tmp_path, "prices", "m input=1 output=2")
+    assert value_of(tmp_path, "prices") == (("m input=1 output=2",), "config.toml")
+    environ = {"LORE_PRICES": '["a input=1", "b output=2"]'}
+    assert value_of(tmp_path, "prices", environ)[0] == ("a input=1", "b output=2")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[prices.m]\ninput = "much"',
+        "[prices.m]\nimput = 3",
+        "[prices.m]\ninput = -3",
+        "[prices]\nm = 3",
+        'prices = ["m"]',
+        "prices = 3",
+    ],
+)
+def test_prices_that_cannot_be_read_are_refused(tmp_path: Path, text: str):
+    write(tmp_path, text)
+    with pytest.raises(InvalidInput, match="prices"):
+        load({}, home=tmp_path)
+
+
+def test_a_file_with_tables_of_prices_can_be_changed_elsewhere(tmp_path: Path):
+    path = write(tmp_path, '[prices."m"]\ninput = 3\n')
+    write_user_setting(tmp_path, "recall.max_hits", "3")
+    assert value_of(tmp_path, "prices")[0] == ("m input=3",)
+    assert value_of(tmp_path, "recall.max_hits")[0] == 3
+    with pytest.raises(InvalidInput, match="no single line"):
+        write_user_setting(tmp_path, "prices", "m input=4")
+    assert "input = 3" in path.read_text()

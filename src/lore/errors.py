@@ -22,7 +22,7 @@ LoreError                       1
 │   ├── RateLimited            13   it wants to be asked later
 │   ├── PromptTooLong          13   it does not take so much text at once
 │   └── BadReply               13   it answered twice, and neither answer can be used
-├── BudgetSpent                14   background work may spend no more today
+├── BudgetSpent                14   the budget of the day is spent
 └── CycleRunning               15   another process consolidates this memory
 """
 
@@ -205,7 +205,7 @@ class BadReply(ProviderError):
 
 
 class BudgetSpent(LoreError):
-    """Background work may spend no more today; `until` is when it may again."""
+    """The budget of the day allows for no more; `until` is when it may again."""
 
     exit_code = 14
 

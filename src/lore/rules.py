@@ -9,7 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-Value = str | int | float | bool | tuple[str, ...]
+Value = str | int | float | bool | tuple[str, ...] | None
+"""None is the default of what has no value until someone gives it one."""
+
+_MAYBE_FLOAT = float | None
 
 UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 """What no file of UTF-8 text and no path can hold."""
@@ -28,7 +31,8 @@ class Rule(NamedTuple):
         """Return what is wrong with a value, or nothing."""
         if self.choices and value not in self.choices:
             return f"is none of {', '.join(self.choices)}"
-        if self.pattern and not re.fullmatch(self.pattern, str(value)):
+        texts = value if isinstance(value, tuple) else (str(value),)
+        if self.pattern and not all(re.fullmatch(self.pattern, text) for text in texts):
             return f"is not {self.form}"
         if isinstance(value, int | float) and not self.least <= value <= self.most:
             return f"is not {self.span()}"
@@ -48,6 +52,7 @@ WITHIN_A_MONTH = Rule(least=60, most=2_592_000)
 SEGMENT = Rule(least=1_024, most=16_384)
 PORT = Rule(least=0, most=65_535)
 BODY = Rule(least=1_000, most=1_000_000_000)
+ADDRESS = Rule(pattern=r"https?://[^\s?#]+", form="an address that begins with http")
 PRECISIONS = Rule(choices=("float32", "int8"))
 PATTERNS = Rule(form="a list of re2 patterns")
 
@@ -66,6 +71,11 @@ CHATS = Rule(
 THREE_NUMBERS = Rule(
     pattern=r"\d+(\.\d+)?(,\d+(\.\d+)?){2}", form="three numbers with commas between them"
 )
+PRICES = Rule(
+    pattern=r"\S+( (input|output|cache_read|cache_write|cache_write_1h|window)=\d+(\.\d+)?)+",
+    form='texts such as "my-model input=3 output=15 cache_read=0.3 window=200000"',
+)
+"""In US dollars per million tokens; the window in tokens."""
 
 
 def parse(kind: type, raw: object) -> Value:
@@ -79,7 +89,7 @@ def parse(kind: type, raw: object) -> Value:
         raise ValueError
     if kind is int:
         return int(str(raw))
-    if kind is float:
+    if kind is float or kind == _MAYBE_FLOAT:
         number = float(str(raw))
         if not math.isfinite(number):
             raise ValueError
@@ -109,5 +119,7 @@ def _texts(raw: object) -> list[str]:
 
 def named(kind: type) -> str:
     """Return what a value of a type is called."""
+    if kind == _MAYBE_FLOAT:
+        return named(float)
     names = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
     return names.get(kind, "a list of texts")

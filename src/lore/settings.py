@@ -7,19 +7,17 @@ project, and comes with the project: what is wrong in it is told and left out, n
 
 from __future__ import annotations
 
-import errno
-import json
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from lore import toml_lines
-from lore.errors import InvalidInput, NotFound, StoreFull, StoreReadOnly, UnknownSetting
+from lore import config_files, toml_lines
+from lore.errors import InvalidInput, NotFound, UnknownSetting
 from lore.rules import (
+    ADDRESS,
     BODY,
     CHATS,
     NO_RULE,
@@ -27,6 +25,7 @@ from lore.rules import (
     PATTERNS,
     PORT,
     PRECISIONS,
+    PRICES,
     SEGMENT,
     THREE_NUMBERS,
     UNWRITABLE,
@@ -40,8 +39,6 @@ from lore.rules import (
 
 PROJECT_FILE = ".lore.json"
 USER_FILE = "config.toml"
-
-_LARGEST_FILE = 1_000_000
 
 _MOST_WARNINGS = 3
 """Who mends these sees the next."""
@@ -105,9 +102,13 @@ class Settings:
     distill_idle_s: float = _setting(60.0, "Quiet so long, a session is distilled.", WITHIN_A_DAY)
     curate_idle_s: float = _setting(300.0, "Quiet so long, it is curated.", WITHIN_A_DAY)
     consolidate_interval_s: float = _setting(7_200.0, "How often a cycle runs.", WITHIN_A_MONTH)
-    daily_budget: float = _setting(
-        1.0, "US dollars that background work may spend in a day (UTC).", NOT_NEGATIVE
+    daily_budget: float | None = _setting(
+        None, "US dollars that a day (UTC) may cost, agents and all; none: any.", NOT_NEGATIVE
     )
+    background_daily_budget: float = _setting(
+        1.0, "US dollars of it that background work may spend.", NOT_NEGATIVE
+    )
+    prices: tuple[str, ...] = _setting((), "Prices of models, before those of the lists.", PRICES)
     search_recipe: str = _setting(
         "learned",
         "How keyword and vector scores are fused.",
@@ -173,11 +174,56 @@ class Settings:
         60.0, "How long a writer waits for another process before it gives up.", WITHIN_A_DAY
     )
 
+    context_strategy: str = _setting(
+        "gradient",
+        "How the gateway shortens long prompts; off: never.",
+        Rule(choices=("gradient", "tiered", "off")),
+    )
+    context_rule: str = _setting(
+        "horizon",
+        "By what a shorter prompt has to pay off: the turns to come, or the next one.",
+        Rule(choices=("horizon", "seed")),
+    )
+    context_target_usd_per_turn: float = _setting(
+        0.10, "What a turn may cost before prompts are shortened; 0: any.", NOT_NEGATIVE
+    )
+    context_max_layer0_tokens: int = _setting(
+        0, "From so many tokens on prompts are shortened; 0: by their cost.", NOT_NEGATIVE
+    )
+
     server_host: str = _setting("127.0.0.1", "Address that the server is bound to.")
     server_port: int = _setting(3207, "Its port; 0, or one that is taken: any.", PORT)
     server_allowed_hosts: tuple[str, ...] = _setting((), "Other names it may be called by.")
     server_max_body_bytes: int = _setting(8_000_000, "Largest body of a request.", BODY)
     server_requests_per_minute: int = _setting(6_000, "Of one key; 0: any number.", NOT_NEGATIVE)
+    gateway_on: bool = _setting(
+        default=True, doc="Pass requests of agents on to their models, beside the other doors."
+    )
+    gateway_anthropic_url: str = _setting(
+        "https://api.anthropic.com", "Where requests to Claude are passed on to.", ADDRESS
+    )
+    gateway_openai_url: str = _setting(
+        "https://api.openai.com", "Where requests in OpenAI's formats are passed on to.", ADDRESS
+    )
+    gateway_chatgpt_url: str = _setting(
+        "https://chatgpt.com/backend-api/codex",
+        "Where those of a Codex that is logged in with an account are.",
+        ADDRESS,
+    )
+    gateway_gemini_url: str = _setting(
+        "https://generativelanguage.googleapis.com", "Where those to Gemini are.", ADDRESS
+    )
+    gateway_recall: str = _setting(
+        "auto",
+        "Let models search memory by themselves; auto: where the client has no tools of Lore.",
+        Rule(choices=("auto", "on", "off")),
+    )
+    gateway_within_ms: int = _setting(
+        150,
+        "How long a request waits for memory before it is passed on as it came.",
+        Rule(least=20, most=4_000),
+    )
+    gateway_max_body_bytes: int = _setting(64_000_000, "Largest prompt that is passed on.", BODY)
 
     @property
     def database(self) -> Path:
@@ -238,7 +284,7 @@ def load(
     """Read all sources and return the settings in force."""
     environ = os.environ if environ is None else environ
     chosen_home = _expanded(home or environ.get("LORE_HOME") or "~/.lore").absolute()
-    user = _flatten(_read_toml(chosen_home / USER_FILE))
+    user = config_files.flatten(config_files.read_toml(chosen_home / USER_FILE))
     _refuse_unknown(user, USER_FILE)
     project, warning = _read_project(project_dir / PROJECT_FILE) if project_dir else ({}, "")
     source = "argument" if home else "environment" if environ.get("LORE_HOME") else "default"
@@ -271,7 +317,7 @@ def _usual_key(provider: str, environ: Mapping[str, str]) -> tuple[str, str] | N
 def _read_project(path: Path) -> tuple[dict[str, Value], str]:
     """Return what a project file may set, and what is wrong with the rest of it."""
     try:
-        flat = _flatten(_read_json(path))
+        flat = config_files.flatten(config_files.read_json(path))
     except InvalidInput as error:
         return {}, f"{error} The file is left out."
     kept: dict[str, Value] = {}
@@ -327,42 +373,20 @@ def write_user_setting(home: Path, key: str, raw: str | None) -> Path:
         raise UnknownSetting(msg)
     value = None if raw is None else _convert(name, raw, f"'{key}'")
     path = home / USER_FILE
-    before = _flatten(_read_toml(path))
+    before = config_files.flatten(config_files.read_toml(path))
     wanted = {other: kept for other, kept in before.items() if other != key}
     if value is not None:
         wanted[key] = list(value) if isinstance(value, tuple) else value
-    text = toml_lines.edited(_text_of(path), key, value)
+    text = toml_lines.edited(config_files.text_of(path), key, value)
     try:
-        understood = _flatten(tomllib.loads(text)) == wanted
+        understood = config_files.flatten(tomllib.loads(text)) == wanted
     except ValueError:
         understood = False
     if not understood:
         msg = f"{path} is written in a way that leaves no single line for '{key}' to change."
         raise InvalidInput(msg, hint="Edit the file by hand.")
-    _write_whole(path, text)
+    config_files.write_whole(path, text)
     return path
-
-
-def _text_of(path: Path) -> str:
-    with suppress(FileNotFoundError):
-        return path.read_text("utf-8")
-    return ""
-
-
-def _write_whole(path: Path, text: str) -> None:
-    part = path.with_name(f"{path.name}.part-{os.getpid()}")
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        part.touch(mode=0o600)
-        part.write_text(text, "utf-8")
-        part.replace(path)
-    except OSError as error:
-        msg = f"{path} cannot be written: {error.strerror}."
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        raise (StoreFull(msg) if full else StoreReadOnly(msg)) from error
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 def _fields() -> dict[str, Field[Any]]:
@@ -430,15 +454,6 @@ def _convert(name: str, raw: object, where: str) -> Value:
     return value
 
 
-def _flatten(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Return groups as dotted keys: no setting lies deeper than one group."""
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        inner = value if isinstance(value, Mapping) else {"": value}
-        flat |= {f"{key}.{leaf}" if leaf else key: kept for leaf, kept in inner.items()}
-    return flat
-
-
 def _refuse_unknown(keys: Iterable[str], where: str) -> None:
     known = {key_of(name) for name in _fields()} - {"home"}
     for key in keys:
@@ -448,49 +463,3 @@ def _refuse_unknown(keys: Iterable[str], where: str) -> None:
         if key not in known:
             msg = f"{where} sets '{key}', which is no setting."
             raise UnknownSetting(msg, hint="'lore config' lists them all.")
-
-
-def _read(path: Path) -> str | None:
-    try:
-        _refuse_endless(path)
-        return path.read_text("utf-8")
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror}."
-        raise InvalidInput(msg) from error
-    except UnicodeDecodeError as error:
-        msg = f"{path} is not UTF-8 text."
-        raise InvalidInput(msg) from error
-
-
-def _refuse_endless(path: Path) -> None:
-    """Refuse a pipe or a device in place of a file: reading it would not end."""
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        msg = f"{path} is no ordinary file."
-        raise InvalidInput(msg, hint="Remove it.")
-    if path.is_file() and path.stat().st_size > _LARGEST_FILE:
-        msg = f"{path} is too large for a configuration file."
-        raise InvalidInput(msg)
-
-
-def _read_toml(path: Path) -> Mapping[str, Any]:
-    text = _read(path)
-    try:
-        return tomllib.loads(text) if text else {}
-    except (ValueError, RecursionError) as error:
-        msg = f"{path} is not valid TOML: {error}"
-        raise InvalidInput(msg, hint="Mend or remove the file.") from error
-
-
-def _read_json(path: Path) -> Mapping[str, Any]:
-    text = _read(path)
-    try:
-        tree = json.loads(text) if text else {}
-    except (ValueError, RecursionError) as error:
-        msg = f"{path} is not valid JSON: {error}"
-        raise InvalidInput(msg, hint="Mend or remove the file.") from error
-    if not isinstance(tree, dict):
-        msg = f"{path} does not hold a JSON object."
-        raise InvalidInput(msg)
-    return tree

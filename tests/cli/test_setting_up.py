@@ -179,7 +179,7 @@ def test_an_agent_is_run_with_its_own_words(person, tmp_path):
     done = subprocess.run(
         [*PROGRAM, "run", "codex", "exec", "--help", "--undo", "two words"],
         capture_output=True, text=True, check=False,
-        env=environment(tmp_path / "home", HOME=str(person), PATH=path),
+        env=environment(tmp_path / "home", HOME=str(person), PATH=path, LORE_GATEWAY_ON="false"),
     )  # fmt: skip
     assert done.returncode == 7
     assert done.stdout.splitlines()[-4:] == ["exec", "--help", "--undo", "two words"]
@@ -194,7 +194,7 @@ def test_claude_code_looks_for_lore_first_and_then_where_it_did_before(person, t
     path = os.pathsep.join([str(program.parent), os.environ["PATH"]])
     done = subprocess.run(
         [*PROGRAM, "run", "claude"], capture_output=True, text=True, check=True,
-        env=environment(tmp_path / "home", HOME=str(person), PATH=path),
+        env=environment(tmp_path / "home", HOME=str(person), PATH=path, LORE_GATEWAY_ON="false"),
     )  # fmt: skip
     first, _, rest = done.stdout.strip().partition(os.pathsep)
     assert (Path(first) / "lore").is_file()

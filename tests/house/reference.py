@@ -124,7 +124,7 @@ def settings() -> str:
     ]
     for value in load({}, home=Path("/nowhere")).values:
         default = str(value.default).lower() if value.default is False else value.default
-        shown = f"`{default}`" if default != "" else ""
+        shown = f"`{default}`" if default not in ("", None) else ""
         place = "yes" if value.project else "no"
         cells = (f"`{value.key}`", f"`{value.env}`", shown, value.allowed, place, value.doc)
         lines.append(f"| {' | '.join(cells)} |")

@@ -28,7 +28,7 @@ NOT_OUR_WORDS = {
 
 SAID_BY_OTHERS = {
     ("src/lore/capture/adapters/archives.py", "compress"): "zipfile's",
-    ("src/lore/settings.py", "touch"): "pathlib's",
+    ("src/lore/config_files.py", "touch"): "pathlib's",
 }
 EVERY = pytest.mark.parametrize("module", modules(), ids=lambda m: m.name)
 

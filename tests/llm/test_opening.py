@@ -84,7 +84,8 @@ def test_a_project_sets_no_chat_and_no_budget(tmp_path):
     (tmp_path / ".lore.json").write_text(f'{{"chat": {{{chat}}}, "daily_budget": 1000}}')
     loaded = load({}, home=tmp_path, project_dir=tmp_path)
     assert loaded.settings.chat_provider == "offline"
-    assert loaded.settings.daily_budget == 1.0
+    assert loaded.settings.daily_budget is None
+    assert loaded.settings.background_daily_budget == 1.0
     assert "which a project may not" in loaded.warning
 
 

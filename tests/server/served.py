@@ -96,6 +96,7 @@ def serving(
     names: Sequence[str] = (),
     limits: Limits | None = None,
     mounts_for: Callable[[Memory], Sequence[Mount]] = lambda _memory: (),
+    rest: Mount | None = None,
     toolbox: Toolbox = TOOLBOX,
     around: Callable[[ASGIApp, str], ASGIApp] = lambda app, _key: app,
     about: Callable[[], Rows] = tuple,
@@ -113,6 +114,7 @@ def serving(
             names=allowed_names(host, names),
             limits=limits,
             mounts=mounts_for(memory),
+            rest=rest,
             about=about,
         )
         served = Serving(around(app, access.local), bound, limits)

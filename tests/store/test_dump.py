@@ -114,7 +114,8 @@ def test_what_is_kept_beside_the_items_is_brought_along(tmp_path: Path) -> None:
             watermarks.put_file(db, Watermark("log", None, 3, "", NOON), session_n=n)
             staged_turns.put(db, n, "k", "{}", now=NOON)
             session_states.put(db, n, "calibration", {"a": 1}, now=NOON)
-            spend.add(db, Spend("s", NOON, "distil", "m", {"input": 1}, 0.5), session_n=n)
+            told = Spend("s", NOON, "request:turn", "m", {"input": 1}, 0.5, layer=1, delay_ms=7)
+            spend.add(db, told, session_n=n)
             changes.bury(db, ["gone"], NOON, sources={"gone": "digest"})
 
         one.database.write(fill)

@@ -4,22 +4,24 @@ from pathlib import Path
 
 import pytest
 
+from lore import clock
 from lore.errors import SchemaTooNew
-from lore.store import migrations, sqlite
+from lore.records import Spend
+from lore.store import migrations, spend, sqlite
 from lore.store.db import Connection, Database, open_database
-from tests.store.samples import add_fragment, at_noon, open_at
+from tests.store.samples import NOON, add_fragment, at_noon, open_at
 
 
-def m002_adds_a_table(db: Connection) -> None:
+def m900_adds_a_table(db: Connection) -> None:
     db.rows("CREATE TABLE later (n INTEGER PRIMARY KEY)")
 
 
-def m002_fails(db: Connection) -> None:
+def m900_fails(db: Connection) -> None:
     db.rows("CREATE TABLE later (n INTEGER PRIMARY KEY)")
     db.rows("INSERT INTO nowhere VALUES (1)")
 
 
-STEPS = (*migrations.MIGRATIONS, m002_adds_a_table)
+STEPS = (*migrations.MIGRATIONS, m900_adds_a_table)
 
 
 def names(database: Database) -> set[str]:
@@ -35,6 +37,28 @@ def test_a_fresh_database_has_every_step_and_no_backup(tmp_path: Path) -> None:
     assert not (tmp_path / "backups").exists()
 
 
+def test_a_database_of_the_first_schema_keeps_its_spend(tmp_path: Path) -> None:
+    database = Database(tmp_path / "memory.db", busy_timeout_s=5, now=at_noon)
+    migrations.migrate(database, None, (migrations.m001_initial,))
+    database.write(
+        lambda db: db.run(
+            "INSERT INTO spend (key, at, purpose, model, usage, usd)"
+            " VALUES ('k', :at, 'background:observe', 'm', '{\"input\": 5}', 0.25)",
+            at=clock.to_us(NOON),
+        )
+    )
+    database.close()
+    reopened = open_at(tmp_path)
+    with reopened.read() as db:
+        assert spend.newest(db) == [
+            Spend("k", NOON, "background:observe", "m", {"input": 5}, 0.25, None, None)
+        ]
+        assert migrations.check(db) >= {"m001_initial", "m002_requests"}
+    reopened.close()
+    (copy,) = (tmp_path / "backups").iterdir()
+    assert copy.name == "before-m002_requests-20260301T120000.db"
+
+
 def test_steps_are_named_in_their_order() -> None:
     found = [step.__name__ for step in migrations.MIGRATIONS]
     assert found == sorted(found)
@@ -45,10 +69,10 @@ def test_an_existing_database_is_copied_before_it_is_migrated(
     tmp_path: Path, database: Database
 ) -> None:
     database.write(lambda db: add_fragment(db, 1, "an old fact"))
-    assert migrations.migrate(database, tmp_path / "backups", STEPS) == ["m002_adds_a_table"]
+    assert migrations.migrate(database, tmp_path / "backups", STEPS) == ["m900_adds_a_table"]
     assert "later" in names(database)
     (copy,) = (tmp_path / "backups").iterdir()
-    assert copy.name == "before-m002_adds_a_table-20260301T120000.db"
+    assert copy.name == "before-m900_adds_a_table-20260301T120000.db"
     old = sqlite.open_connection(copy, busy_timeout_s=1, read_only=True)
     assert old.value("SELECT content FROM fragments") == "an old fact"
     assert not old.find("SELECT 1 FROM sqlite_schema WHERE name = 'later'")
@@ -63,15 +87,15 @@ def test_migrating_twice_does_nothing_the_second_time(tmp_path: Path, database: 
 def test_a_step_that_fails_leaves_the_old_schema(tmp_path: Path, database: Database) -> None:
     before = names(database)
     with pytest.raises(Exception, match="nowhere"):
-        migrations.migrate(database, tmp_path / "backups", (*migrations.MIGRATIONS, m002_fails))
+        migrations.migrate(database, tmp_path / "backups", (*migrations.MIGRATIONS, m900_fails))
     assert names(database) == before
 
 
 def test_a_step_that_another_process_made_meanwhile_is_not_made_again(
     database: Database,
 ) -> None:
-    database.write(lambda db: migrations._apply(db, m002_adds_a_table, at_noon))
-    database.write(lambda db: migrations._apply(db, m002_adds_a_table, at_noon))
+    database.write(lambda db: migrations._apply(db, m900_adds_a_table, at_noon))
+    database.write(lambda db: migrations._apply(db, m900_adds_a_table, at_noon))
 
 
 def test_a_newer_schema_is_refused_and_nothing_is_changed(
@@ -80,7 +104,7 @@ def test_a_newer_schema_is_refused_and_nothing_is_changed(
     migrations.migrate(database, tmp_path / "backups", STEPS)
     database.close()
     before = database.path.read_bytes()
-    with pytest.raises(SchemaTooNew, match="m002_adds_a_table"):
+    with pytest.raises(SchemaTooNew, match="m900_adds_a_table"):
         open_at(tmp_path)
     with pytest.raises(SchemaTooNew):
         open_database(database.path, busy_timeout_s=1, backups=None, read_only=True)

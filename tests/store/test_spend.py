@@ -40,3 +40,22 @@ def test_what_is_set_aside_is_given_back_by_key_or_by_age(db: Connection) -> Non
     assert spend.reserved(db, "background", since=NOON) == 3.0
     spend.drop_reservations(db, before=minutes(10))
     assert spend.reserved(db, "background", since=NOON) == 1.0
+
+
+def test_what_is_known_of_a_request_is_kept(db: Connection) -> None:
+    told = Spend("a", NOON, "request:turn", "m", {"input": 5}, 0.25, None, None, 2, True, 900, 0.5)
+    spend.add(db, told)
+    assert spend.newest(db) == [told]
+    assert list(spend.since(db, NOON)) == [told]
+    assert list(spend.since(db, minutes(1))) == []
+
+
+def test_all_that_was_spent_is_added_up(db: Connection) -> None:
+    assert (spend.whole(db, since=NOON), spend.first_at(db, since=NOON)) == (0.0, None)
+    for place, purpose in enumerate(("background:x", "request:turn", "answer")):
+        spend.add(db, Spend(purpose, minutes(place), purpose, "m", {}, 1.0))
+        spend.reserve(db, purpose, purpose, usd=2.0, now=minutes(place))
+    assert spend.whole(db, since=NOON) == 3.0
+    assert spend.whole(db, since=minutes(1)) == 2.0
+    assert spend.first_at(db, since=minutes(1)) == minutes(1)
+    assert spend.whole_reserved(db, since=minutes(2)) == 2.0

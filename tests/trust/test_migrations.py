@@ -13,18 +13,20 @@ import pytest
 
 from lore.store import migrations, sqlite
 from lore.store.db import Connection, Database
-from lore.store.migrations import m001_initial
 from tests.store.samples import add_fragment, at_noon, open_at
 
 ROOT = Path(__file__).parents[2]
 
 
-def m002_later(db: Connection) -> None:
+def m900_later(db: Connection) -> None:
     """A later step: a new table, a new column, rows rewritten."""
     db.rows("CREATE TABLE later (n INTEGER PRIMARY KEY, word TEXT NOT NULL)")
     db.rows("ALTER TABLE fragments ADD COLUMN mood TEXT NOT NULL DEFAULT ''")
     db.run("UPDATE fragments SET mood = 'calm'")
     db.run("INSERT INTO later (word) SELECT content FROM fragments")
+
+
+STEPS: tuple[migrations.Migration, ...] = (*migrations.MIGRATIONS, m900_later)
 
 
 def dying(step: migrations.Migration, statement: int) -> migrations.Migration:
@@ -48,8 +50,7 @@ def dying(step: migrations.Migration, statement: int) -> migrations.Migration:
 
 
 def migrate_and_die(home: str, last_step: str, statement: str) -> None:
-    steps: list[migrations.Migration] = [m001_initial, m002_later]
-    steps = [s if s.__name__ != last_step else dying(s, int(statement)) for s in steps]
+    steps = [s if s.__name__ != last_step else dying(s, int(statement)) for s in STEPS]
     steps = steps[: [s.__name__ for s in steps].index(last_step) + 1]
     path = Path(home) / "memory.db"
     path.parent.mkdir(exist_ok=True)
@@ -59,7 +60,7 @@ def migrate_and_die(home: str, last_step: str, statement: str) -> None:
 
 
 def state_of(path: Path) -> tuple[bool, ...]:
-    """Return which parts of both steps are there."""
+    """Return which of the steps are there, each of them whole."""
     db = sqlite.open_connection(path, busy_timeout_s=5, read_only=False)
     names = {row[0] for row in db.rows("SELECT name FROM sqlite_schema")}
     done = (
@@ -68,12 +69,14 @@ def state_of(path: Path) -> tuple[bool, ...]:
         else set()
     )
     columns = {row[1] for row in db.rows("PRAGMA table_info(fragments)")}
+    spent = {row[1] for row in db.rows("PRAGMA table_info(spend)")}
     db.close()
     assert sqlite.damage(path) == []
     first = {"m001_initial" in done, "items" in names, "spend" in names, "session_words" in names}
-    second = {"m002_later" in done, "later" in names, "mood" in columns}
-    assert len(first) == len(second) == 1, (names, done)
-    return first.pop(), second.pop()
+    second = {"m002_requests" in done, "layer" in spent, "without_usd" in spent}
+    third = {"m900_later" in done, "later" in names, "mood" in columns}
+    assert len(first) == len(second) == len(third) == 1, (names, done)
+    return first.pop(), second.pop(), third.pop()
 
 
 def run_each(home: Path, step: str) -> list[Any]:
@@ -93,8 +96,11 @@ def kill_at_each_statement(home: Path, step: str) -> None:
     left = []
     for statement in range(1, 400):
         place = home / f"{step}-{statement}"
-        if step == "m002_later":
-            old = open_at(place)
+        before = STEPS[: [one.__name__ for one in STEPS].index(step)]
+        if before:
+            place.mkdir()
+            old = Database(place / "memory.db", busy_timeout_s=5, now=at_noon)
+            migrations.migrate(old, None, before)
             old.write(lambda db: add_fragment(db, 1, "an old fact"))
             old.close()
         pid = os.fork()
@@ -108,16 +114,16 @@ def kill_at_each_statement(home: Path, step: str) -> None:
     sys.stdout.write(json.dumps(left))
 
 
-@pytest.mark.parametrize("step", ["m001_initial", "m002_later"])
+@pytest.mark.parametrize("place", range(len(STEPS)))
 def test_a_migration_killed_at_any_statement_leaves_the_old_or_the_new_schema(
-    tmp_path: Path, step: str
+    tmp_path: Path, place: int
 ) -> None:
-    left = run_each(tmp_path, step)
-    old = [9, step == "m002_later", False]
-    new = [0, True, step == "m002_later"]
+    left = run_each(tmp_path, STEPS[place].__name__)
+    old = [9, *(at < place for at in range(len(STEPS)))]
+    new = [0, *(at <= place for at in range(len(STEPS)))]
     assert left[-1] == new
     assert all(state == old for state in left[:-1])
-    assert len(left) > (50 if step == "m001_initial" else 5)
+    assert len(left) > (5 if place else 50)
 
 
 def test_after_a_killed_migration_the_next_start_migrates(tmp_path: Path) -> None:
@@ -133,7 +139,7 @@ def test_after_a_killed_migration_the_next_start_migrates(tmp_path: Path) -> Non
     )
     assert pid.returncode == 9
     open_at(tmp_path).close()
-    assert state_of(tmp_path / "memory.db") == (True, False)
+    assert state_of(tmp_path / "memory.db") == (True, True, False)
 
 
 if __name__ == "__main__":

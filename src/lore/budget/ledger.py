@@ -31,9 +31,18 @@ class SpendLedger:
     budget is exceeded by one call at most, however many processes there are.
     """
 
-    def __init__(self, database: Database, budget_usd: float, *, price: Price = find_price) -> None:
+    def __init__(
+        self,
+        database: Database,
+        budget_usd: float,
+        *,
+        whole_usd: float | None = None,
+        price: Price = find_price,
+    ) -> None:
+        """Keep to `budget_usd`, and to what is left of `whole_usd`, the budget of all work."""
         self._database = database
         self._budget_usd = budget_usd
+        self._whole_usd = whole_usd
         self._price = price
 
     def today(self) -> SpentToday:
@@ -53,6 +62,8 @@ class SpendLedger:
             # What costs nothing needs no budget.
             if usd != 0 and not today.left_usd:
                 raise _spent(today)
+            if usd != 0 and self._whole_usd is not None:
+                _require_left(db, self._whole_usd, today)
             spend.reserve(db, reservation.key, _purpose(reservation), usd=usd or 0.0, now=now)
 
         self._database.write(set_aside)
@@ -94,6 +105,16 @@ class SpendLedger:
         )
 
 
+def _require_left(db: Connection, whole_usd: float, today: SpentToday) -> None:
+    """Refuse if all that was spent today and is set aside comes to the budget of all work."""
+    begun = today.until - timedelta(days=1)
+    used = spend.whole(db, since=begun) + spend.whole_reserved(db, since=begun)
+    if used >= whole_usd:
+        msg = f"Today ${used:.2f} of ${whole_usd:.2f} are spent or set aside."
+        hint = "Background work goes on at 00:00 UTC; daily_budget allows for more."
+        raise BudgetSpent(msg, hint=hint, until=today.until)
+
+
 def _purpose(reservation: Reservation) -> str:
     return f"{spend.BACKGROUND}:{reservation.question}"
 
@@ -101,5 +122,5 @@ def _purpose(reservation: Reservation) -> str:
 def _spent(today: SpentToday) -> BudgetSpent:
     used = today.spent_usd + today.reserved_usd
     msg = f"Background work has used ${used:.2f} of the ${today.budget_usd:.2f} of today."
-    hint = "It goes on at 00:00 UTC; daily_budget allows for more."
+    hint = "It goes on at 00:00 UTC; background.daily_budget allows for more."
     return BudgetSpent(msg, hint=hint, until=today.until)

@@ -63,4 +63,4 @@ def price_notice(identity: str, at: datetime) -> str:
     """Say that a budget cannot hold a chat whose price nobody knows, or nothing."""
     if find_price(identity, Usage(1000, 1000), at) is not None:
         return ""
-    return f"The price of {identity} is not known: daily_budget cannot hold what it spends."
+    return f"The price of {identity} is not known: the daily budget cannot hold what it spends."

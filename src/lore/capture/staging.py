@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from lore import projects
-from lore.capture import forks
+from lore.capture import forks, searches
 from lore.capture.messages import check, prepare_all
 from lore.capture.transcripts import Context
 from lore.errors import InvalidInput
 from lore.projects import Projects
 from lore.records import NewMessage
 from lore.redaction import UNKEPT
-from lore.store import claims, messages, names, sessions
+from lore.store import claims, dialogues, messages, names, sessions
 from lore.store.db import Connection
 from lore.store.keywords import NewMessageText
 from lore.store.messages import PreparedMessage
@@ -92,7 +92,7 @@ class Batch:
             run = Run(context)
             self.runs.append(run)
         self.bytes += size
-        for message in new:
+        for message in searches.taken_apart(new):
             try:
                 check(message)
             except InvalidInput:
@@ -165,7 +165,8 @@ def write(
     session_n, added = None, 0
     for run in batch.runs:
         run.context = without_forgotten(db, agent, run.context)
-        own = messages.not_forgotten(db, (agent, _name(run)), "file", run.prepared)
+        told = dialogues.to_be_stored(db, _name(run), run.prepared)
+        own = messages.not_forgotten(db, (agent, _name(run)), "file", told)
         run.prepared = own
         if not own:
             _describe(db, sessions.find_number(db, _name(run), agent=agent), run.context)

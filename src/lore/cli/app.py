@@ -19,6 +19,7 @@ from lore.cli import (
     episodes,
     evaluation,
     finding,
+    gateways,
     keeping,
     knowledge,
     looking,
@@ -28,6 +29,7 @@ from lore.cli import (
     setting,
     setting_up,
     sharing,
+    spending,
     trust,
 )
 from lore.cli.output import INTERRUPTED, one_line
@@ -47,8 +49,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 for room in (
-    knowledge, capturing, finding, looking, episodes, trust, digesting, sharing, keeping, running,
-    access, serving, setting_up, setting, model, evaluation,
+    knowledge, capturing, finding, looking, episodes, trust, digesting, sharing, keeping, spending,
+    running, access, serving, gateways, setting_up, setting, model, evaluation,
 ):  # fmt: skip
     room.add_to(app)
 

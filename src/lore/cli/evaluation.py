@@ -91,3 +91,42 @@ def injection(
     for prompt, text in result.samples:
         print(f"PROMPT: {clean(prompt[:600])}\n{clean(text)}\n")
     print(result.as_table())
+
+
+@evaluate.command()
+def economics(
+    data: Annotated[Path, typer.Option(help="Folder with long-session-*.jsonl.gz.")],
+    sessions: Annotated[
+        list[str] | None, typer.Option(help="A captured session to replay, too; repeatable.")
+    ] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(help="A model by whose prices to count; repeatable.")
+    ] = None,
+    hour: Annotated[
+        bool, typer.Option("--hour", help="Prompts are cached for an hour, not five minutes.")
+    ] = False,
+    svg: Annotated[
+        Path | None, typer.Option(help="Write a picture of the layers of the first session here.")
+    ] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder for cached vectors.")] = None,
+    json: Json = False,
+) -> None:
+    """Replay long sessions: what each way to make prompts costs, and what it still knows."""
+    from lore.evals import caching, layers_picture
+    from lore.evals import economics as evaluation
+
+    with progress("replaying", quiet=json) as report:
+        result = evaluation.run(
+            data,
+            sessions=sessions or (),
+            models=model or evaluation.MODELS,
+            lifetime_s=caching.LONG_LIFETIME_S if hour else caching.LIFETIME_S,
+            cache=cache,
+            report=report,
+        )
+    if svg:
+        svg.write_text(layers_picture.draw(result), "utf-8")
+    if json:
+        print_json(result.as_json())
+    else:
+        print(result.as_table())

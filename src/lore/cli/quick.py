@@ -57,13 +57,13 @@ def serve_mcp(given_home: str) -> bool:
 
     home = address.find_home(given_home, os.environ.get("LORE_HOME", ""))
     is_cold = address.find_address(home) is None
-    if is_cold and _find_greeting(home) is None and _start(home) is None:
+    if is_cold and _find_greeting(home) is None and start(home) is None:
         return False
     from lore.bridges import greeting
     from lore.bridges.mcp import Bridge
 
     def reach() -> Address | None:
-        found = address.find_address(home) or _start(home)
+        found = address.find_address(home) or start(home)
         if found is None:
             greeting.forget(home)
         return found
@@ -109,7 +109,7 @@ def serve_hook(given_home: str, event: str) -> None:
 
     home = address.find_home(given_home, os.environ.get("LORE_HOME", ""))
     if event == WAKE:
-        _start(home)
+        start(home)
         return
     hook.run(event, home, _wake)
 
@@ -130,7 +130,7 @@ def _folder() -> str:
         return ""
 
 
-def _start(home: str) -> Address | None:
+def start(home: str) -> Address | None:
     """Start the daemon and wait until it listens; None where that is not wanted or fails."""
     import subprocess
     import time

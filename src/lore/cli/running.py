@@ -128,7 +128,7 @@ def status(context: typer.Context, json: Json = False) -> None:
     if not found.running:
         found = _with_queues(context, settings, found)
     if not found.budget_usd:  # nobody counted yet
-        found = replace(found, budget_usd=settings.daily_budget)
+        found = replace(found, budget_usd=settings.background_daily_budget)
     if json:
         print_json(found)
     else:

@@ -91,7 +91,7 @@ def _said(value: object) -> str:
         return str(value).lower()
     if isinstance(value, list | tuple):
         return json_module.dumps(value, ensure_ascii=False)
-    return "–" if value == "" else str(value)
+    return "–" if value in ("", None) else str(value)
 
 
 def _explained(setting: SettingValue) -> str:

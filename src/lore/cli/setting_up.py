@@ -6,11 +6,13 @@ import os
 import shutil
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lore.cli import gateways
 from lore.cli.output import Json, bold, clean, coloured, dim, notice, print_columns, print_json
 from lore.errors import InvalidInput
 
@@ -24,7 +26,12 @@ if TYPE_CHECKING:
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this file."""
     app.command()(setup)
-    passing = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+    passing = {
+        "allow_extra_args": True,
+        "allow_interspersed_args": False,
+        "ignore_unknown_options": True,
+        "help_option_names": [],
+    }
     app.command(context_settings=passing)(run)
 
 
@@ -216,10 +223,14 @@ def _print(agent: Agent, planned: list[Change], *, undo: bool, dry_run: bool) ->
 def run(
     context: typer.Context,
     agent: Annotated[str, typer.Argument(help="claude, codex or opencode.")],
+    gateway: Annotated[
+        bool, typer.Option("--gateway/--no-gateway", help="Let it talk to its model through Lore.")
+    ] = True,
 ) -> None:
     """Start an agent with memory for this one run; no file is changed.
 
-    Everything behind the agent's name is passed on to it: lore run claude -p "where were we?"
+    It talks to its model through the gateway (setting gateway.on). Everything behind the agent's
+    name is passed on to it: lore run claude -p "where were we?"
     """
     from lore.settings import load
     from lore.setup.starting import Place, prepare
@@ -227,10 +238,13 @@ def run(
     if agent in ("-h", "--help"):
         print(context.get_help())
         return
-    home = load(home=context.obj).settings.home
+    settings = load(home=context.obj).settings
     path = os.get_exec_path()
     place = Place(Path.home(), Path.cwd())
-    start = prepare(agent, context.args, _command(home), _search_path(), place)
+    words = (agent, context.args, _command(settings.home), _search_path())
+    start = prepare(*words, place)
+    if gateway and settings.gateway_on:
+        start = prepare(*words, replace(place, through=gateways.through(settings, agent)))
     added = dict(start.environ)
     if start.folder:
         added["PATH"] = os.pathsep.join([start.folder, *path])

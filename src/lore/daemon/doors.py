@@ -115,6 +115,7 @@ class Doors:
             names=allowed_names(host, (settings.server_host, *settings.server_allowed_hosts)),
             limits=Limits.of(settings),
             mounts=mounts_of(lambda: _mcp_server(memory)),
+            rest=gateway_of(memory) if settings.gateway_on else None,
             stopping=self._stopping.is_set,
             about=lambda: _told(status.read(settings.home)),
             hooks=self.hooks,
@@ -167,6 +168,25 @@ def mounts_of(make_server: Callable[[], Server[Any]]) -> Sequence[Mount]:
         Mount(path, app, lifespan=mcp.run if path == MCP else None, needs=("read",))
         for path, app in mcp.apps.items()
     ]
+
+
+def gateway_of(memory: Memory) -> Mount:
+    """Return the door to models, which has all paths that are not the server's own."""
+    from lore.gateway.app import Gateway
+    from lore.gateway.routing import Upstreams
+    from lore.gateway.turning import MemoryTurning
+    from lore.memory.composing import Composer
+    from lore.server.app import Mount
+
+    settings = memory.settings
+    memory.load_prices()
+    gateway = Gateway(
+        Upstreams.of(settings),
+        turning=MemoryTurning(memory, Composer(memory)),
+        most_bytes=settings.gateway_max_body_bytes,
+        within_s=settings.gateway_within_ms / 1000,
+    )
+    return Mount("/", gateway, lifespan=gateway.run)
 
 
 def _mcp_server(memory: Memory) -> Server[Any]:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from lore.capture import embedding
 from lore.checking import Seconds, checked_class
@@ -15,6 +16,9 @@ from lore.recall.sources import Sources
 from lore.settings import Settings
 from lore.store.db import Database
 from lore.text.secrets import Redactor
+
+if TYPE_CHECKING:
+    from lore.budget.daily import RequestLedger
 
 _CATCH_UP_S = 0.5
 """A recall first embeds what waits, for so long at most; so does what looks for its place."""
@@ -39,6 +43,8 @@ class Desk:
     embedding_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     cycle_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     digester_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    requests: RequestLedger | None = field(default=None, repr=False)
+    requests_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def embed_waiting(
         self, *, within_s: Seconds | None = None, progress: embedding.Progress | None = None

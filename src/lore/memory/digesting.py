@@ -25,6 +25,7 @@ from lore.records import (
 from lore.store import cycles, sessions
 
 if TYPE_CHECKING:
+    from lore.budget.ledger import SpendLedger
     from lore.curate.means import CurationMeans
     from lore.llm import Digester
     from lore.store.steps import Watch
@@ -221,9 +222,7 @@ class Digesting(Desk):
 
     def spent_today(self) -> SpentToday:
         """Return what background work has cost today, and what it may still cost."""
-        from lore.budget.ledger import SpendLedger
-
-        return SpendLedger(self.database, self.settings.daily_budget).today()
+        return self._open_ledger().today()
 
     def interrupt(self) -> None:
         """End what a chat has under way; whoever waits for it is told that it was cut off."""
@@ -240,8 +239,19 @@ class Digesting(Desk):
         with self.digester_lock:
             return self.digester or self._open_digester()
 
-    def _open_digester(self) -> Digester:
+    def _open_ledger(self) -> SpendLedger:
+        from lore.budget.catalogue import Catalogue
         from lore.budget.ledger import SpendLedger
+
+        config = self.settings
+        return SpendLedger(
+            self.database,
+            config.background_daily_budget,
+            whole_usd=config.daily_budget,
+            price=Catalogue(config.prices, now=self.database.now).cost,
+        )
+
+    def _open_digester(self) -> Digester:
         from lore.llm.offline.digester import OfflineDigester
         from lore.llm.opening import open_digester
 
@@ -249,7 +259,7 @@ class Digesting(Desk):
         opened = open_digester(
             self.settings,
             offline=OfflineDigester(embedder.embed if embedder.dimension else None),
-            ledger=SpendLedger(self.database, self.settings.daily_budget),
+            ledger=self._open_ledger(),
         )
         self.digester, self.end_requests = opened.digester, opened.close
         self.notice = " ".join(filter(None, (self.notice, opened.notice)))

@@ -20,6 +20,7 @@ from lore.memory.knowing import Knowing
 from lore.memory.listing import Listing
 from lore.memory.looking import Looking
 from lore.memory.prompting import Prompting
+from lore.memory.spending import Spending
 from lore.memory.working import Working
 from lore.recall import health
 from lore.recall.sources import Sources
@@ -37,8 +38,9 @@ _NO_MEMORY = (
 
 @checked_class
 class Memory(
-    Prompting, Capturing, Knowing, Asking, Looking, Listing, Digesting, Keeping, Working, Admitting
-):
+    Prompting, Capturing, Knowing, Asking, Looking, Listing, Digesting, Keeping, Working, Admitting,
+    Spending,
+):  # fmt: skip
     """All that one database holds, and the object that opens it."""
 
     __slots__ = ()

@@ -23,7 +23,7 @@ from lore.memory.digesting import Digesting
 from lore.projects import Projects
 from lore.recall import unasked
 from lore.records import Captured, Fit, Injection
-from lore.store import fragments, injections, items, sessions
+from lore.store import dialogues, fragments, injections, items, sessions
 from lore.store.db import Connection
 from lore.text import calls, digests, goals, results, tokens
 
@@ -61,7 +61,7 @@ class Prompting(Capturing, Digesting):
         its title alone, a prompt may be given the rest.
         """
         started = time.perf_counter()
-        if not self.settings.inject_on or _is_late(started, within_s):
+        if self._is_quiet(session) or _is_late(started, within_s):
             return NOTHING
         from lore.recall import beginnings
 
@@ -104,7 +104,7 @@ class Prompting(Capturing, Digesting):
         longer than `within_s` comes too late: it is nothing, and does not count as given.
         """
         started = time.perf_counter()
-        if not self.settings.inject_on or _is_late(started, within_s):
+        if self._is_quiet(session) or _is_late(started, within_s):
             return NOTHING
         session = self.redactor.redact(session)
         least = self.settings.inject_threshold if threshold is None else threshold
@@ -168,7 +168,7 @@ class Prompting(Capturing, Digesting):
         """
         started = time.perf_counter()
         call = calls.read_call(tool, given)
-        if not self.settings.inject_on or not output.strip() or _is_late(started, within_s):
+        if not output.strip() or self._is_quiet(session) or _is_late(started, within_s):
             return NOTHING
         if results.verdict_of(call, output, failed=failed) != "failed":
             return NOTHING
@@ -229,6 +229,13 @@ class Prompting(Capturing, Digesting):
             return self.distill(session)
         except NotFound:
             return []
+
+    def _is_quiet(self, session: str) -> bool:
+        """Tell whether a session is told nothing: nobody is, or it is not to be remembered."""
+        if not self.settings.inject_on:
+            return True
+        with self.database.read() as db:
+            return dialogues.is_amnesic(db, self.redactor.redact(session))
 
     def _project_of(self, db: Connection, folder: str) -> int | None:
         """Return the number of the project that a folder belongs to; of no folder, none."""

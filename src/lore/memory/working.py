@@ -56,7 +56,9 @@ class Working(Desk):
             spent = spend.total(db, spend.BACKGROUND, since=midnight)
         parked = sum(job.state == "parked" for job in found)
         pending = len(found) - parked
-        return Queues(waiting, pending, parked, round(spent, 6), self.settings.daily_budget)
+        return Queues(
+            waiting, pending, parked, round(spent, 6), self.settings.background_daily_budget
+        )
 
     def jobs(self) -> list[Job]:
         """Return the jobs that are not done."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -111,6 +112,54 @@ class Pins:
     annotated: frozenset[str] = frozenset()
     """Calls whose results are sent as an annotation."""
     busts_in_a_row: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Whose request it is: a session of an agent, in a project; a helper's has a parent."""
+
+    session: str
+    agent: str
+    project: str = ""
+    parent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What is known of the last prompt of a session: its size, and when it was sent.
+
+    `entries` is how many entries it had, and `end` the key of the last one. `lifetime_s` is how
+    long the provider keeps it.
+    """
+
+    chars: int = 0
+    tokens: int = 0
+    tokens_per_char: float = 0.0
+    turns_without_writes: int = 0
+    turns: int = 0
+    entries: int = 0
+    end: str = ""
+    at_s: float = 0.0
+    lifetime_s: float = 300.0
+    whole_tokens: int = 0
+    """How long it would have been with nothing left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a session carries from one request to the next.
+
+    `knowledge` is the block of memory behind the system prompt, None before it was chosen.
+    `notes` are texts that were put behind entries, by the entries' keys; `tiers` the summaries
+    that were made of summaries. An `amnesic` session is not stored, and is given nothing.
+    """
+
+    pins: Pins = Pins()
+    measured: Measured = Measured()
+    knowledge: str | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
+    tiers: tuple[Summary, ...] = ()
+    amnesic: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,6 +133,12 @@ class Spend:
     usd: float
     session_id: str | None = None
     project_id: str | None = None
+    layer: int | None = None
+    """Of the prompt, if the call was a request of an agent."""
+    busts: bool = False
+    delay_ms: int = 0
+    without_usd: float = 0.0
+    """What a request would have cost without Lore, by the same prices: an estimate."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,10 @@ from lore.server import calling, doing, gate, hooking, openapi, problems, readin
 from lore.server.access import Access
 from lore.server.calling import Toolbox
 from lore.server.endpoint import Endpoint, answer, tagged
-from lore.server.gate import Catching, Gate
+from lore.server.gate import Catching, Gate, Rest
 from lore.server.limits import Bounds, Crowd, Limits, Rates
 from lore.server.logins import SESSION_S, Logins
+from lore.server.metrics import serve_metrics
 from lore.server.tally import Tally
 from lore.server.welcome import Rows, serve_welcome
 
@@ -77,14 +78,16 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     names: frozenset[str],
     limits: Limits | None = None,
     mounts: Sequence[Mount] = (),
+    rest: Mount | None = None,
     stopping: Callable[[], bool] = lambda: False,
     about: Callable[[], Rows] = tuple,
     hooks: Tally | None = None,
 ) -> Starlette:
     """Return the app of a memory; only /health answers without access.
 
-    `about` tells of the process that serves, for the page at `/`; `hooks` counts what became of
-    those that agents call.
+    `rest` has all that is not this server's own, and looks itself who may pass. `about` tells of
+    the process that serves, for the page at `/`; `hooks` counts what became of those that agents
+    call.
     """
     limits = limits or Limits()
     endpoints = endpoints_of(toolbox, access.logins, stopping, hooks)
@@ -92,6 +95,7 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     routes: list[BaseRoute] = [
         Route("/", serve_welcome(memory, about), methods=["GET"]),
         Route("/health", _health, methods=["GET"]),
+        Route("/metrics", serve_metrics(memory), methods=["GET"]),
         _get_alone("/login", _login(access.logins)),
         Route(f"{PREFIX}/openapi.json", _document(described), methods=["GET"]),
         *(_route(endpoint, memory) for endpoint in endpoints),
@@ -108,12 +112,29 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
                 names=names,
                 rates=Rates(limits.requests_per_minute),
                 strangers=Rates(limits.strangers_per_minute),
+                rest=Rest(rest.app, _owning(routes)) if rest is not None else None,
             ),
             Middleware(Bounds, limits=limits),
         ],
         exception_handlers={HTTPException: _refuse, Exception: _answer_for},
-        lifespan=_lifespan(mounts),
+        lifespan=_lifespan([*mounts, *([rest] if rest is not None else [])]),
     )
+
+
+RESERVED = ("/metrics", "/status")
+"""Paths of this server beside those of its routes."""
+
+
+def _owning(routes: Sequence[BaseRoute]) -> Callable[[str], bool]:
+    """Return what tells whether a path is this server's own: one of a route, or below it."""
+    named = {route.path for route in routes if isinstance(route, Route | StarletteMount)}
+    exact = frozenset(path for path in {*named, *RESERVED} if not path.startswith(f"{PREFIX}/"))
+    under = tuple(f"{path}/" for path in (PREFIX, *exact) if path != "/")
+
+    def is_own(path: str) -> bool:
+        return path in exact or path == PREFIX or path.startswith(under)
+
+    return is_own
 
 
 def _route(endpoint: Endpoint[Any], memory: Memory) -> Route:

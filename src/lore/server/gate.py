@@ -8,6 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -28,27 +31,73 @@ OPEN = frozenset({"/health", "/login"})
 
 _CHANGES_NOTHING = ("GET", "HEAD")
 
+_ELSEWHERE: Final = "lore.elsewhere"
+"""Where a request says that it is answered by another server, with that one's headers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """A door for all that is not this server's own; it looks itself who may pass without a key."""
+
+    app: ASGIApp
+    is_own: Callable[[str], bool]
+
+    def takes(self, scope: Scope) -> bool:
+        """Tell whether a request is for this door: what a browser asks for is not."""
+        if any(name == b"sec-fetch-mode" for name, _ in scope["headers"]):
+            return False
+        probe = scope["method"] == "HEAD" and scope["path"] == "/"
+        return probe or not self.is_own(scope["path"])
+
 
 class Gate:
     """Checks Host, Origin, access and rate of every request, in this order."""
 
     def __init__(
-        self, app: ASGIApp, access: Access, names: frozenset[str], rates: Rates, strangers: Rates
+        self,
+        app: ASGIApp,
+        access: Access,
+        names: frozenset[str],
+        rates: Rates,
+        strangers: Rates,
+        rest: Rest | None = None,
     ) -> None:
         self._app = app
         self._access = access
         self._names = names
         self._rates = rates
         self._strangers = strangers
+        self._rest = rest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand on what may pass."""
+        if scope["type"] == "http" and self._rest is not None and self._rest.takes(scope):
+            scope[GRANT] = await self._checked_elsewhere(scope)
+            scope[_ELSEWHERE] = True
+            await self._rest.app(scope, receive, send)
+            return
         if scope["type"] == "http":
             scope[GRANT] = await self._checked(scope)
         elif scope["type"] != "lifespan":
             await send({"type": "websocket.close", "code": 1008})
             return
         await self._app(scope, receive, send)
+
+    async def _checked_elsewhere(self, scope: Scope) -> Grant | None:
+        """Return what a key of Lore opens, where one is shown beside those of a provider."""
+        check_head(scope)
+        headers = Headers(scope=scope)
+        wrong = hosts.why_refused(headers, self._names, by_cookie=False)
+        if wrong:
+            raise HTTPException(403, wrong)
+        key = headers.get("x-lore-key")
+        if key is None:
+            return None
+        grant = await self._access.find_grant(Headers({"x-lore-key": key}))
+        if grant is None:
+            self._count(self._strangers, (scope.get("client") or ("",))[0])
+            raise HTTPException(401, "There is no such key of Lore.")
+        return grant
 
     async def _checked(self, scope: Scope) -> Grant | None:
         check_head(scope)
@@ -104,7 +153,7 @@ class Catching:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        talk = _Talk(receive, send)
+        talk = _Talk(scope, receive, send)
         try:
             await self._app(scope, talk.receive, talk.send)
         except asyncio.CancelledError:
@@ -125,9 +174,9 @@ class Catching:
 class _Talk:
     """What a request and its answer have come to, with what every answer has to say."""
 
-    def __init__(self, receive: Receive, send: Send) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.is_answered = self.is_over = False
-        self._receive, self._send = receive, send
+        self._scope, self._receive, self._send = scope, receive, send
 
     async def receive(self) -> Message:
         message = await self._receive()
@@ -137,7 +186,8 @@ class _Talk:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.is_answered = True
-            message["headers"] = [*message.get("headers", ()), *_ALWAYS]
+            if _ELSEWHERE not in self._scope:
+                message["headers"] = [*message.get("headers", ()), *_ALWAYS]
         await self._send(message)
 
 

@@ -26,6 +26,8 @@ from lore.records import (
     Reading,
     Session,
     Spend,
+    SpendGroup,
+    SpendReport,
     SpentToday,
     Stats,
     Title,
@@ -92,11 +94,21 @@ class Around(Arguments):
     project: InProject = ""
 
 
+class OfSpend(Paged):
+    """A page of the spend ledger, and what it adds up to."""
+
+    since: Annotated[
+        str, Field(max_length=200, description="From when it is added up; today if not given.")
+    ] = ""
+    by: Annotated[SpendGroup, Field(description="What it is added up by.")] = "model"
+
+
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What calls to models cost: today against the budget, and a page of entries."""
+    """What calls to models cost: background work today, what all came to, a page of entries."""
 
     today: SpentToday
+    report: SpendReport
     items: tuple[Spend, ...]
     next: str | None
 
@@ -167,9 +179,10 @@ def _stats(memory: Memory, _a: Nothing, _caller: Caller) -> Stats:
     return memory.stats()
 
 
-def _spend(memory: Memory, a: Paged, _caller: Caller) -> Spending:
+def _spend(memory: Memory, a: OfSpend, _caller: Caller) -> Spending:
     page = memory.page_of_spend(limit=a.limit, cursor=a.cursor)
-    return Spending(memory.spent_today(), page.items, page.next)
+    report = memory.spend_report(since=a.since, by=a.by)
+    return Spending(memory.spent_today(), report, page.items, page.next)
 
 
 def _projects(memory: Memory, a: Paged, _caller: Caller) -> Page[Project]:
@@ -239,6 +252,6 @@ ENDPOINTS: tuple[Endpoint[Any], ...] = (
         item=Contradiction,
     ),
     _get("/stats", "What the memory holds.", Nothing, _stats, result=Stats),
-    _get("/spend", "What calls to models cost.", Paged, _spend, result=Spending),
+    _get("/spend", "What calls to models cost and saved.", OfSpend, _spend, result=Spending),
 )  # fmt: skip
 """In the order in which they are documented."""

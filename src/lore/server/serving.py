@@ -22,6 +22,9 @@ from lore.server.limits import HEAD_BYTES, Limits
 STOP_S = 1
 """Requests at hand may take so long to end once the server stops; then they are cut off."""
 
+CONNECTION = "connection"
+"""Where the state of each request has a place for what is known of its connection."""
+
 _BACKLOG = 128
 """Connections that wait to be taken, as many as older systems allow at all."""
 
@@ -54,6 +57,7 @@ class ImpatientProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn does
         """Begin to wait for the head of the first request."""
         super().connection_made(transport)
+        self.app_state = {**self.app_state, CONNECTION: {}}
         self._idle_since_s = self.loop.time()
         self._deadline = self.loop.call_later(self._head_s, transport.abort)
         self._make_room()

@@ -12,6 +12,10 @@ from lore.errors import InvalidInput, NotFound
 from lore.setup import plugin
 from lore.setup.agents import Command, claude_code_words, find_in_claude_code
 
+BASE_URL, CUSTOM_HEADERS = "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS"
+_OPENCODE_PATHS = {"anthropic": "/v1", "openai": "/v1", "google": "/v1beta"}
+"""Providers of opencode, and where each expects the paths of its interface to begin."""
+
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PLUGIN = ("plugins", "claude-code")
 
@@ -26,11 +30,24 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
+class Through:
+    """The gateway that an agent is to talk through, and the headers that it sends to it."""
+
+    url: str
+    headers: Mapping[str, str]
+
+    def lines(self) -> str:
+        """Return the headers as Claude Code is told them."""
+        return "\n".join(f"{name}: {value}" for name, value in self.headers.items())
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
-    """Who starts an agent and where: the person's home, the project's folder."""
+    """Who starts an agent and where: the person's home, the project's folder, the gateway."""
 
     user_home: Path
     project: Path
+    through: Through | None = None
 
 
 def _claude(command: Command, place: Place) -> Start:
@@ -38,8 +55,10 @@ def _claude(command: Command, place: Place) -> Start:
 
     What Claude Code has already would only be done twice: it is given what it lacks.
     """
-    home = {"LORE_HOME": command[command.index("--home") + 1]} if "--home" in command else {}
-    start = Start((), home, folder=str(Path(command[0]).parent))
+    added = {"LORE_HOME": command[command.index("--home") + 1]} if "--home" in command else {}
+    if place.through is not None:
+        added |= {BASE_URL: place.through.url, CUSTOM_HEADERS: place.through.lines()}
+    start = Start((), added, folder=str(Path(command[0]).parent))
     if plugin.is_on(place.user_home, place.project):
         return start
     server, hooks = find_in_claude_code(place.user_home, command)
@@ -49,21 +68,30 @@ def _claude(command: Command, place: Place) -> Start:
     return replace(start, words=("--plugin-dir", str(find_plugin())))
 
 
-def _codex(command: Command, _place: Place) -> Start:
+def _codex(command: Command, place: Place) -> Start:
     """Name the server as setup names it: the one for this run then takes the other's place."""
     program, *options = command
-    settings = {
+    settings: dict[str, object] = {
         "mcp_servers.lore.command": program,
         "mcp_servers.lore.args": [*options, "mcp"],
     }
+    if place.through is not None:
+        settings["openai_base_url"] = f"{place.through.url}/v1"
     words = [f"{name}={json.dumps(value)}" for name, value in settings.items()]
     return Start(tuple(word for pair in words for word in ("-c", pair)), {})
 
 
-def _opencode(command: Command, _place: Place) -> Start:
+def _opencode(command: Command, place: Place) -> Start:
     """Do the same; opencode lays this over what its files say."""
     server = {"type": "local", "command": [*command, "mcp"], "enabled": True}
-    return Start((), {"OPENCODE_CONFIG_CONTENT": json.dumps({"mcp": {"lore": server}})})
+    told: dict[str, object] = {"mcp": {"lore": server}}
+    if place.through is not None:
+        headers = dict(place.through.headers)
+        told["provider"] = {
+            name: {"options": {"baseURL": place.through.url + below, "headers": headers}}
+            for name, below in _OPENCODE_PATHS.items()
+        }
+    return Start((), {"OPENCODE_CONFIG_CONTENT": json.dumps(told)})
 
 
 _STARTS: dict[str, Callable[[Command, Place], Start]] = {

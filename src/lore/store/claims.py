@@ -39,6 +39,23 @@ def known(db: Connection, session_n: int, channel: Channel, keys: Sequence[str])
     return {packed[key]: id_ for key, id_ in rows}
 
 
+def ordinals(
+    db: Connection, session_n: int, channel: Channel, keys: Sequence[str]
+) -> dict[str, int]:
+    """Return the places in the talk of the messages that a channel has brought, by key."""
+    packed = {pack_key(key): key for key in keys}
+    rows = db.rows(
+        "SELECT key, ordinal FROM messages WHERE session_n = :session_n AND channel = :channel"
+        f" AND {among('key', 'keys')} UNION ALL SELECT c.key, m.ordinal FROM claims c"
+        " JOIN messages m ON m.n = c.message_n WHERE c.session_n = :session_n"
+        f" AND c.channel = :channel AND {among('c.key', 'keys')}",
+        session_n=session_n,
+        channel=number_of(channel),
+        keys=numbers(list(packed)),
+    )
+    return {packed[key]: ordinal for key, ordinal in rows}
+
+
 def _has_any(db: Connection, session_n: int) -> bool:
     """Tell whether a session has messages, or meant those of another one."""
     return bool(

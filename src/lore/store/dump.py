@@ -93,8 +93,22 @@ _BESIDE = {
         " JOIN items i ON i.n = s.fragment_n ORDER BY s.entry",
     ),
     "spend": (
-        ("key", "at", "session_id", "project_id", "purpose", "model", "usage", "usd"),
-        "SELECT e.key, e.at, s.id, p.id, e.purpose, e.model, e.usage, e.usd FROM spend e"
+        (
+            "key",
+            "at",
+            "session_id",
+            "project_id",
+            "purpose",
+            "model",
+            "usage",
+            "usd",
+            "layer",
+            "busts",
+            "delay_ms",
+            "without_usd",
+        ),
+        "SELECT e.key, e.at, s.id, p.id, e.purpose, e.model, e.usage, e.usd,"
+        " e.layer, e.busts, e.delay_ms, e.without_usd FROM spend e"
         " LEFT JOIN sessions s ON s.n = e.session_n LEFT JOIN projects p ON p.n = e.project_n"
         " ORDER BY e.n",
     ),

@@ -15,6 +15,7 @@ from lore.store import (
     claims,
     copies,
     cycles,
+    dialogues,
     fragments,
     items,
     keywords,
@@ -238,6 +239,7 @@ def forget(db: Connection, doomed: Doomed, *, text: str = "", now: datetime) -> 
     ids = [*gone.values(), *_delete_places(db, doomed)]
     cycles.drop_lines(db, ids, levelled(text))
     _drop_silent_speakers(db)
+    dialogues.drop_texts(db)
     keywords.optimize(db)
     if ids:
         db.run(

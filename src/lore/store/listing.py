@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from lore.records import Edge, Project, Spend
 from lore.store.fragments import VISIBLE_FRAGMENT
-from lore.store.packing import moment, unpack_json
+from lore.store.packing import moment
+from lore.store.spend import ENTRIES, ENTRY, entry_of
 from lore.store.sqlite import Connection, Row, id_text
 
 NEWEST = 2**62
@@ -156,20 +157,13 @@ def spend(
     """Return what calls cost, newest first, each with its key."""
     at, n = after or (NEWEST, 0)
     rows = db.rows(
-        "SELECT e.at, e.n, e.key, e.purpose, e.model, e.usage, e.usd, s.id, p.id FROM spend e"
-        " LEFT JOIN sessions s ON s.n = e.session_n LEFT JOIN projects p ON p.n = e.project_n"
-        " WHERE (e.at, e.n) < (:at, :n) ORDER BY e.at DESC, e.n DESC LIMIT :limit",
+        f"SELECT e.at, e.n, {ENTRY} FROM {ENTRIES} WHERE (e.at, e.n) < (:at, :n)"
+        " ORDER BY e.at DESC, e.n DESC LIMIT :limit",
         at=at,
         n=n,
         limit=limit,
     )
-    return [
-        (
-            (at_, n_),
-            Spend(key, moment(at_), purpose, model, unpack_json(usage), usd, session, project),
-        )
-        for at_, n_, key, purpose, model, usage, usd, session, project in rows
-    ]
+    return [((at_, n_), entry_of(tuple(columns))) for at_, n_, *columns in rows]
 
 
 def projects(

@@ -315,6 +315,10 @@ def add_spend(db: Connection, line: Line, _now: datetime) -> bool:
         at=clock.from_us(line["at"]),
         usage=orjson.loads(line["usage"]),
         **_fields(line, "key", "purpose", "model", "usd"),
+        layer=line.get("layer"),
+        busts=bool(line.get("busts", 0)),
+        delay_ms=line.get("delay_ms", 0),
+        without_usd=line.get("without_usd", 0.0),
     )
     session_n = _number(db, "sessions", line["session_id"])
     project_n = _number(db, "projects", line["project_id"])

@@ -31,7 +31,27 @@ def m001_initial(db: Connection) -> None:
     db.run("INSERT INTO meta (key, value) VALUES ('epoch', :epoch)", epoch=uuid.uuid4().hex)
 
 
-MIGRATIONS: tuple[Migration, ...] = (m001_initial,)
+def m002_requests(db: Connection) -> None:
+    """Let the ledger tell of requests: layer, bust, delay, and the cost without Lore."""
+    for column in (
+        "layer INTEGER",
+        "busts INTEGER NOT NULL DEFAULT 0",
+        "delay_ms INTEGER NOT NULL DEFAULT 0",
+        "without_usd REAL NOT NULL DEFAULT 0",
+    ):
+        db.rows(f"ALTER TABLE spend ADD COLUMN {column}")
+    # The budget adds up a day before every request: with this it reads no row for that.
+    db.rows("DROP INDEX spend_at")
+    db.rows("CREATE INDEX spend_at ON spend (at, usd)")
+
+
+def m003_dialogues(db: Connection) -> None:
+    """Let sessions of the gateway hold on to something between their requests."""
+    for statement in _DIALOGUES.split(";\n"):
+        db.rows(statement)
+
+
+MIGRATIONS: tuple[Migration, ...] = (m001_initial, m002_requests, m003_dialogues)
 
 
 def migrate(
@@ -418,4 +438,20 @@ CREATE TABLE retrievals (
     query TEXT NOT NULL,
     hits TEXT NOT NULL,
     took_ms REAL NOT NULL);
+"""
+
+_DIALOGUES = """
+CREATE TABLE dialogue_states (
+    session BIGINT NOT NULL,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (session, name));
+
+CREATE TABLE recall_markers (
+    id TEXT PRIMARY KEY,
+    session BIGINT NOT NULL,
+    value TEXT NOT NULL,
+    at INTEGER NOT NULL);
+CREATE INDEX recall_markers_session ON recall_markers (session)
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 
 import orjson
@@ -9,13 +10,20 @@ import orjson
 from lore import clock
 from lore.records import Spend
 from lore.store.packing import moment, unpack_json
-from lore.store.sqlite import Connection
+from lore.store.sqlite import Connection, Row
 
 UNPRICED = "unpriced"
 """Stands in the usage of an entry whose price nobody knows."""
 
 BACKGROUND = "background"
 """The word that purposes of background work begin with, before the question."""
+
+_PAGE = 10_000
+_LAST = 2**62
+"""Comes after every number of an entry."""
+
+REQUEST = "request"
+"""The word that purposes of an agent's requests begin with, before what sort of one it was."""
 
 
 def add(
@@ -24,8 +32,10 @@ def add(
     """Enter what a call cost, once; tell whether it was new."""
     return bool(
         db.run(
-            "INSERT INTO spend (key, at, session_n, project_n, purpose, model, usage, usd)"
-            " VALUES (:key, :at, :session_n, :project_n, :purpose, :model, :usage, :usd)"
+            "INSERT INTO spend (key, at, session_n, project_n, purpose, model, usage, usd,"
+            " layer, busts, delay_ms, without_usd)"
+            " VALUES (:key, :at, :session_n, :project_n, :purpose, :model, :usage, :usd,"
+            " :layer, :busts, :delay_ms, :without_usd)"
             " ON CONFLICT (key) DO NOTHING",
             key=entry.key,
             at=clock.to_us(entry.at),
@@ -35,6 +45,10 @@ def add(
             model=entry.model,
             usage=orjson.dumps(entry.usage).decode(),
             usd=entry.usd,
+            layer=entry.layer,
+            busts=int(entry.busts),
+            delay_ms=entry.delay_ms,
+            without_usd=entry.without_usd,
         )
     )
 
@@ -42,15 +56,63 @@ def add(
 def newest(db: Connection, *, limit: int = 20) -> list[Spend]:
     """Return the latest entries, newest first."""
     rows = db.rows(
-        "SELECT e.key, e.at, e.purpose, e.model, e.usage, e.usd, s.id, p.id FROM spend e"
-        " LEFT JOIN sessions s ON s.n = e.session_n LEFT JOIN projects p ON p.n = e.project_n"
-        " ORDER BY e.at DESC, e.n DESC LIMIT :limit",
-        limit=limit,
+        f"SELECT {ENTRY} FROM {ENTRIES} ORDER BY e.at DESC, e.n DESC LIMIT :limit", limit=limit
     )
-    return [
-        Spend(key, moment(at), purpose, model, unpack_json(usage), usd, session, project)
-        for key, at, purpose, model, usage, usd, session, project in rows
-    ]
+    return [entry_of(row) for row in rows]
+
+
+ENTRIES = (
+    "spend e LEFT JOIN sessions s ON s.n = e.session_n LEFT JOIN projects p ON p.n = e.project_n"
+)
+
+ENTRY = (
+    "e.key, e.at, e.purpose, e.model, e.usage, e.usd, s.id, p.id,"
+    " e.layer, e.busts, e.delay_ms, e.without_usd"
+)
+"""The columns that `entry_of` takes."""
+
+
+def entry_of(row: Row) -> Spend:
+    """Return an entry from its columns."""
+    key, at, purpose, model, usage, usd, session, project, layer, busts, *rest = row
+    told, named = unpack_json(usage), (session, project, layer, bool(busts), *rest)
+    return Spend(key, moment(at), purpose, model, told, usd, *named)
+
+
+def since(db: Connection, moment_: datetime) -> Iterator[Spend]:
+    """Yield the entries since a moment, oldest first; there may be a year of them."""
+    sql = (
+        f"SELECT e.at, e.n, {ENTRY} FROM {ENTRIES} WHERE (e.at, e.n) > (:at, :n)"
+        " ORDER BY e.at, e.n LIMIT :page"
+    )
+    at, n = clock.to_us(moment_) - 1, _LAST
+    while rows := db.rows(sql, at=at, n=n, page=_PAGE):
+        yield from (entry_of(row[2:]) for row in rows)
+        at, n = rows[-1][:2]
+
+
+def whole(db: Connection, *, since: datetime) -> float:
+    """Return what was spent since a moment on everything."""
+    return float(
+        db.value("SELECT COALESCE(SUM(usd), 0) FROM spend WHERE at >= :since",
+                 since=clock.to_us(since))
+    )  # fmt: skip
+
+
+def first_at(db: Connection, *, since: datetime) -> datetime | None:
+    """Return when the first entry since a moment was made."""
+    at = db.value("SELECT MIN(at) FROM spend WHERE at >= :since", since=clock.to_us(since))
+    return None if at is None else moment(at)
+
+
+def whole_reserved(db: Connection, *, since: datetime) -> float:
+    """Return what is set aside for all calls that began since a moment."""
+    return float(
+        db.value(
+            "SELECT COALESCE(SUM(usd), 0) FROM spend_reservations WHERE at >= :since",
+            since=clock.to_us(since),
+        )
+    )
 
 
 def total(db: Connection, purpose: str, *, since: datetime) -> float:

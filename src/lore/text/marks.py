@@ -13,6 +13,10 @@ from functools import cache
 MEMORY = "lore-memory"
 """The name of the mark around recalled memory."""
 
+_SEARCHED = "lore-recall-"
+SEARCHED = re.compile(rf"\n*\[memory searched: {_SEARCHED}([0-9A-Za-z]{{8,64}})\]\n*")
+"""What stands in an agent's history where the gateway searched memory for its model."""
+
 _LEAD = r"[\s/\\]{0,9}"
 """What may stand in a tag before its name; more blanks than these are prose with a bracket."""
 
@@ -37,6 +41,16 @@ def wrap(text: str) -> str:
 def may_have_memory(text: str) -> bool:
     """Tell whether a text names the mark around recalled memory; cheap for those that do not."""
     return "<" in text and _NAMED.search(text) is not None and MEMORY in text.lower()
+
+
+def searched(marker_id: str) -> str:
+    """Return the words that stand in an agent's history in the place of a search."""
+    return f"[memory searched: {_SEARCHED}{marker_id}]"
+
+
+def may_have_searches(text: str) -> bool:
+    """Tell whether a text names a search of the gateway; cheap for those that do not."""
+    return _SEARCHED in text
 
 
 def split(text: str) -> list[tuple[bool, str]]:

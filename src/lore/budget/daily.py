@@ -1,0 +1,368 @@
+"""The ledger of an agent's requests: money is set aside before one and entered after it.
+
+Without a budget nothing is written before a request, and what it took is written when it is
+convenient. With one, money is set aside in the store, for all processes together. A store that
+cannot hold it stops nobody: this process then counts by itself, on top of what it last knew.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from lore import clock
+from lore.budget.counters import Counters
+from lore.budget.ledger import HELD_FOR
+from lore.budget.throttle import Pace, budget_delay_s
+from lore.errors import BudgetSpent, InvalidInput, NotFound, StoreError
+from lore.records import DayBudget, Reserved, Spend, SpendCounter, SpendPressure
+from lore.records.dialogues import TokenUse
+from lore.store import sessions, spend
+
+if TYPE_CHECKING:
+    from lore.budget.catalogue import Catalogue
+    from lore.store.db import Connection, Database
+
+PATIENCE_S = 0.1
+"""How long a request waits for the store, which may be locked: gateways promise 0.15 s in all."""
+
+TROUBLE_S = 2.0
+"""A store that kept one waiting is not asked again for so long, so that the next do not wait."""
+
+LATER_S = 5.0
+"""When to come again if money is only set aside for others: about what an answer takes."""
+
+MOST_UNWRITTEN = 10_000
+"""Entries that wait for a store which takes none; of more only the money is remembered."""
+
+AGAIN_S = 10.0
+"""How long entries that the store refused wait before they are tried again."""
+
+_AT_ONCE = 500
+
+_PRESSURE_S = 5.0
+"""So long a look at the pace of the day is good for."""
+
+_SHORTEST_H = 1 / 12
+"""A rate is that of five minutes at least: one dear request is no rate."""
+
+
+class RequestLedger:
+    """Keeps what agents spend, within the budget of a day if there is one; for many threads.
+
+    A request may begin while anything is left, counting what those under way may take at most:
+    so the budget is exceeded by one request at most.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        catalogue: Catalogue,
+        budget_usd: float | None = None,
+        *,
+        named: Callable[[str], str] = str,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        """Open a ledger; `named` says how a model is called in it, whatever a client calls it."""
+        self.catalogue = catalogue
+        self._named = named
+        self.budget_usd = budget_usd
+        self._database = database
+        self._patience_s = patience_s
+        self._lock = threading.Lock()
+        self._held: dict[str, Reserved] = {}
+        """What this process has set aside for requests that are under way."""
+        self._unwritten: dict[str, tuple[Spend, Reserved]] = {}
+        """What was settled and is not in the store yet."""
+        self._failed: set[str] = set()
+        """Those of them that the store refused; they are tried again."""
+        self._lost_usd = 0.0
+        self._day: datetime | None = None
+        self._known_usd = 0.0
+        """What was spent on that day, as far as this process knows."""
+        self._trouble_until = self._again_at = 0.0
+        self._pressure: tuple[datetime, SpendPressure] | None = None
+        self._counters = Counters()
+
+    def reserve(
+        self,
+        model: str,
+        most: TokenUse,
+        *,
+        provider: str = "",
+        session: str = "",
+        project: str = "",
+        kind: str = "turn",
+    ) -> Reserved:
+        """Set aside what a request may take at most, or raise `BudgetSpent`."""
+        now = self._database.now()
+        purpose = f"{spend.REQUEST}:{kind}"
+        names = (model, provider, purpose, session, project)
+        if self.budget_usd is None:
+            pricing = self.catalogue.find(model, provider, wait_s=0)
+        else:
+            pricing = self.catalogue.find(model, provider)
+        usd = None if pricing is None else pricing.cost(most)
+        reserved = Reserved(clock.new_id(now), now, *names, usd=usd, kept=False)
+        if self.budget_usd is None or usd == 0:
+            return reserved
+        try:
+            return self._reserve(replace(reserved, kept=True), self.budget_usd)
+        except BudgetSpent:
+            self._counters.refuse(self._named(model))
+            raise
+
+    def settle(
+        self,
+        reserved: Reserved,
+        used: TokenUse,
+        *,
+        layer: int = 0,
+        busts: bool = False,
+        delay_s: float = 0.0,
+        without: TokenUse | None = None,
+    ) -> float | None:
+        """Enter what a request took and give back the rest; return what it cost, if known.
+
+        `without` is what it would have taken without Lore; the same, if that is not said.
+        """
+        pricing = self.catalogue.find(reserved.model, reserved.provider)
+        usd = None if pricing is None else pricing.cost(used)
+        instead = usd if pricing is None or without is None else pricing.cost(without)
+        usage = _usage(used) | ({spend.UNPRICED: 1} if usd is None else {})
+        entry = Spend(
+            reserved.key,
+            self._database.now(),
+            reserved.purpose,
+            self._named(reserved.model),
+            usage,
+            usd or 0.0,
+            layer=layer,
+            busts=busts,
+            delay_ms=round(delay_s * 1_000),
+            without_usd=instead or 0.0,
+        )
+        self._counters.count(entry, used)
+        with self._lock:
+            self._held.pop(reserved.key, None)
+            again = self._due_again()
+            self._unwritten[reserved.key] = (entry, reserved)
+        for waiting in (*again, (entry, reserved)):
+            self._enter(*waiting)
+        return usd
+
+    def release(self, reserved: Reserved) -> None:
+        """Give back what was set aside for a request that took nothing."""
+        with self._lock:
+            self._held.pop(reserved.key, None)
+        if reserved.kept:
+            try:
+                self._database.submit(partial(spend.release, key=reserved.key))
+            except StoreError:
+                return  # It comes back by itself, after a while.
+
+    def day(self) -> DayBudget:
+        """Return how the budget of today stands."""
+        now = self._database.now()
+        begun = _midnight(now)
+        with self._database.read() as db:
+            spent = spend.whole(db, since=begun)
+            reserved = spend.whole_reserved(db, since=now - HELD_FOR)
+        self._learn(begun, spent)
+        with self._lock:
+            spent += sum(entry.usd for entry, _ in self._unwritten.values() if entry.at >= begun)
+            reserved += self._held_usd(now, kept=False)
+        return DayBudget(self.budget_usd, spent, reserved, begun + timedelta(days=1))
+
+    def pressure(self) -> SpendPressure:
+        """Return what the budget asks of the next request; looked up every few seconds."""
+        if self.budget_usd is None:
+            return SpendPressure()
+        now, known = self._database.now(), self._pressure
+        if known is not None and timedelta() <= now - known[0] < timedelta(seconds=_PRESSURE_S):
+            return known[1]
+        try:
+            pace = self._pace(now, self.budget_usd)
+        except StoreError:
+            return known[1] if known else SpendPressure()
+        found = SpendPressure(budget_delay_s(pace), pace.exceeds)
+        self._pressure = (now, found)
+        return found
+
+    def counters(self) -> list[SpendCounter]:
+        """Return what this process has counted, by model."""
+        return self._counters.snapshot()
+
+    def _reserve(self, reserved: Reserved, budget_usd: float) -> Reserved:
+        if time.monotonic() < self._trouble_until:
+            return self._hold(replace(reserved, kept=False), budget_usd)
+        begun = _midnight(reserved.at)
+        with self._lock:
+            beside_usd = self._lost_usd + self._held_usd(reserved.at, kept=False)
+            beside_usd += sum(
+                entry.usd
+                for entry, whose in self._unwritten.values()
+                if not whose.kept and entry.at >= begun
+            )
+        work = partial(_set_aside, reserved=reserved, left_usd=budget_usd - beside_usd)
+        future: Future[_Told] | None = None
+        try:
+            future = self._database.submit(work)
+            told = future.result(self._patience_s)
+        except (StoreError, TimeoutError):
+            self._trouble_until = time.monotonic() + TROUBLE_S
+            # One that has begun may still be set aside there, and is given back as if it were.
+            kept = future is not None and not future.done() and not future.cancel()
+            return self._hold(replace(reserved, kept=kept), budget_usd)
+        self._learn(begun, told.spent_usd)
+        if not told.granted:
+            raise _spent(budget_usd, reserved.at, told.spent_usd + beside_usd)
+        with self._lock:
+            self._held[reserved.key] = reserved
+        return reserved
+
+    def _hold(self, reserved: Reserved, budget_usd: float) -> Reserved:
+        """Set money aside in this process alone, on top of what it knows to be spent."""
+        begun = _midnight(reserved.at)
+        with self._lock:
+            known = self._known_usd if self._day == begun else 0.0
+            settled = sum(entry.usd for entry, _ in self._unwritten.values() if entry.at >= begun)
+            used = known + settled + self._lost_usd
+            held = self._held_usd(reserved.at) + self._held_usd(reserved.at, kept=False)
+            if used + held >= budget_usd:
+                raise _spent(budget_usd, reserved.at, used)
+            self._held[reserved.key] = reserved
+        return reserved
+
+    def _held_usd(self, now: datetime, *, kept: bool = True) -> float:
+        """Return what is set aside for requests under way, those that the store holds or not."""
+        since = now - HELD_FOR
+        for key in [key for key, one in self._held.items() if one.at < since]:
+            del self._held[key]
+        return sum(one.usd or 0.0 for one in self._held.values() if one.kept is kept)
+
+    def _enter(self, entry: Spend, reserved: Reserved) -> None:
+        patient = self.budget_usd is None
+        try:
+            future = self._database.submit(
+                partial(_enter, entry=entry, reserved=reserved), patient=patient
+            )
+        except StoreError:
+            self._put_off(entry.key)
+            return
+        future.add_done_callback(partial(self._entered, entry))
+
+    def _entered(self, entry: Spend, future: Future[None]) -> None:
+        if future.cancelled() or future.exception() is not None:
+            self._put_off(entry.key)
+            return
+        with self._lock:
+            self._unwritten.pop(entry.key, None)
+            if self._day == _midnight(entry.at):
+                self._known_usd += entry.usd
+
+    def _put_off(self, key: str) -> None:
+        with self._lock:
+            if len(self._unwritten) > MOST_UNWRITTEN:
+                entry, _ = self._unwritten.pop(key)
+                self._lost_usd += entry.usd
+            else:
+                self._failed.add(key)
+
+    def _due_again(self) -> list[tuple[Spend, Reserved]]:
+        """Take some of the entries that the store refused, once in a while; under the lock."""
+        if not self._failed or time.monotonic() < self._again_at:
+            return []
+        self._again_at = time.monotonic() + AGAIN_S
+        keys = [self._failed.pop() for _ in range(min(len(self._failed), _AT_ONCE))]
+        return [self._unwritten[key] for key in keys]
+
+    def _learn(self, begun: datetime, spent_usd: float) -> None:
+        with self._lock:
+            if self._day != begun:
+                self._day, self._known_usd, self._lost_usd = begun, 0.0, 0.0
+            self._known_usd = max(self._known_usd, spent_usd)
+
+    def _pace(self, now: datetime, budget_usd: float) -> Pace:
+        begun, hour_ago = _midnight(now), now - timedelta(hours=1)
+        with self._database.read() as db:
+            spent_usd = spend.whole(db, since=begun)
+            lately_usd = spend.whole(db, since=hour_ago)
+            first = spend.first_at(db, since=hour_ago) or now
+        hours = max((now - first) / timedelta(hours=1), _SHORTEST_H)
+        left_h = (begun + timedelta(days=1) - now) / timedelta(hours=1)
+        return Pace(budget_usd, spent_usd, lately_usd / hours, left_h)
+
+
+class _Told(NamedTuple):
+    """What the store says to a request: whether there is money for it, and what was spent."""
+
+    granted: bool
+    spent_usd: float
+
+
+def _set_aside(db: Connection, reserved: Reserved, left_usd: float) -> _Told:
+    since = reserved.at - HELD_FOR
+    spend.drop_reservations(db, before=since)
+    spent_usd = spend.whole(db, since=_midnight(reserved.at))
+    if spent_usd + spend.whole_reserved(db, since=since) >= left_usd:
+        return _Told(granted=False, spent_usd=spent_usd)
+    usd = reserved.usd or 0.0
+    spend.reserve(db, reserved.key, reserved.purpose, usd=usd, now=reserved.at)
+    return _Told(granted=True, spent_usd=spent_usd)
+
+
+def _enter(db: Connection, entry: Spend, reserved: Reserved) -> None:
+    spend.release(db, entry.key)
+    session_n = _find_session(db, reserved.session)
+    project_n = _find_project(db, reserved.project)
+    if session_n is not None and project_n is None:
+        project_n = sessions.project_number(db, session_n)
+    spend.add(db, entry, session_n=session_n, project_n=project_n)
+
+
+def _find_session(db: Connection, name: str) -> int | None:
+    """Return the session of a name; money is entered whether or not there is one."""
+    try:
+        return sessions.get_number(db, name) if name else None
+    except (InvalidInput, NotFound):
+        return None
+
+
+def _find_project(db: Connection, name: str) -> int | None:
+    try:
+        return sessions.find_project(db, name) if name else None
+    except InvalidInput:
+        return None
+
+
+def _usage(used: TokenUse) -> dict[str, int]:
+    """Return tokens as the ledger names them: `input` is the whole prompt."""
+    named = {
+        "input": used.input_tokens,
+        "output": used.output_tokens,
+        "cache_read": used.cache_read_tokens,
+        "cache_write": used.cache_write_tokens,
+    }
+    if used.cache_write_1h_tokens:
+        named["cache_write_1h"] = used.cache_write_1h_tokens
+    return named
+
+
+def _midnight(moment: datetime) -> datetime:
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _spent(budget_usd: float, now: datetime, used_usd: float) -> BudgetSpent:
+    if used_usd >= budget_usd:
+        msg = f"Today ${used_usd:.2f} of ${budget_usd:.2f} are spent."
+        hint = "It goes on at 00:00 UTC; daily_budget (LORE_DAILY_BUDGET) allows for more."
+        return BudgetSpent(msg, hint=hint, until=_midnight(now) + timedelta(days=1))
+    msg = f"What is left of today's ${budget_usd:.2f} is set aside for requests under way."
+    return BudgetSpent(msg, hint="Come again shortly.", until=now + timedelta(seconds=LATER_S))

@@ -1,0 +1,129 @@
+"""Dialogues on their way into the store: entries of a prompt as the messages they are.
+
+Agents write each block of an entry into a transcript line of its own, so each becomes a message:
+what comes in by both ways is then known to be one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from lore.capture.adapters import asides, blocks, tools
+from lore.records import Block, Entry, NewMessage, Part
+
+_OWN = 12
+"""Digits of the entry before that name an entry: a 'yes' said twice stays two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The messages of a dialogue, and for each the number of its entry."""
+
+    messages: tuple[NewMessage, ...]
+    entries: tuple[int, ...]
+
+    @property
+    def keys(self) -> list[str]:
+        """Return the keys of the messages."""
+        return [message.key for message in self.messages]
+
+
+def tell(
+    entries: Sequence[Entry],
+    at: datetime,
+    *,
+    first: int = 0,
+    model: str = "",
+    helper: bool = False,
+) -> Told:
+    """Return what entries say from the `first` on, as messages.
+
+    In a helper's session nobody is a person.
+    """
+    names = {
+        block.call_id: block.tool
+        for entry in entries
+        for block in entry.blocks
+        if block.kind == "call"
+    }
+    told: list[NewMessage] = []
+    places: list[int] = []
+    seen: Counter[str] = Counter()
+    before = ""
+    for number, entry in enumerate(entries):
+        own = f"{before[:_OWN]}{entry.key}"
+        seen[own] += 1
+        key = own if seen[own] == 1 else f"{own}-{seen[own]}"
+        before = entry.key
+        if number < first:
+            continue
+        for message in _messages(entry, key, at, names):
+            spoken = replace(message, model=model) if message.role == "assistant" else message
+            told.append(_from_agent(spoken) if helper else spoken)
+            places.append(number)
+    return Told(tuple(told), tuple(places))
+
+
+def _from_agent(message: NewMessage) -> NewMessage:
+    """Return a message of a helper: what it is asked was written by its parent."""
+    if message.role != "user":
+        return message
+    return replace(message, speaker="agent", origin="assistant")
+
+
+def _messages(entry: Entry, key: str, at: datetime, names: dict[str, str]) -> Iterator[NewMessage]:
+    beside: list[Block] = []
+    for place, block in enumerate(entry.blocks):
+        if entry.voice == "assistant":
+            yield from _spoken(block, f"{key}:{place}", at)
+        elif block.kind == "result":
+            yield from _asked(entry, beside, f"{key}:{place}-", at)
+            beside = []
+            name = block.tool or names.get(block.call_id, "")
+            yield _result(replace(block, tool=name), key, at)
+        else:
+            beside.append(block)
+    yield from _asked(entry, beside, key, at)
+
+
+def _spoken(block: Block, key: str, at: datetime) -> Iterator[NewMessage]:
+    if block.kind == "call":
+        part = blocks.call(block.tool, block.text, block.call_id)
+        yield NewMessage("assistant", (part,), at, _by_call("call", block, key))
+        return
+    if block.kind == "result":
+        yield _result(block, key, at)
+        return
+    parts = blocks.thought(block.text) if block.kind == "reasoning" else asides.said(block.text)
+    if parts:
+        yield NewMessage("assistant", parts, at, key)
+
+
+def _result(block: Block, key: str, at: datetime) -> NewMessage:
+    parts = blocks.result(block.text, block.tool, block.call_id, failed=block.failed)
+    return NewMessage(
+        "tool", parts, at, _by_call("result", block, key), origin=tools.origin_of(block.tool)
+    )
+
+
+def _by_call(what: str, block: Block, key: str) -> str:
+    """Return the key of a call or a result: the id of the call, wherever and however it stands."""
+    return f"{what}:{block.call_id}" if block.call_id else f"{key}:{what}"
+
+
+def _asked(entry: Entry, beside: Sequence[Block], key: str, at: datetime) -> Iterator[NewMessage]:
+    parts: list[Part] = []
+    for block in beside:
+        if not block.text.strip():
+            continue
+        if entry.voice == "system":
+            parts.append(asides.aside(block.text))
+        elif block.kind == "text":
+            parts += asides.typed(block.text)
+        else:
+            parts.append(Part("opaque", block.text, block.kind))
+    if parts:
+        yield asides.from_person(NewMessage("user", (), at, key), parts)

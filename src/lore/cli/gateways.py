@@ -1,0 +1,124 @@
+"""The command of the gateway: gateway."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import typer
+
+from lore.cli import quick
+from lore.cli.output import Json, bold, coloured, dim, notice, print_columns, print_json
+
+if TYPE_CHECKING:
+    from lore.bridges.address import Address
+    from lore.settings import Settings
+    from lore.setup.starting import Through
+
+_TITLES = {
+    "claude": "Claude Code and Anthropic's SDKs, by environment",
+    "codex": "Codex, in config.toml or with -c",
+    "openai": "OpenAI's SDKs, by environment",
+    "gemini": "Gemini CLI and Google's SDKs, by environment",
+}
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    app.command("gateway")(show)
+
+
+def show(context: typer.Context, json: Json = False) -> None:
+    """Show where the gateway is, and how a client is told to talk to its model through it.
+
+    It is part of the daemon: 'lore up' serves it, the setting gateway.on turns it off.
+    """
+    from lore.bridges.address import find_address
+    from lore.settings import load
+
+    settings = load(home=context.obj).settings
+    found = find_address(str(settings.home))
+    url = _url(found) if found else f"http://{settings.server_host}:{settings.server_port}"
+    needs_key = found is not None and found.host not in _LOOPBACK
+    variables = _variables(url, needs_key=needs_key)
+    upstreams = {
+        "anthropic": settings.gateway_anthropic_url,
+        "openai": settings.gateway_openai_url,
+        "chatgpt": settings.gateway_chatgpt_url,
+        "gemini": settings.gateway_gemini_url,
+    }
+    if json:
+        print_json({
+            "on": settings.gateway_on,
+            "running": found is not None,
+            "url": url,
+            "needs_key": needs_key,
+            "clients": variables,
+            "upstreams": upstreams,
+        })
+        return
+    _print_state(url, on=settings.gateway_on, runs=found is not None)
+    for client, told in variables.items():
+        print(f"\n{bold(_TITLES[client])}")
+        print_columns((f"   {name}", value) for name, value in told.items())
+    print(f"\n{bold('passed on to')}")
+    print_columns((f"   {name}", dim(address)) for name, address in upstreams.items())
+
+
+def _print_state(url: str, *, on: bool, runs: bool) -> None:
+    if not on:
+        print(f"{bold('off')}  'lore config gateway.on true' turns it on, from the next start.")
+    elif runs:
+        print(f"{coloured('on', 'green')}  {url}  'lore run claude' uses it for one session.")
+    else:
+        print(f"{bold('not running')}  'lore up --detach' starts it, at {url}.")
+
+
+def _variables(url: str, *, needs_key: bool) -> dict[str, dict[str, str]]:
+    """Return what to set for which client."""
+    key = {"ANTHROPIC_CUSTOM_HEADERS": "x-lore-key: KEY"} if needs_key else {}
+    return {
+        "claude": {"ANTHROPIC_BASE_URL": url, **key},
+        "codex": {"openai_base_url": f"{url}/v1"},
+        "openai": {"OPENAI_BASE_URL": f"{url}/v1"},
+        "gemini": {"GOOGLE_GEMINI_BASE_URL": url},
+    }
+
+
+def through(settings: Settings, agent: str) -> Through | None:
+    """Return the gateway for an agent that is started here; None, and a word why, if there is none.
+
+    The daemon is started where none runs.
+    """
+    from lore.bridges.address import find_address
+    from lore.setup.starting import BASE_URL, CUSTOM_HEADERS, Through
+
+    environ = os.environb
+    if agent.startswith("claude") and environ.get(BASE_URL.encode()):
+        notice(f"{BASE_URL} is set: this run does not use the gateway.")
+        return None
+    home = str(settings.home)
+    found = find_address(home) or quick.start(home)
+    if found is None:
+        notice("The daemon does not run: this run does not use the gateway.")
+        return None
+    headers = {"x-lore-project": quote(str(Path.cwd()), safe="/")}
+    if found.host not in _LOOPBACK:
+        if agent == "codex":
+            notice("Codex cannot send the key that is needed: this run does not use the gateway.")
+            return None
+        headers["x-lore-key"] = found.key
+    if agent.startswith("claude"):
+        former = os.fsdecode(environ.get(CUSTOM_HEADERS.encode(), b""))
+        pairs = (line.partition(":") for line in former.splitlines())
+        kept = {name.strip(): value.strip() for name, _, value in pairs if value.strip()}
+        headers = {**kept, **headers}
+    return Through(_url(found), headers)
+
+
+def _url(found: Address) -> str:
+    host = f"[{found.host}]" if ":" in found.host else found.host
+    return f"http://{host}:{found.port}"

@@ -1,0 +1,140 @@
+"""Tiers: the other classic scheme, in which the oldest is summed up and pushed down.
+
+Nothing happens until a dialogue takes most of the window. Then three tiers share what it may take:
+the current talk as it is, topics (a summary of each segment), and bulks (summaries of summaries).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from lore.context.layers import Scene, Shape
+from lore.context.planning import Pinned, Terms, find_pinned, scene_of, settled
+from lore.records.dialogues import Dialogue, Pins, Plan, Summary
+from lore.text import tokens
+
+BEGINS_AT = 0.70
+"""The share of the window from which on tiers are made."""
+
+CURRENT, TOPICS, BULKS = 0.50, 0.30, 0.20
+"""What each fullest may take of that."""
+
+TOGETHER = 4
+"""So many of the oldest of a fullest are summed up at once."""
+
+MADE = "tier-"
+"""How the ids begin of summaries that are made here."""
+
+_MOST_ROUNDS = 64
+"""Each round pushes something down, and what is at the bottom only becomes less."""
+
+Summarise = Callable[[Sequence[str], int], str]
+"""Sums up texts in so many tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tiers:
+    start: int
+    topics: tuple[Summary, ...] = ()
+    bulks: tuple[Summary, ...] = ()
+
+
+def plan_tiers(
+    dialogue: Dialogue,
+    pins: Pins,
+    summaries: Sequence[Summary],
+    terms: Terms,
+    *,
+    summarise: Summarise,
+) -> Plan:
+    """Return how to make the next prompt of tiers.
+
+    Summaries that are made here stand in the plan only: whoever asks keeps them and gives them
+    back with the others, because the pins name them.
+    """
+    scene = scene_of(dialogue, summaries, terms)
+    pinned = find_pinned(scene, pins)
+    now = pinned.shape
+    # What was refused as too long begins earlier: a half or a third of it is left.
+    most = int(BEGINS_AT * scene.room.usable_tokens) // max(1, pins.floor, terms.least)
+    if now.tokens <= most:
+        return settled(scene, pins, pinned, now, why="", cold=terms.cold)
+    then = _stable(scene, pinned, most, summarise)
+    smaller = then.tokens < now.tokens
+    return settled(scene, pins, pinned, then if smaller else now, why="fit", cold=terms.cold)
+
+
+def _stable(scene: Scene, pinned: Pinned, most: int, summarise: Summarise) -> Shape:
+    """Push the oldest of the fullest fullest down until all keep within their shares."""
+    tiers = _tiers_of(pinned.shape)
+    for _ in range(_MOST_ROUNDS):
+        over = {
+            "current": scene.raw_tokens(tiers.start, frozenset()) - CURRENT * most,
+            "topics": _size(tiers.topics) - TOPICS * most,
+            "bulks": _size(tiers.bulks) - BULKS * most,
+        }
+        changed = None
+        for fullest in sorted(over, key=lambda name: -over[name]):
+            if over[fullest] > 0 and changed is None:
+                changed = _push_down(scene, tiers, fullest, summarise)
+        if changed is None:
+            break
+        tiers = changed
+    prefix = (*tiers.bulks, *tiers.topics)
+    return replace(scene.made(1, tiers.start, prefix, frozenset()), layer=1 if tiers.start else 0)
+
+
+def _tiers_of(shape: Shape) -> _Tiers:
+    return _Tiers(
+        shape.start,
+        tuple(one for one in shape.prefix if not one.generation),
+        tuple(one for one in shape.prefix if one.generation),
+    )
+
+
+def _push_down(scene: Scene, tiers: _Tiers, fullest: str, summarise: Summarise) -> _Tiers | None:
+    """Return the tiers after the oldest of one went down, None if nothing of it can."""
+    if fullest == "current":
+        return _shortened(scene, tiers)
+    if fullest == "topics":
+        oldest = tiers.topics[:TOGETHER]
+        made = _summed(oldest, summarise)
+        left = tiers.topics[len(oldest) :]
+        return replace(tiers, topics=left, bulks=(*tiers.bulks, made)) if made else None
+    oldest = tiers.bulks[:TOGETHER]
+    made = _summed(oldest, summarise)
+    return replace(tiers, bulks=(made, *tiers.bulks[len(oldest) :])) if made else None
+
+
+def _shortened(scene: Scene, tiers: _Tiers) -> _Tiers | None:
+    """Let the oldest turn go to the topics, if its summary is there and shorter than it was."""
+    later = (s for s in scene.starts if tiers.start < s <= min(scene.current, scene.covered))
+    start = next(later, None)
+    if start is None:
+        return None
+    told = max((one.until for one in (*tiers.bulks, *tiers.topics)), default=0)
+    new: list[Summary] = []
+    for one in scene.known:
+        if not one.generation and one.until > told and (not new or new[-1].until < start):
+            new.append(one)
+    if told < start and _size(new) >= scene.raw_tokens(tiers.start, frozenset()):
+        return None
+    needed = new if told < start else []
+    return replace(tiers, start=start, topics=(*tiers.topics, *needed))
+
+
+def _summed(oldest: Sequence[Summary], summarise: Summarise) -> Summary | None:
+    """Return a summary of summaries, None if it is not shorter than they are."""
+    size = _size(oldest)
+    text = summarise([one.text for one in oldest], size // 2) if oldest else ""
+    counted = tokens.count(text)
+    if not text or counted >= size:
+        return None
+    id_ = "fullest-" + hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+    return Summary(id_, text, counted, oldest[-1].until, max(one.generation for one in oldest) + 1)
+
+
+def _size(summaries: Sequence[Summary]) -> int:
+    return sum(one.tokens for one in summaries)

@@ -1,0 +1,74 @@
+"""Turns: where they begin in a dialogue, and where a window may begin without breaking a pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from lore.records.dialogues import Block, Entry
+
+_REMINDER = "<system-reminder>"
+"""Begins what a client says to the model in the person's name."""
+
+
+def turn_starts(entries: Sequence[Entry]) -> tuple[int, ...]:
+    """Return the numbers of the entries with which turns begin.
+
+    That is what a person says: entries that only give results or reminders go on with a turn, and
+    so does an entry that gives results beside words. What is said at once in several entries
+    begins one turn.
+    """
+    found: list[int] = []
+    spoken = False
+    for number, entry in enumerate(entries):
+        if entry.voice == "system":
+            continue
+        begins = begins_turn(entry)
+        if begins and not spoken:
+            found.append(number)
+        spoken = begins
+    return tuple(found)
+
+
+def begins_turn(entry: Entry) -> bool:
+    """Tell whether a person says something in an entry, and nothing else goes on in it."""
+    if entry.voice != "user" or any(block.kind == "result" for block in entry.blocks):
+        return False
+    return any(_says(block) for block in entry.blocks)
+
+
+def _says(block: Block) -> bool:
+    return block.chars > 0 and not block.text.lstrip().startswith(_REMINDER)
+
+
+def last_said(entries: Sequence[Entry]) -> Entry | None:
+    """Return the last entry of a person or a model; agents put messages of their own behind it."""
+    return next((entry for entry in reversed(entries) if entry.voice != "system"), None)
+
+
+def whole_starts(entries: Sequence[Entry]) -> tuple[int, ...]:
+    """Return the starts of turns before which no call is left without its results."""
+    cuts = [0] * (len(entries) + 1)
+    called: dict[str, int] = {}
+    for number, entry in enumerate(entries):
+        for block in entry.blocks:
+            if block.kind == "call":
+                called[block.call_id] = number
+            elif block.kind == "result" and block.call_id in called:
+                cuts[called[block.call_id] + 1] += 1
+                cuts[number + 1] -= 1
+    open_calls = list(accumulate(cuts))
+    return tuple(start for start in turn_starts(entries) if not open_calls[start])
+
+
+def name_of(entries: Sequence[Entry], number: int) -> str:
+    """Return the name by which an entry is known again: two may say the same."""
+    key = entries[number].key
+    return f"{key}#{sum(entry.key == key for entry in entries[:number])}"
+
+
+def find_named(entries: Sequence[Entry], name: str) -> int | None:
+    """Return the number of the entry of a name, None if it is gone."""
+    key, _, before = name.rpartition("#")
+    places = [number for number, entry in enumerate(entries) if entry.key == key]
+    return places[int(before)] if before.isdigit() and int(before) < len(places) else None

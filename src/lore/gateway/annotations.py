@@ -1,0 +1,43 @@
+"""Annotations: what stands in the place of old outputs, made once, while nobody waits."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from lore.context import annotating
+from lore.records import Block, Entry
+
+MOST = 20_000
+"""Annotations that are kept, some 300 bytes each; the others are made again, and are the same."""
+
+
+class Annotations:
+    """Annotations by the ids of calls; for many threads."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._made: OrderedDict[tuple[str, str, int], str] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, block: Block) -> str:
+        """Return the annotation of an output."""
+        key = (block.call_id, block.tool, block.chars)
+        with self._lock:
+            if key in self._made:
+                self._made.move_to_end(key)
+                return self._made[key]
+        made = annotating.annotate(block)
+        with self._lock:
+            self._made[key] = made
+            while len(self._made) > self._most:
+                self._made.popitem(last=False)
+        return made
+
+    def prepare(self, entries: Iterable[Entry]) -> None:
+        """Make those of all long outputs in advance."""
+        for entry in entries:
+            for block in entry.blocks:
+                if annotating.is_long(block):
+                    self.of(block)

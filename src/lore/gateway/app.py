@@ -1,0 +1,239 @@
+"""The gateway as an app: each request goes to its upstream, and the answer to its client."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import aiohttp
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
+
+from lore.errors import ProviderError
+from lore.gateway import bodies, peers, streaming
+from lore.gateway import headers as heads
+from lore.gateway.exchanges import Answer, Incoming, Prepared, Turning, Wire
+from lore.gateway.forwarding import Body, Forwarding
+from lore.gateway.preparing import WITHIN_S, Preparing, Watched, unread
+from lore.gateway.refusals import refusal
+from lore.gateway.routing import Provider, Upstreams, provider_of, wire_of
+from lore.gateway.streaming import answer_with
+from lore.records import AccessScope
+from lore.tools.callers import find_grant
+
+log = logging.getLogger("lore.gateway")
+
+_NO_KEY = (
+    "This Lore is another user's, or is asked from another machine: header x-lore-key is needed."
+)
+_OWN_KEY = "A key of Lore is no key of a provider, and is not passed on."
+_NO_SOCKETS = "Lore speaks HTTP here, not WebSocket."
+_NEEDED: tuple[AccessScope, ...] = ("read", "write")
+"""What a key must open: memory is put into prompts, and what is said is recorded."""
+
+WELL = Answer(200, (), b"")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request, as far as its head tells."""
+
+    method: str
+    target: str
+    wire: Wire
+    provider: Provider
+    raw_headers: list[tuple[bytes, bytes]]
+    headers: dict[str, str]
+
+    @classmethod
+    def of(cls, scope: Scope) -> Asked:
+        """Read the head of a request."""
+        path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
+        headers = [(name.lower(), value) for name, value in scope["headers"]]
+        told = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
+        return cls(
+            scope["method"],
+            f"{path}?{query}" if query else path,
+            wire_of(scope["method"], path),
+            provider_of(path, told),
+            headers,
+            told,
+        )
+
+    @property
+    def has_body(self) -> bool:
+        """Tell whether a body comes with it."""
+        return "transfer-encoding" in self.headers or self.headers.get("content-length", "0") != "0"
+
+    def incoming(self, body: bytes, most_bytes: int) -> Incoming:
+        """Return what memory is shown of it."""
+        path, _, query = self.target.partition("?")
+        kept = "&".join(pair for pair in query.split("&") if not pair.startswith("key="))
+        return Incoming(self.wire, path, kept, heads.to_show(self.headers), body, most_bytes)
+
+
+class Gateway:
+    """A proxy to every upstream; without a turning, all bytes pass as they are.
+
+    It stands behind a gate that checks Host and Origin and reads `x-lore-key`. Without such a key,
+    only this user's own programs on this machine may pass.
+    """
+
+    def __init__(
+        self,
+        upstreams: Upstreams,
+        *,
+        turning: Turning | None = None,
+        most_bytes: int = 64_000_000,
+        owner: peers.Owner | None = None,
+        within_s: float = WITHIN_S,
+    ) -> None:
+        self._upstreams = upstreams
+        self._turning = turning
+        self._most_bytes = most_bytes
+        self._owner = owner
+        self._within_s = within_s
+        self._forwarding: Forwarding | None = None
+        self._preparing: Preparing | None = None
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Serve within this context."""
+        self._forwarding = Forwarding()
+        if self._turning is not None:
+            self._preparing = Preparing(self._turning, self._within_s)
+        try:
+            yield
+        finally:
+            if self._preparing is not None:
+                await self._preparing.close()
+            await self._forwarding.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        asked = Asked.of(scope)
+        try:
+            refused = await self._refused(scope, asked)
+            if refused is not None:
+                await answer_with(refused, send)
+            else:
+                await self._serve(asked, receive, send)
+        except HTTPException as error:
+            closing = (("connection", "close"),)
+            answer = refusal(asked.provider, error.status_code, error.detail)
+            await answer_with(answer, send, closing)
+        except ClientDisconnect:
+            return
+
+    async def _refused(self, scope: Scope, asked: Asked) -> Answer | None:
+        """Return the answer to what goes no further."""
+        if asked.method == "HEAD" and asked.target == "/":
+            return WELL
+        if heads.shows_key_of_lore(asked.headers):
+            return refusal(asked.provider, 401, _OWN_KEY)
+        grant = find_grant(scope)
+        if grant is None and not await peers.is_own(scope, self._owner):
+            return refusal(asked.provider, 401, _NO_KEY)
+        if grant is not None and not grant.allows(*_NEEDED):
+            return refusal(asked.provider, 403, "This key does not open the gateway.")
+        if "websocket" in asked.headers.get("upgrade", "").lower():
+            return refusal(asked.provider, 426, _NO_SOCKETS)
+        return None
+
+    async def _serve(self, asked: Asked, receive: Receive, send: Send) -> None:
+        is_in = asyncio.Event()
+        if asked.wire:
+            announced = asked.headers.get("content-length", "")
+            body: Body | None = await bodies.whole(receive, announced, self._most_bytes)
+            is_in.set()
+        else:
+            body = _passing(asked, receive, is_in)
+        await streaming.while_present(self._exchange(asked, body, send), receive, is_in)
+
+    async def _exchange(self, asked: Asked, body: Body | None, send: Send) -> None:
+        prepared, watched = Prepared(), Watched(None)
+        if self._preparing is not None and isinstance(body, bytes):
+            incoming = asked.incoming(body, self._most_bytes)
+            prepared = await self._preparing.prepare(incoming)
+            watched = self._preparing.watch(prepared.observer)
+        try:
+            await self._forward(asked, body, prepared, watched, send)
+        finally:
+            watched.end("aborted")
+
+    async def _forward(
+        self, asked: Asked, body: Body | None, prepared: Prepared, watched: Watched, send: Send
+    ) -> None:
+        """Ask upstream and pass on its answer; who watches is told how it ended."""
+        if prepared.answer is not None:
+            await answer_with(prepared.answer, send, prepared.headers)
+            watched.end("complete")
+            return
+        if prepared.delay_s:
+            await asyncio.sleep(prepared.delay_s)
+        changed = prepared.body is not None
+        try:
+            response = await self._ask(
+                asked, prepared, prepared.body if changed else body, changed=changed
+            )
+        except ProviderError as error:
+            watched.end("failed")
+            answer = refusal(asked.provider, 502, f"Lore: {error}")
+            await answer_with(answer, send, prepared.headers)
+            return
+        try:
+            ask = partial(self._ask, asked, prepared, changed=True)
+            ended = await self._pass_on(response, prepared, watched, send, ask)
+            watched.end("complete" if ended else "failed")
+        finally:
+            response.close()
+
+    async def _pass_on(
+        self,
+        response: aiohttp.ClientResponse,
+        prepared: Prepared,
+        watched: Watched,
+        send: Send,
+        ask: streaming.Ask,
+    ) -> bool:
+        splice = prepared.splice if response.status == 200 else None
+        watched.begin(response.status, streaming.told(response))
+        headers = heads.for_client(response.raw_headers, spliced=splice is not None)
+        headers += [(name.encode(), value.encode("latin-1")) for name, value in prepared.headers]
+        start = {"type": "http.response.start", "status": response.status, "headers": headers}
+        await send(start)
+        if splice is None or self._preparing is None:
+            return await streaming.pass_on(response, send, watched)
+        think = partial(self._preparing.think, "splice")
+        return await streaming.splice_on(response, send, watched, splice, ask, think)
+
+    async def _ask(
+        self, asked: Asked, prepared: Prepared, body: Body | None, *, changed: bool
+    ) -> aiohttp.ClientResponse:
+        assert self._forwarding is not None
+        headers = heads.for_upstream(
+            asked.raw_headers, identity=not unread(prepared), changed=changed
+        )
+        if not isinstance(body, bytes | None) and "content-length" in asked.headers:
+            headers.append(("content-length", asked.headers["content-length"]))
+        address = self._upstreams.address(asked.provider, asked.target)
+        return await self._forwarding.ask(asked.method, address, headers, body)
+
+
+def _passing(asked: Asked, receive: Receive, is_in: asyncio.Event) -> Body | None:
+    """Return a body that is sent on while it comes."""
+    if not asked.has_body:
+        is_in.set()
+        return None
+
+    async def passing() -> AsyncIterator[bytes]:
+        async for piece in bodies.pieces(receive):
+            yield piece
+        is_in.set()
+
+    return passing()

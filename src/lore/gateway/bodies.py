@@ -1,0 +1,131 @@
+"""Bodies: read within a limit, and freed of the encoding they came in."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Callable
+from io import BytesIO
+
+import brotli
+import zstandard
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive
+
+from lore.errors import InvalidInput
+
+PIECE_S = 60.0
+"""A client that sends nothing more of a body for so long is not waited for."""
+
+_THROWN_AWAY = 4
+"""So many times the limit is read of a body before its client is cut off."""
+
+_GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
+_WIDEST_ZSTD_BYTES = 128_000_000
+"""What a decoder may keep of what went before; the widest that zstd makes without being told."""
+
+
+async def pieces(receive: Receive, most_bytes: int = 0) -> AsyncIterator[bytes]:
+    """Yield a body as it comes; `most_bytes` 0 for any length."""
+    taken = 0
+    while True:
+        try:
+            async with asyncio.timeout(PIECE_S):
+                message = await receive()
+        except TimeoutError as error:
+            raise HTTPException(408, "The body was not sent in time.") from error
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        piece = message.get("body", b"")
+        taken += len(piece)
+        if most_bytes and taken > most_bytes:
+            raise _too_large(most_bytes)
+        if piece:
+            yield piece
+        if not message.get("more_body", False):
+            return
+
+
+async def whole(receive: Receive, announced: str, most_bytes: int) -> bytes:
+    """Return a body; refuse one that is announced or turns out too long.
+
+    A client that is still sending would not read why, so some more of it is thrown away first.
+    """
+    taken, kept = 0, list[bytes]()
+    too_long = announced.isdigit() and int(announced[:20]) > most_bytes
+    async for piece in pieces(receive, _THROWN_AWAY * most_bytes):
+        taken += len(piece)
+        too_long = too_long or taken > most_bytes
+        if too_long:
+            kept.clear()
+        else:
+            kept.append(piece)
+    if too_long:
+        raise _too_large(most_bytes)
+    return b"".join(kept)
+
+
+def _too_large(most_bytes: int) -> HTTPException:
+    told = f"The body is larger than {most_bytes:,} bytes (setting gateway.max_body_bytes)."
+    return HTTPException(413, told)
+
+
+def decoded(body: bytes, encodings: str, most_bytes: int) -> bytes:
+    """Return a body without its encodings, the last of which is undone first."""
+    for name in reversed([name.strip().lower() for name in encodings.split(",")]):
+        if name in ("", "identity"):
+            continue
+        decode = _DECODERS.get(name)
+        if decode is None:
+            msg = "The body has an encoding that is not known here."
+            raise InvalidInput(msg)
+        try:
+            body = decode(body, most_bytes)
+        except (zlib.error, brotli.error, zstandard.ZstdError, EOFError) as error:
+            msg = f"The body is not {name}."
+            raise InvalidInput(msg) from error
+        if len(body) > most_bytes:
+            msg = f"The body is larger than {most_bytes:,} bytes once it is decoded."
+            raise InvalidInput(msg)
+    return body
+
+
+def _gunzip(body: bytes, most_bytes: int) -> bytes:
+    """Return what one or more members of gzip hold."""
+    parts: list[bytes] = []
+    while body:
+        decoder = zlib.decompressobj(_GZIP_OR_ZLIB)
+        parts.append(decoder.decompress(body, most_bytes + 1))
+        if not decoder.eof and not decoder.unconsumed_tail:
+            raise EOFError
+        if decoder.unconsumed_tail:
+            break
+        body = decoder.unused_data
+    return b"".join(parts)
+
+
+def _unbrotli(body: bytes, most_bytes: int) -> bytes:
+    decoder = brotli.Decompressor()
+    found = bytearray(decoder.process(body, output_buffer_limit=most_bytes + 1))
+    while len(found) <= most_bytes and not decoder.is_finished():
+        more = decoder.process(b"", output_buffer_limit=most_bytes + 1)
+        if not more:
+            raise EOFError
+        found += more
+    return bytes(found)
+
+
+def _unzstd(body: bytes, most_bytes: int) -> bytes:
+    decoder = zstandard.ZstdDecompressor(max_window_size=_WIDEST_ZSTD_BYTES)
+    with decoder.stream_reader(BytesIO(body), read_across_frames=True) as reader:
+        return bytes(reader.read(most_bytes + 1))
+
+
+_DECODERS: dict[str, Callable[[bytes, int], bytes]] = {
+    "gzip": _gunzip,
+    "x-gzip": _gunzip,
+    "deflate": _gunzip,
+    "br": _unbrotli,
+    "zstd": _unzstd,
+}

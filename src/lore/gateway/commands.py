@@ -1,0 +1,76 @@
+"""Commands: what a person types to Lore itself, answered without asking the model."""
+
+from __future__ import annotations
+
+import re
+
+from lore.context import turns
+from lore.gateway.wires.wire import Tool
+from lore.memory import Memory
+from lore.memory.composing import Composer
+from lore.records import Dialogue, Speaker
+from lore.tools import catalogue
+
+_MARK = "lore:"
+"""Also without the slash: Claude Code refuses a command that it does not know itself."""
+
+_OFFERED = re.compile(
+    r"<command-message>[^<]*</command-message>\s*<command-name>/(lore:(?:status|amnesia))"
+    r"</command-name>(?:\s*<command-args>([^<]*)</command-args>)?"
+)
+"""How Claude Code sends a command of the plugin, with the text of its page behind it."""
+
+_MOST_CHARS = 20_000
+"""Longer than that nobody types."""
+
+HELP = (
+    "Lore knows /lore:status, /lore:amnesia on (nothing of this conversation is stored or given"
+    " from now on), /lore:amnesia off, and /lore:remember with what to remember."
+)
+
+
+def _recall_tool() -> Tool:
+    tool = catalogue.get_tool("recall")
+    return Tool(tool.name, tool.description, tool.arguments.model_json_schema())
+
+
+RECALL = _recall_tool()
+"""The tool that the gateway offers, the same bytes on every turn."""
+
+
+def carry_out(memory: Memory, composer: Composer, speaker: Speaker, dialogue: Dialogue) -> str:
+    """Do what a person typed to Lore and return the answer; empty if it was nothing of that."""
+    name, _, rest = _typed(dialogue).partition(" ")
+    if not name.startswith(_MARK):
+        return ""
+    rest = rest.strip()
+    if name == "lore:status":
+        return composer.describe(speaker)
+    if name == "lore:amnesia" and rest in ("on", "off"):
+        composer.set_amnesia(speaker, on=rest == "on")
+        return _AMNESIA[rest]
+    if name == "lore:remember" and rest:
+        kept = memory.remember(rest, project=speaker.project)
+        return f"{_KEPT[kept.outcome]}: {kept.title.title}"
+    return HELP
+
+
+_KEPT = {"stored": "Remembered", "known": "Known already", "updated": "Changed"}
+
+_AMNESIA = {
+    "on": "From now on nothing of this conversation is stored, and nothing is given to it.",
+    "off": "This conversation is stored again from now on.",
+}
+
+
+def _typed(dialogue: Dialogue) -> str:
+    """Return the last thing that was typed, if the dialogue ends with it."""
+    last = turns.last_said(dialogue.entries)
+    if last is None or last.voice != "user":
+        return ""
+    texts = [block.text for block in last.blocks if block.kind == "text"]
+    for text in texts:
+        offered = _OFFERED.match(text)
+        if offered:
+            return f"{offered[1]} {offered[2] or ''}"
+    return texts[-1].strip()[:_MOST_CHARS].removeprefix("/") if texts else ""

@@ -1,0 +1,120 @@
+"""Exchanges: what the proxy hands to whoever plans prompts and records, and takes from it.
+
+The proxy itself (`app`, `forwarding`, `streaming`) knows no format of any provider. What memory
+does is plugged in as a `Turning`:
+
+1. `prepare(incoming)` is called once for each request on a known wire, in a worker thread. It
+   returns a `Prepared`: another body or None for the original bytes, headers for the answer, how
+   long to wait before forwarding, an `Observer`, a `Splice`, or an `Answer` in place of all that.
+   It has 150 ms. What raises or is late costs nothing but memory: the original bytes go out, and
+   the answer says so in `x-lore-degraded`. A `Prepared` that came too late is not used: its
+   observer is told `end("unused")`, so that what it reserved can be given back. Then `admit` is
+   asked, for a budget that is spent is spent for these requests too.
+2. The `Observer` sees a copy of what upstream answers: `begin` with status and headers, `see` for
+   each piece of the body as it passes (on the event loop: put it away, read it later), and `end`
+   exactly once, in a worker thread. Whatever it raises is logged and ends there.
+3. A `Splice` stands in the answer itself: `feed` returns what of a piece may go out now, and
+   `follow`, once upstream has said all, either returns the next request to upstream, whose answer
+   is fed in turn, or None, and then `rest` ends the answer. An observer sees what upstream said,
+   not what the splice made of it. Only answers with status 200 are spliced.
+
+Credentials are in none of this. With no `Turning`, every byte passes as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from lore.gateway import bodies
+
+Wire = Literal["anthropic", "chat", "responses", "gemini", ""]
+"""The format of a request; empty where it is none that Lore reads."""
+
+Outcome = Literal["complete", "aborted", "failed", "unused"]
+"""How an answer ended: whole, cut off by the client or by a stop, by upstream, or not begun."""
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A request as the client sent it; names of headers are in lower case."""
+
+    wire: Wire
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    raw: bytes
+    most_bytes: int
+
+    @property
+    def target(self) -> str:
+        """Return the path with what stands behind it: Gemini tells there whether it streams."""
+        return f"{self.path}?{self.query}" if self.query else self.path
+
+    def body(self) -> bytes:
+        """Return the body without the encoding it came in; raise where it cannot be read."""
+        return bodies.decoded(self.raw, self.headers.get("content-encoding", ""), self.most_bytes)
+
+
+class Observer(Protocol):
+    """Sees what upstream answers."""
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """Take note of the status of an answer; again for each request of a splice."""
+
+    def see(self, piece: bytes) -> None:
+        """Take a copy of the next piece of a body; on the event loop, so it must be quick."""
+
+    def end(self, outcome: Outcome) -> None:
+        """Do what is to be done once the exchange is over; called once, off the path."""
+
+
+class Splice(Protocol):
+    """Stands in an answer and may have upstream asked again before it ends."""
+
+    def feed(self, piece: bytes) -> bytes:
+        """Return what may go out to the client, given the next piece from upstream."""
+
+    def follow(self) -> bytes | None:
+        """Return the body of the next request to upstream, or None; called in a worker thread."""
+
+    def fail(self, status: int, body: bytes) -> bytes:
+        """Return what ends the answer where upstream refused the next request."""
+
+    def rest(self) -> bytes:
+        """Return what ends the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer that upstream is not asked for."""
+
+    status: int
+    headers: Pairs
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """How a request is forwarded; as it stands, every byte passes as it came."""
+
+    body: bytes | None = None
+    headers: Pairs = ()
+    """For the answer to the client."""
+    delay_s: float = 0.0
+    observer: Observer | None = None
+    splice: Splice | None = None
+    answer: Answer | None = None
+
+
+class Turning(Protocol):
+    """What memory does with requests."""
+
+    def prepare(self, incoming: Incoming) -> Prepared:
+        """Return how a request is forwarded; called in a worker thread."""
+
+    def admit(self, incoming: Incoming) -> Prepared:
+        """Return the same for a request that goes out as it came: only money is looked at."""

@@ -1,0 +1,93 @@
+"""Headers: which of them go on to upstream, and which come back to the client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+RawHeaders = Iterable[tuple[bytes, bytes]]
+
+HOP_BY_HOP = frozenset({
+    b"connection",
+    b"keep-alive",
+    b"proxy-authenticate",
+    b"proxy-authorization",
+    b"proxy-connection",
+    b"te",
+    b"trailer",
+    b"transfer-encoding",
+    b"upgrade",
+})
+"""What concerns one connection and not those behind it (RFC 9110, 7.6.1)."""
+
+_NOT_FOR_UPSTREAM = HOP_BY_HOP | {b"host", b"content-length", b"expect", b"cookie"}
+"""What is said anew towards upstream: another host, maybe another body, other cookies."""
+
+CREDENTIALS = frozenset({
+    "authorization",
+    "x-api-key",
+    "x-goog-api-key",
+    "api-key",
+    "cookie",
+    "proxy-authorization",
+    "x-lore-key",
+})
+"""What only upstream, or the gate, is shown."""
+
+_OF_LORE = b"x-lore-"
+_LORE_COOKIE = "lore_"
+_LORE_KEY = "lore_"
+
+
+def for_upstream(
+    headers: RawHeaders, *, identity: bool, changed: bool = False
+) -> list[tuple[str, str]]:
+    """Return the headers of a client as upstream is given them.
+
+    `identity` asks for an answer that can be read; a body that was `changed` has no encoding.
+    """
+    kept = list(headers)
+    dropped = _NOT_FOR_UPSTREAM | _named_by_connection(kept)
+    if identity:
+        dropped |= {b"accept-encoding"}
+    if changed:
+        dropped |= {b"content-encoding"}
+    told = [
+        (name.decode("latin-1"), value.decode("latin-1"))
+        for name, value in kept
+        if name not in dropped and not name.startswith(_OF_LORE)
+    ]
+    cookies = (value.decode("latin-1") for name, value in kept if name == b"cookie")
+    told += [("cookie", others) for others in map(_without_ours, cookies) if others]
+    return [*told, ("accept-encoding", "identity")] if identity else told
+
+
+def for_client(headers: RawHeaders, *, spliced: bool = False) -> list[tuple[bytes, bytes]]:
+    """Return the headers of upstream as the client is given them; the server adds its own date."""
+    kept = [(name.lower(), value) for name, value in headers]
+    dropped = HOP_BY_HOP | _named_by_connection(kept) | {b"date"}
+    if spliced:
+        dropped |= {b"content-length"}
+    return [(name, value) for name, value in kept if name not in dropped]
+
+
+def to_show(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return what of a client's headers may be shown to others than upstream."""
+    return {name: value for name, value in headers.items() if name not in CREDENTIALS}
+
+
+def shows_key_of_lore(headers: Mapping[str, str]) -> bool:
+    """Tell whether a client shows a key of Lore as if it were its provider's."""
+    scheme, _, key = headers.get("authorization", "").partition(" ")
+    shown = (key.strip() or scheme, headers.get("x-api-key", ""), headers.get("x-goog-api-key", ""))
+    return any(one.startswith(_LORE_KEY) for one in shown)
+
+
+def _named_by_connection(headers: RawHeaders) -> frozenset[bytes]:
+    named = [value for name, value in headers if name == b"connection"]
+    return frozenset(one.strip().lower() for value in named for one in value.split(b","))
+
+
+def _without_ours(cookies: str) -> str:
+    """Return cookies without those that let a browser into this server."""
+    pairs = [pair for pair in cookies.split(";") if not pair.strip().startswith(_LORE_COOKIE)]
+    return ";".join(pairs).strip()

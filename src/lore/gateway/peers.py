@@ -1,0 +1,86 @@
+"""Peers: who is at the other end of a connection on this machine.
+
+Whoever can log in to a machine can reach its loopback. Memory of one person must not enter the
+prompt of another, so Linux is asked whose the other end is, once for each connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import socket
+import struct
+import sys
+from collections.abc import Callable, MutableMapping
+from pathlib import Path
+from typing import Any, Final
+
+CONNECTION: Final = "connection"
+"""Where the state of a request has what is known of its connection, as long as that is open."""
+
+_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_LOCAL, _REMOTE, _UID = 1, 2, 7
+
+Owner = Callable[[tuple[str, int], tuple[str, int]], int | None]
+Ends = tuple[tuple[str, int], tuple[str, int]]
+
+
+async def is_own(scope: MutableMapping[str, Any], owner: Owner | None = None) -> bool:
+    """Tell whether a request comes from this machine, and from the user whose Lore this is."""
+    client, server = scope.get("client"), scope.get("server")
+    if not client or not server or not is_loopback(client[0]):
+        return False
+    known = scope.get("state", {}).get(CONNECTION)
+    if known is None:
+        known = {}
+    if "own" not in known:
+        # not among the threads of the memory, which may all wait for a locked store
+        known["own"] = await asyncio.to_thread(_is_ours, (client, server), owner)
+    return bool(known["own"])
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether an address is one of this machine's own."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    mapped = getattr(found, "ipv4_mapped", None)
+    return (mapped or found).is_loopback
+
+
+def _is_ours(ends: Ends, owner: Owner | None) -> bool:
+    if owner is None and sys.platform != "linux":
+        return True  # other systems do not tell
+    (client, server) = ends
+    return (owner or find_owner)(client, server) == os.geteuid()
+
+
+def find_owner(client: tuple[str, int], server: tuple[str, int]) -> int | None:
+    """Return the user id of the process at the client's end of a connection, or None."""
+    wanted = {(_spelt(client, six), _spelt(server, six)) for six in (False, True)}
+    for table in _TABLES:
+        try:
+            lines = table.read_text("ascii").splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            cells = line.split()
+            if (cells[_LOCAL], cells[_REMOTE]) in wanted:
+                return int(cells[_UID])
+    return None
+
+
+def _spelt(end: tuple[str, int], six: bool) -> str:  # noqa: FBT001 - one of two tables
+    """Return an address as the kernel writes it: words in the order of this machine's bytes."""
+    address = ipaddress.ip_address(end[0])
+    if six:
+        mapped = address if address.version == 6 else ipaddress.ip_address(f"::ffff:{end[0]}")
+        packed = mapped.packed
+    else:
+        mapped = getattr(address, "ipv4_mapped", None) or address
+        packed = mapped.packed
+    words = struct.unpack(f"!{len(packed) // 4}I", packed)
+    spelt = "".join(f"{socket.htonl(word):08X}" for word in words)
+    return f"{spelt}:{end[1]:04X}"

@@ -1,0 +1,124 @@
+"""Preparing a request within its time, and watching its answer: memory may fail, requests may not.
+
+Threads of their own, for one that waits for a locked store keeps nobody else from anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from lore.gateway.boundary import Failure, attempt
+from lore.gateway.exchanges import Incoming, Observer, Outcome, Prepared, Turning
+
+T = TypeVar("T")
+
+WITHIN_S = 0.150
+"""So long a request waits for memory (spec 06); then it goes out as it came."""
+
+_THREADS = 4
+"""As many as the server has for its own requests."""
+
+CLOSING_S = 0.5
+"""The server has two seconds to stop, of which its requests take one."""
+
+DEGRADED = "x-lore-degraded"
+
+
+class Preparing:
+    """Asks memory how a request is forwarded, and does without where it does not say in time."""
+
+    def __init__(self, turning: Turning, within_s: float = WITHIN_S) -> None:
+        self._turning = turning
+        self._within_s = within_s
+        self._planning = ThreadPoolExecutor(_THREADS, "lore-turning")
+        self._admitting = ThreadPoolExecutor(_THREADS, "lore-admitting")
+        self._recording = ThreadPoolExecutor(1, "lore-recording")
+
+    async def close(self) -> None:
+        """Begin nothing more; what is to be recorded has a moment to end."""
+        self._planning.shutdown(wait=False, cancel_futures=True)
+        self._admitting.shutdown(wait=False, cancel_futures=True)
+        last = asyncio.wrap_future(self._recording.submit(lambda: None))
+        await asyncio.wait((last,), timeout=CLOSING_S)
+        self._recording.shutdown(wait=False, cancel_futures=True)
+
+    async def prepare(self, incoming: Incoming) -> Prepared:
+        """Return how a request is forwarded."""
+        work = partial(attempt, "prepare", partial(self._turning.prepare, incoming))
+        asked = self._planning.submit(work)
+        waiting = asyncio.wrap_future(asked)
+        done, _ = await asyncio.wait((waiting,), timeout=self._within_s)
+        if not done:
+            asked.add_done_callback(self._give_back)
+            waiting.cancel()
+            return await self._admit(incoming, "late")
+        found = waiting.result()
+        return await self._admit(incoming, found.kind) if isinstance(found, Failure) else found
+
+    async def _admit(self, incoming: Incoming, why: str) -> Prepared:
+        """Let a request go out without memory, if there is money for it."""
+        loop = asyncio.get_running_loop()
+        work = partial(attempt, "admit", partial(self._turning.admit, incoming))
+        found = await loop.run_in_executor(self._admitting, work)
+        admitted = Prepared() if isinstance(found, Failure) else found
+        return replace(admitted, headers=(*admitted.headers, (DEGRADED, why)))
+
+    def _give_back(self, asked: Future[Prepared | Failure]) -> None:
+        """Tell an observer that came too late that it is not used."""
+        found = None if asked.cancelled() else asked.result()
+        if isinstance(found, Prepared) and found.observer is not None:
+            attempt("record", partial(found.observer.end, "unused"))
+
+    def watch(self, observer: Observer | None) -> Watched:
+        """Return an observer that can fail without harm."""
+        return Watched(observer, self._later)
+
+    async def think(self, part: str, work: Callable[[], T]) -> T | Failure:
+        """Do in a worker thread what a splice needs before it goes on."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._planning, partial(attempt, part, work))
+
+    def _later(self, work: Callable[[], None]) -> None:
+        self._recording.submit(attempt, "record", work)
+
+
+class Watched:
+    """An observer that is asked nothing more once it has failed; `end` is told in any case."""
+
+    def __init__(
+        self, observer: Observer | None, later: Callable[[Callable[[], None]], None] | None = None
+    ) -> None:
+        self._observer = observer
+        self._later = later
+        self._sound = observer is not None
+        self._over = False
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """Pass on the status of an answer."""
+        if self._sound and self._observer is not None:
+            self._try(partial(self._observer.begin, status, headers))
+
+    def see(self, piece: bytes) -> None:
+        """Pass on a piece of the body."""
+        if self._sound and self._observer is not None:
+            self._try(partial(self._observer.see, piece))
+
+    def end(self, outcome: Outcome) -> None:
+        """Pass on how the answer ended, once and off the path."""
+        if self._over or self._observer is None or self._later is None:
+            return
+        self._over = True
+        self._later(partial(self._observer.end, outcome))
+
+    def _try(self, work: Callable[[], None]) -> None:
+        self._sound = not isinstance(attempt("record", work), Failure)
+
+
+def unread(prepared: Prepared) -> bool:
+    """Tell whether nobody reads the answer, so that it may be encoded in any way."""
+    return prepared.observer is None and prepared.splice is None

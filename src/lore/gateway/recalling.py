@@ -1,0 +1,63 @@
+"""Recalling: recall as part of an answer, between the proxy, the wire and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from lore.errors import LoreError
+from lore.gateway.wires.wire import Call, Splice
+
+Search = Callable[[Call], str]
+"""Carries out a call; what it raises of Lore's own, the model is told as a failure."""
+
+Keep = Callable[[Mapping[str, str]], None]
+"""Stores calls with their results, by the ids of their markers."""
+
+
+class Recalling:
+    """Stands in an answer as the proxy's splice: searches, keeps, and asks the upstream again."""
+
+    def __init__(self, splice: Splice, search: Search, keep: Keep) -> None:
+        self._splice = splice
+        self._search = search
+        self._keep = keep
+        self._held = b""
+        """What the client has still to get."""
+        self.asked = b""
+        """The last request that upstream was asked besides the first."""
+
+    def feed(self, piece: bytes) -> bytes:
+        """Return what may go out to the client, given the next piece from upstream."""
+        return self._released() + self._splice.feed(piece)
+
+    def follow(self) -> bytes | None:
+        """Return the body of the next request to upstream, or None."""
+        self._held += self._splice.pause()
+        results: dict[str, str] = {}
+        for call in self._splice.calls:
+            with suppress(LoreError):
+                results[call.id] = self._search(call)
+        goes_on = self._splice.goes_on
+        stored = self._splice.answer(results)
+        # A marker that could not be kept stays in the client's history as the text that it is.
+        with suppress(LoreError):
+            if stored:
+                self._keep(stored)
+        if not goes_on:
+            return None
+        self.asked = self._splice.follow_up()
+        return self.asked
+
+    def fail(self, status: int, body: bytes) -> bytes:
+        """Return what ends the answer where upstream refused the next request."""
+        told = body.decode(errors="replace") or "The upstream could not be reached."
+        return self._released() + self._splice.fail(f"{status}: {told}")
+
+    def rest(self) -> bytes:
+        """Return what ends the answer."""
+        return self._released()
+
+    def _released(self) -> bytes:
+        held, self._held = self._held, b""
+        return held

@@ -1,0 +1,84 @@
+"""Routing: the wire that a request speaks, by its path, and the upstream that it is meant for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from lore.gateway.exchanges import Wire
+from lore.settings import Settings
+
+Provider = Literal["anthropic", "openai", "chatgpt", "gemini"]
+"""ChatGPT is where Codex goes for people who logged in with an account instead of a key."""
+
+_WIRES: dict[str, Wire] = {
+    "/v1/messages": "anthropic",
+    "/v1/messages/count_tokens": "anthropic",
+    "/v1/chat/completions": "chat",
+    "/chat/completions": "chat",
+    "/v1/responses": "responses",
+    "/responses": "responses",
+}
+"""OpenAI's paths also without a version: some clients are given an address that ends before it."""
+
+_GENERATING = (":generateContent", ":streamGenerateContent")
+_OF_GEMINI = ("/v1beta", "/v1alpha")
+_VERSION = "/v1"
+
+
+def wire_of(method: str, path: str) -> Wire:
+    """Return the wire that a request speaks, or nothing if it is passed on unread."""
+    if method != "POST":
+        return ""
+    if path.endswith(_GENERATING):
+        return "gemini"
+    return _WIRES.get(path, "")
+
+
+def provider_of(path: str, headers: Mapping[str, str]) -> Provider:
+    """Return whom a request is meant for: by its path, else by the headers of its client."""
+    if path.startswith(_OF_GEMINI) or "x-goog-api-key" in headers:
+        return "gemini"
+    if path.startswith("/v1/messages") or "x-api-key" in headers:
+        return "anthropic"
+    if any(name.startswith("anthropic-") for name in headers):
+        return "anthropic"
+    if headers.get("user-agent", "").startswith("claude"):
+        return "anthropic"
+    return "chatgpt" if "chatgpt-account-id" in headers else "openai"
+
+
+@dataclass(frozen=True, slots=True)
+class Upstreams:
+    """The addresses of the providers."""
+
+    anthropic: str
+    openai: str
+    gemini: str
+    chatgpt: str = ""
+
+    @classmethod
+    def of(cls, settings: Settings) -> Upstreams:
+        """Return the addresses that are configured."""
+        return cls(
+            settings.gateway_anthropic_url,
+            settings.gateway_openai_url,
+            settings.gateway_gemini_url,
+            settings.gateway_chatgpt_url,
+        )
+
+    def address(self, provider: Provider, path: str) -> str:
+        """Return where a path is asked for; a version that the address has is not repeated."""
+        given: dict[Provider, str] = {
+            "anthropic": self.anthropic,
+            "openai": self.openai,
+            "chatgpt": self.chatgpt or self.openai,
+            "gemini": self.gemini,
+        }
+        above = given[provider].rstrip("/")
+        if provider == "chatgpt" and self.chatgpt:
+            return above + path.removeprefix(_VERSION)
+        if above.endswith(_VERSION) and path.startswith(f"{_VERSION}/"):
+            above = above.removesuffix(_VERSION)
+        return above + path

@@ -1,0 +1,208 @@
+"""Speakers: whose request it is, and whether it is a turn of a conversation at all.
+
+Agents name their sessions in headers, each in its own. A program that names none is known by what
+it has said before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from lore.records import Entry, Speaker, Voice
+
+PROJECT = "x-lore-project"
+"""The header that tells the folder an agent works in; `lore run` sets it."""
+
+_FOLDER = re.compile(r"(?:[Ww]orking directory: |<cwd>)(/[^\n<]{1,1000})")
+"""How Claude Code, opencode and Codex tell their folder in a prompt."""
+
+_COMPACTIONS = (
+    "CRITICAL: Respond with TEXT ONLY",
+    "Your task is to create a detailed summary of the conversation",
+)
+"""How the prompts begin by which Claude Code has a conversation summarised."""
+
+_ERRANDS = ("You are a title generator", "You are a context summarization agent")
+"""How the system prompts of opencode begin that are no part of the conversation."""
+
+_AGENT: tuple[Voice, ...] = ("system",)
+_FIRST: tuple[Voice, ...] = ("system", "user")
+"""Whose words an agent tells a model something in: its own, and those in a person's place."""
+
+_KNOWN_TALKS = 1_000
+"""Conversations without a name that are remembered; each costs some 100 bytes a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a request says of itself: its headers in lower case, its document, its entries."""
+
+    headers: Mapping[str, str]
+    document: Mapping[str, Any]
+    entries: Sequence[Entry]
+
+
+def find_speaker(said: Said) -> Speaker | None:
+    """Return whose request it is, if the client tells."""
+    for find in (_claude_code, _codex, _opencode):
+        found = find(said.headers, said.document)
+        if found is not None:
+            session, agent, parent = found
+            return Speaker(session, agent, folder_of(said), parent)
+    return None
+
+
+def is_errand(said: Said) -> bool:
+    """Tell whether a request is no turn of a conversation: a title, a summary, a probe."""
+    told = _json(said.headers.get("x-codex-turn-metadata", ""))
+    if told.get("request_kind", "turn") != "turn":
+        return True
+    if said.document.get("max_tokens") == 1:
+        return True
+    if any(text.lstrip().startswith(_ERRANDS) for text in _first_texts(said, _AGENT)):
+        return True
+    asked = [entry for entry in said.entries if entry.voice == "user"][-1:]
+    texts = (block.text for entry in asked for block in entry.blocks if block.kind == "text")
+    return any(text.lstrip().startswith(_COMPACTIONS) for text in texts)
+
+
+def folder_of(said: Said) -> str:
+    """Return the folder that an agent works in, by its header or by its own first words."""
+    named = said.headers.get(PROJECT, "").strip()
+    if named:
+        return named
+    for text in _first_texts(said, _FIRST):
+        found = _FOLDER.search(text)
+        if found:
+            return found[1].strip()
+    return ""
+
+
+def _first_texts(said: Said, voices: Collection[Voice]) -> Iterator[str]:
+    """Yield what an agent tells a model before anybody has spoken; results are never in it."""
+    for name in ("system", "instructions", "systemInstruction", "system_instruction"):
+        yield from _texts(said.document.get(name))
+    for entry in said.entries:
+        if entry.voice == "assistant":
+            return
+        if entry.voice in voices:
+            yield from (block.text for block in entry.blocks if block.kind == "text")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from _texts(value.get("text"))
+        yield from _texts(value.get("parts"))
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
+
+
+Found = tuple[str, str, str] | None
+
+
+def _claude_code(headers: Mapping[str, str], document: Mapping[str, Any]) -> Found:
+    """Return the session of Claude Code; subagents share it, and have an id of their own."""
+    session = headers.get("x-claude-code-session-id", "")
+    if not session:
+        metadata = document.get("metadata")
+        user = metadata.get("user_id") if isinstance(metadata, dict) else None
+        told = _json(user if isinstance(user, str) else "").get("session_id")
+        session = told if isinstance(told, str) else ""
+    if not session:
+        return None
+    helper = headers.get("x-claude-code-agent-id", "")
+    return (f"{session}/agent-{helper}", "claude-code", session) if helper else (
+        session, "claude-code", "",
+    )  # fmt: skip
+
+
+def _codex(headers: Mapping[str, str], _document: Mapping[str, Any]) -> Found:
+    if not headers.get("originator", "").startswith("codex"):
+        return None
+    root = headers.get("session-id") or headers.get("session_id", "")
+    thread = headers.get("thread-id") or headers.get("thread_id") or root
+    return (thread, "codex", root if root != thread else "") if thread else None
+
+
+def _opencode(headers: Mapping[str, str], _document: Mapping[str, Any]) -> Found:
+    session = headers.get("x-session-id", "")
+    if not session or not headers.get("user-agent", "").startswith("opencode"):
+        return None
+    return session, "opencode", headers.get("x-parent-session-id", "")
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        parsed = orjson.loads(text) if text.startswith("{") else {}
+    except orjson.JSONDecodeError:
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
+
+
+class Talks:
+    """Conversations of programs that do not name them, known by what they began with.
+
+    A request that goes on where an earlier one ended belongs to its conversation. One that begins
+    with the same words again is another conversation, as long as this process remembers the first;
+    after a restart both would be taken for one.
+    """
+
+    def __init__(self, most: int = _KNOWN_TALKS) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._sessions: OrderedDict[str, str] = OrderedDict()
+        self._ends: OrderedDict[str, str] = OrderedDict()
+        self._begun: OrderedDict[str, int] = OrderedDict()
+
+    def find_session(self, entries: Sequence[Entry]) -> str:
+        """Return the name of the conversation that entries belong to."""
+        chain = _chain(entries)
+        with self._lock:
+            session = next(
+                (self._sessions[link] for link in reversed(chain) if link in self._sessions), ""
+            )
+            end = chain[-1] if chain else ""
+            is_retry = self._ends.get(session) == end
+            if not session or not (is_retry or _goes_on(entries)):
+                session = self._begin(chain[0] if chain else "")
+            _put(self._sessions, end, session, self._most)
+            _put(self._ends, session, end, self._most)
+            return session
+
+    def _begin(self, first: str) -> str:
+        count = self._begun.get(first, 0) + 1
+        _put(self._begun, first, count, self._most)
+        return f"talk-{first}" if count == 1 else f"talk-{first}-{count}"
+
+
+def _goes_on(entries: Sequence[Entry]) -> bool:
+    return any(entry.voice == "assistant" for entry in entries)
+
+
+def _chain(entries: Sequence[Entry]) -> list[str]:
+    """Return a name for each beginning of a dialogue, of what people and models said."""
+    hashed = hashlib.blake2b(digest_size=8)
+    chain = []
+    for entry in entries:
+        if entry.voice != "system":
+            hashed.update(entry.key.encode())
+            chain.append(hashed.hexdigest())
+    return chain
+
+
+def _put(held: OrderedDict[str, Any], key: str, value: Any, most: int) -> None:
+    held[key] = value
+    held.move_to_end(key)
+    while len(held) > most:
+        held.popitem(last=False)

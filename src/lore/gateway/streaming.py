@@ -1,0 +1,131 @@
+"""Streaming: what upstream says goes to the client as it comes, as long as the client is there.
+
+The client is watched all the time: `receive` tells that it has left, and then upstream is let go
+at once, also before it has said anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any
+
+import aiohttp
+from starlette.types import Receive, Send
+
+from lore.errors import ProviderError
+from lore.gateway.boundary import Failure, attempt
+from lore.gateway.exchanges import Answer, Splice
+from lore.gateway.preparing import Watched
+
+Ask = Callable[[bytes], Awaitable[aiohttp.ClientResponse]]
+Think = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+_BROKEN = (aiohttp.ClientError, ConnectionError, TimeoutError)
+"""How an answer ends that upstream did not bring to an end."""
+
+_LONGEST_REFUSAL_BYTES = 65_536
+
+
+async def while_present(
+    work: Coroutine[Any, Any, None], receive: Receive, body_is_in: asyncio.Event
+) -> bool:
+    """Do some work unless the client leaves before it is done; tell whether it stayed."""
+    working = asyncio.current_task()
+    assert working is not None
+    over = left = False
+
+    def let_go(leaving: asyncio.Task[None]) -> None:
+        nonlocal left
+        if not over and not leaving.cancelled():
+            left = True
+            working.cancel()
+
+    leaving = asyncio.ensure_future(_departure(receive, body_is_in))
+    leaving.add_done_callback(let_go)
+    try:
+        await work
+    except asyncio.CancelledError:
+        # a stop of the server cancels too, and goes on to whoever waits for this
+        if not left or working.uncancel():
+            raise
+    finally:
+        over = True
+        leaving.cancel()
+    return not left
+
+
+async def _departure(receive: Receive, body_is_in: asyncio.Event) -> None:
+    """Return once the client has left; before its body is in, whoever reads that finds out."""
+    await body_is_in.wait()
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def pass_on(response: aiohttp.ClientResponse, send: Send, watched: Watched) -> bool:
+    """Send on a body piece by piece; tell whether upstream brought it to an end."""
+    try:
+        async for piece in response.content.iter_any():
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            watched.see(piece)
+    except _BROKEN:
+        return False
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+    return True
+
+
+async def splice_on(
+    response: aiohttp.ClientResponse,
+    send: Send,
+    watched: Watched,
+    splice: Splice,
+    ask: Ask,
+    think: Think,
+) -> bool:
+    """Send on what a splice makes of one answer after the other; tell whether they ended."""
+
+    async def say(piece: bytes) -> None:
+        if piece:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+
+    try:
+        while True:
+            async for piece in response.content.iter_any():
+                fed = attempt("splice", partial(splice.feed, piece))
+                if isinstance(fed, Failure):
+                    return False  # what was held back is lost: the client has to ask again
+                await say(fed)
+                watched.see(piece)
+            body = await think(splice.follow)
+            if not isinstance(body, bytes):
+                await say(splice.rest() if body is None else splice.fail(500, b""))
+                break
+            response.close()
+            response = await ask(body)
+            watched.begin(response.status, told(response))
+            if response.status != 200:
+                refused = await response.content.read(_LONGEST_REFUSAL_BYTES)
+                await say(splice.fail(response.status, refused))
+                break
+    except ProviderError:
+        await say(splice.fail(502, b""))
+    except _BROKEN:
+        return False
+    finally:
+        response.close()
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+    return True
+
+
+def told(response: aiohttp.ClientResponse) -> dict[str, str]:
+    """Return the headers of an answer for whoever watches it."""
+    return {name.lower(): value for name, value in response.headers.items()}
+
+
+async def answer_with(answer: Answer, send: Send, more: Sequence[tuple[str, str]] = ()) -> None:
+    """Send an answer of the gateway's own."""
+    headers = [*answer.headers, *more, ("content-length", str(len(answer.body)))]
+    raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+    await send({"type": "http.response.start", "status": answer.status, "headers": raw})
+    await send({"type": "http.response.body", "body": answer.body, "more_body": False})

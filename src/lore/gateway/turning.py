@@ -1,0 +1,306 @@
+"""Turning: what memory does with one request, from the client's words to what becomes of them."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+from lore.context import turns
+from lore.errors import BudgetSpent, InvalidInput, LoreError
+from lore.gateway import commands, paying
+from lore.gateway.annotations import Annotations
+from lore.gateway.boundary import attempt, log
+from lore.gateway.exchanges import Incoming, Outcome, Prepared
+from lore.gateway.paying import PROVIDERS, Bill, Observing
+from lore.gateway.recalling import Recalling
+from lore.gateway.speakers import Said, Talks, find_speaker, folder_of, is_errand
+from lore.gateway.wires import keys
+from lore.gateway.wires.registry import WIRES
+from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
+from lore.memory import Memory
+from lore.memory.composing import Composed, Composer
+from lore.memory.pacing import Pacing
+from lore.records import Entry, Speaker, TokenUse
+from lore.text import marks
+from lore.tools import catalogue
+from lore.tools.tool import Caller
+
+PROMPT_S = 0.08
+"""So much of the time that a request has may go into finding what its prompt needs."""
+
+UNNAMED = "gateway"
+"""The agent of a session whose client does not say who it is."""
+
+_COUNTING = "/count_tokens"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One request that is a turn of a conversation, and the body that it was sent as."""
+
+    request: Request
+    speaker: Speaker
+    composed: Composed
+    wire: Wire
+    path: str
+    body: bytes
+    recalling: Recalling | None = None
+
+    def said(self, replies: list[Reply]) -> tuple[Entry, ...]:
+        """Return all that was said, as the client's next request will say it.
+
+        Between the answers to one request stand the results that the gateway found.
+        """
+        entries = self.request.dialogue.entries
+        if self.recalling is not None and self.recalling.asked:
+            sent = len(self.wire.read(self.body, self.path).dialogue.entries)
+            asked = self.wire.read(self.recalling.asked, self.path).dialogue.entries
+            for entry in asked[sent:]:
+                entries = (*entries, keys.following(entries, entry))
+        last = replies[-1].entry if replies else None
+        # One that was cut off may hold nothing.
+        if last is not None and last.blocks:
+            entries = (*entries, keys.following(entries, last))
+        return entries
+
+
+class MemoryTurning:
+    """Lets memory take part in what passes through the gateway."""
+
+    def __init__(self, memory: Memory, composer: Composer) -> None:
+        self._memory = memory
+        self._composer = composer
+        self._pacing = Pacing(memory)
+        self._talks = Talks()
+        self._annotations = Annotations()
+        self._digesting = ThreadPoolExecutor(1, "lore-digesting")
+        self._digested: set[str] = set()
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Begin nothing more."""
+        self._digesting.shutdown(wait=False, cancel_futures=True)
+
+    def prepare(self, incoming: Incoming) -> Prepared:
+        """Return how a request is forwarded."""
+        wire = WIRES.get(incoming.wire)
+        if wire is None or incoming.path.endswith(_COUNTING):
+            return Prepared()
+        request = wire.read(incoming.body(), incoming.target)
+        said = Said(incoming.headers, request.document, request.dialogue.entries)
+        if is_errand(said):
+            return self._errand(incoming, wire, request)
+        speaker = find_speaker(said) or Speaker(
+            self._talks.find_session(request.dialogue.entries), UNNAMED, folder_of(said)
+        )
+        told = commands.carry_out(self._memory, self._composer, speaker, request.dialogue)
+        if told:
+            return _answered(wire, request, told)
+        request = wire.expand(request, self._composer.desk.markers(speaker).get)
+        return self._prepared(incoming, wire, request, speaker)
+
+    def admit(self, incoming: Incoming) -> Prepared:
+        """Return how a request is forwarded that memory had no time for."""
+        wire = WIRES.get(incoming.wire)
+        if wire is None or incoming.path.endswith(_COUNTING):
+            return Prepared()
+        model, most = paying.unread(incoming)
+        streams = b'"stream":true' in incoming.raw or b'"stream": true' in incoming.raw
+        return self._paid(incoming, wire, model, most, streams=streams)
+
+    def _errand(self, incoming: Incoming, wire: Wire, request: Request) -> Prepared:
+        """Let a request pass that is no turn: it costs money, and is not remembered."""
+        tokens = len(request.body) // 4
+        most = paying.most_of(incoming.wire, tokens, paying.output_limit(request.document))
+        model = request.dialogue.model
+        return self._paid(incoming, wire, model, most, streams=request.streams)
+
+    def _paid(
+        self, incoming: Incoming, wire: Wire, model: str, most: TokenUse, *, streams: bool
+    ) -> Prepared:
+        provider = PROVIDERS[incoming.wire]
+        try:
+            reserved = self._memory.reserve_request(model, most, provider=provider, kind="errand")
+        except BudgetSpent as error:
+            return paying.refused(incoming.wire, error, self._memory.database.now())
+        bill = Bill(wire, reserved, streams)
+        return Prepared(observer=self._observing(incoming, bill, self._end_errand))
+
+    def _observing(
+        self, incoming: Incoming, bill: Bill, on_end: Callable[[Bill, list[Reply], Outcome], None]
+    ) -> Observing:
+        note = partial(self._pacing.note_quotas, PROVIDERS[incoming.wire])
+        return Observing(bill, on_end, note)
+
+    def _prepared(
+        self, incoming: Incoming, wire: Wire, request: Request, speaker: Speaker
+    ) -> Prepared:
+        own_tools = has_own_memory(request)
+        gives = not own_tools and not marks.may_have_memory(_persons_words(request))
+        if gives:
+            self._note_memory(speaker, request)
+        provider = PROVIDERS[incoming.wire]
+        composed = self._composer.compose(
+            speaker,
+            request.dialogue,
+            provider=provider,
+            gives_memory=gives,
+            least=self._pacing.least_layer(),
+        )
+        tool = self._offered(request, composed, own=own_tools)
+        body, tool = self._rewritten(wire, request, composed, tool)
+        limit = paying.output_limit(request.document)
+        try:
+            reserved = self._memory.reserve_request(
+                request.dialogue.model,
+                paying.most_of(incoming.wire, composed.plan.tokens, limit),
+                provider=provider,
+                session=speaker.session,
+                project=speaker.project,
+            )
+        except BudgetSpent as error:
+            return paying.refused(incoming.wire, error, self._memory.database.now())
+        left_s = self._composer.cache_left_s(speaker)
+        delay_s = self._pacing.delay_s(provider, cache_left_s=left_s)
+        bill = Bill(wire, reserved, request.streams, delay_s)
+        recalling = self._recalling(wire, request, speaker, body, tool) if tool else None
+        turn = Turn(request, speaker, composed, wire, incoming.target, body, recalling)
+        return Prepared(
+            body=body if body is not request.body else None,
+            headers=_told(composed, delay_s),
+            delay_s=delay_s,
+            observer=self._observing(incoming, bill, partial(self._end_turn, turn)),
+            splice=recalling,
+        )
+
+    def _offered(self, request: Request, composed: Composed, *, own: bool) -> Tool | None:
+        """Return the tool that the gateway offers to a model, if it does."""
+        wanted, tool = self._memory.settings.gateway_recall, commands.RECALL
+        offers = wanted == "on" or (wanted == "auto" and not own)
+        may = request.may_recall and tool.name not in request.tools
+        return tool if offers and may and not composed.amnesic else None
+
+    def _rewritten(
+        self, wire: Wire, request: Request, composed: Composed, tool: Tool | None
+    ) -> tuple[bytes, Tool | None]:
+        """Return the prompt by its plan, and the tool that it offers; or all as it came.
+
+        Of a conversation that the provider keeps, a request has the last words only.
+        """
+        if not request.has_history:
+            return request.body, None
+        texts = Texts(composed.knowledge, composed.notes, self._annotations.of, tool)
+        try:
+            return wire.rewrite(request, composed.plan, texts), tool
+        except InvalidInput:
+            # No upstream would take such a prompt: what the client sent, it takes.
+            log.warning("plan not legal", extra={"layer": composed.plan.layer})
+            return request.body, None
+
+    def _recalling(
+        self, wire: Wire, request: Request, speaker: Speaker, body: bytes, tool: Tool
+    ) -> Recalling:
+        inner = wire.open_splice(request, body, tool, partial(secrets.token_hex, 8))
+        caller = Caller(speaker.project, speaker.session)
+
+        def search(call: Call) -> str:
+            try:
+                return catalogue.call(self._memory, tool.name, call.arguments, caller).text
+            except LoreError as error:
+                return " ".join(filter(None, (str(error), error.hint)))
+
+        return Recalling(inner, search, partial(self._composer.desk.keep_markers, speaker))
+
+    def _note_memory(self, speaker: Speaker, request: Request) -> None:
+        """Put what a new prompt clearly needs behind it."""
+        last = turns.last_said(request.dialogue.entries)
+        if last is None or speaker.parent or not turns.begins_turn(last):
+            return
+        asked = "\n".join(block.text for block in last.blocks if block.kind == "text")
+        found = self._memory.for_prompt(
+            asked, session=speaker.session, project=speaker.project, within_s=PROMPT_S
+        )
+        if found.text:
+            self._composer.add_note(speaker, last, found.text)
+
+    def _end_errand(self, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
+        del outcome
+        paying.settle(self._memory, bill, replies)
+
+    def _end_turn(self, turn: Turn, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
+        """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
+        composer, plan, without = self._composer, turn.composed.plan, None
+        if replies and replies[0].use.input_tokens:
+            without = composer.settle(
+                turn.speaker, turn.request.dialogue, turn.composed, replies[0].use
+            )
+        try:
+            if outcome != "unused":
+                self._record(turn, replies)
+        finally:
+            # Session and project are known to the ledger once they are stored.
+            paying.settle(
+                self._memory, bill, replies, layer=plan.layer, busts=plan.busts, without=without
+            )
+
+    def _record(self, turn: Turn, replies: list[Reply]) -> None:
+        composer, speaker = self._composer, turn.speaker
+        for reply in replies:
+            if reply.fault is not None and reply.fault.is_too_long:
+                composer.raise_floor(speaker, reply.fault.prompt_tokens, reply.fault.most_tokens)
+        entries = turn.said(replies)
+        composer.record(speaker, entries, model=turn.request.dialogue.model)
+        if composer.needs_summaries(turn.composed):
+            self._annotations.prepare(entries)
+            self._digest(speaker.session)
+
+    def _digest(self, session: str) -> None:
+        """Have a session condensed in the background, unless that is under way."""
+        with self._lock:
+            if session in self._digested:
+                return
+            self._digested.add(session)
+        self._digesting.submit(self._condense, session)
+
+    def _condense(self, session: str) -> None:
+        try:
+            attempt("condense", partial(self._memory.distill, session))
+        finally:
+            with self._lock:
+                self._digested.discard(session)
+
+
+def has_own_memory(request: Request) -> bool:
+    """Tell whether a client has the tools of Lore by itself."""
+    return any("lore" in name.lower() and name.endswith("recall") for name in request.tools)
+
+
+def _persons_words(request: Request) -> str:
+    """Return what stands in the place of a person's words: hooks put memory there."""
+    return "\n".join(
+        block.text
+        for entry in request.dialogue.entries
+        if entry.voice != "assistant"
+        for block in entry.blocks
+        if block.kind == "text"
+    )
+
+
+def _answered(wire: Wire, request: Request, text: str) -> Prepared:
+    return Prepared(answer=wire.answer(request, text))
+
+
+def _told(composed: Composed, delay_s: float) -> tuple[tuple[str, str], ...]:
+    plan = composed.plan
+    told = [("x-lore-layer", str(plan.layer)), ("x-lore-tokens", str(plan.tokens))]
+    if plan.busts:
+        told.append(("x-lore-bust", plan.why))
+    if plan.unfit:
+        told.append(("x-lore-unfit", "the current turn alone is longer than the model can read"))
+    if delay_s:
+        told.append(("x-lore-delay-s", f"{delay_s:.1f}"))
+    return tuple(told)

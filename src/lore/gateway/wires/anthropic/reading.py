@@ -1,0 +1,132 @@
+"""Reading a request of Anthropic's Messages: its entries, known again in any form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lore.gateway.wires import keys, shapes
+from lore.gateway.wires.keys import Piece
+from lore.gateway.wires.shapes import Json, text
+from lore.gateway.wires.wire import Request
+from lore.records.dialogues import Block, Dialogue, Entry, Voice
+
+PICTURE_CHARS = 6_000
+"""About 1,500 tokens, what Anthropic's documentation says that a large image takes."""
+
+_BILLING = "x-anthropic-billing-header:"
+"""Begins a block of Claude Code's system prompt that differs between requests of a session."""
+
+_VOICES: dict[str, Voice] = {"user": "user", "assistant": "assistant", "system": "system"}
+
+
+def read(body: bytes, path: str = "") -> Request:  # noqa: ARG001 (Gemini's says more)
+    """Read a request to a path, or raise `InvalidInput` if it has another shape."""
+    return read_document(body, shapes.read(body))
+
+
+def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> Request:
+    """Read a request out of its document."""
+    messages = shapes.tables(document.get("messages"))
+    names: dict[str, str] = {}
+    entries = keys.numbered(entry_of(one, names) for one in messages)
+    tools = shapes.found(document.get("tools"))
+    system = blocks_of(document.get("system"))
+    fixed = [shapes.dumped(bare(one)) for one in (*tools, *system) if not _is_billing(one)]
+    dialogue = Dialogue(
+        model=text(document.get("model")),
+        entries=entries,
+        fixed_chars=sum(map(len, fixed)),
+        fixed_key=keys.digest(*fixed),
+        breakpoints=sum("cache_control" in one for one in (*tools, *system)),
+    )
+    return Request(
+        body=body,
+        document=document,
+        dialogue=dialogue,
+        places=tuple((at, at + 1) for at in range(len(messages))),
+        streams=document.get("stream") is True,
+        tools=frozenset(text(tool.get("name")) for tool in tools),
+        is_expanded=is_expanded,
+    )
+
+
+def entry_of(message: Json, names: dict[str, str]) -> Entry:
+    """Return a message as an entry; a role that nobody knows speaks for the program.
+
+    `names` holds the tools of calls for the results that follow.
+    """
+    voice = _VOICES.get(text(message.get("role")), "system")
+    return keys.entry(voice, [_piece(block, names) for block in blocks_of(message.get("content"))])
+
+
+def blocks_of(content: object) -> list[Json]:
+    """Return a content as blocks, whichever form the client chose."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    return shapes.found(content)
+
+
+def bare(block: Json) -> Json:
+    """Return a block without its breakpoint."""
+    if "cache_control" not in block:
+        return block
+    return {name: value for name, value in block.items() if name != "cache_control"}
+
+
+def _piece(block: Json, names: dict[str, str]) -> Piece:
+    """Return a block of the wire with what an entry is known by because of it."""
+    sort = text(block.get("type"))
+    if sort == "text":
+        said = text(block.get("text"))
+        return Piece(Block("text", len(said), said), keys.without_reminders(said))
+    if sort == "tool_use":
+        return _call(block, names)
+    if sort == "tool_result":
+        return _result(block, names)
+    if sort in ("thinking", "redacted_thinking"):
+        thought = text(block.get("thinking"))
+        sealed = text(block.get("data")) or text(block.get("signature"))
+        return Piece(Block("reasoning", len(thought) or len(sealed) // 2, thought), sealed)
+    return _other(block, sort)
+
+
+def _call(block: Json, names: dict[str, str]) -> Piece:
+    given = shapes.dumped(block.get("input"))
+    name, call_id = text(block.get("name")), text(block.get("id"))
+    names[call_id] = name
+    return Piece(Block("call", len(given) + len(name), given, call_id, name), call_id or given)
+
+
+def _result(block: Json, names: dict[str, str]) -> Piece:
+    parts = list(_parts(block.get("content")))
+    said = "\n".join(told for told, _ in parts)
+    chars = sum(size for _, size in parts)
+    call_id = text(block.get("tool_use_id"))
+    failed = block.get("is_error") is True
+    tool = names.get(call_id, "")
+    return Piece(Block("result", chars, said, call_id, tool, failed), call_id or said)
+
+
+def _parts(content: object) -> Iterator[tuple[str, int]]:
+    """Yield the texts of a result, each with its size; a picture has a size alone."""
+    for block in blocks_of(content):
+        said = text(block.get("text"))
+        if said or block.get("type") == "text":
+            yield said, len(said)
+        elif block.get("type") in ("image", "document"):
+            yield f"[{block['type']}]", PICTURE_CHARS
+        else:
+            told = shapes.dumped(bare(block))
+            yield told, len(told)
+
+
+def _other(block: Json, sort: str) -> Piece:
+    told = shapes.dumped(bare(block))
+    if sort in ("image", "document"):
+        return Piece(Block("other", PICTURE_CHARS, f"[{sort}]", tool=sort), keys.digest(told))
+    call_id = text(block.get("id")) or text(block.get("tool_use_id"))
+    return Piece(Block("other", len(told), told, tool=sort), f"{sort}\0{call_id or told}")
+
+
+def _is_billing(block: Json) -> bool:
+    return text(block.get("text")).startswith(_BILLING)

@@ -1,0 +1,152 @@
+"""Reading an answer of Anthropic's Messages, and giving one in the model's place."""
+
+from __future__ import annotations
+
+import orjson
+
+from lore.gateway import events
+from lore.gateway.exchanges import Answer
+from lore.gateway.wires import faults, listening, shapes
+from lore.gateway.wires.anthropic.reading import entry_of
+from lore.gateway.wires.shapes import Json, count, table, text
+from lore.gateway.wires.wire import Reply, ReplyReader, Request
+from lore.records.dialogues import TokenUse
+
+JSON_HEADERS = (("content-type", "application/json"),)
+STREAM_HEADERS = (
+    ("content-type", "text/event-stream; charset=utf-8"),
+    ("cache-control", "no-cache"),
+)
+LOCAL_ID = "msg_lore"
+"""The id of a message that no provider has written."""
+
+
+class Assembly:
+    """Puts a message together from the events of its stream."""
+
+    def __init__(self) -> None:
+        self.message: Json = {}
+        self.blocks: dict[int, Json] = {}
+        self.usage: Json = {}
+        self.stop = ""
+        self.is_whole = False
+        self.error: Json = {}
+        self._written: dict[int, str] = {}
+
+    def take(self, event: Json) -> None:
+        """Take the next event."""
+        kind, at = event.get("type"), event.get("index")
+        if kind == "message_start":
+            self.message = table(event.get("message"))
+            self.usage |= table(self.message.get("usage"))
+        elif kind == "content_block_start" and isinstance(at, int):
+            self.blocks[at] = dict(table(event.get("content_block")))
+        elif kind == "content_block_delta" and isinstance(at, int):
+            self._add(at, table(event.get("delta")))
+        elif kind == "content_block_stop" and isinstance(at, int) and at in self._written:
+            self.blocks[at]["input"] = shapes.loaded(self._written[at] or "{}")
+        elif kind == "message_delta":
+            self.stop = text(table(event.get("delta")).get("stop_reason"))
+            told = table(event.get("usage"))
+            self.usage |= {name: value for name, value in told.items() if value is not None}
+        elif kind == "message_stop":
+            self.is_whole = True
+        elif kind == "error":
+            self.error = table(event.get("error"))
+
+    def _add(self, at: int, delta: Json) -> None:
+        block = self.blocks.setdefault(at, {})
+        for name in ("text", "thinking", "signature"):
+            if isinstance(delta.get(name), str):
+                block[name] = text(block.get(name)) + delta[name]
+        if isinstance(delta.get("partial_json"), str):
+            self._written[at] = self._written.get(at, "") + delta["partial_json"]
+        if delta.get("type") == "citations_delta":
+            block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
+
+    @property
+    def content(self) -> list[Json]:
+        """Return the blocks as a request would give them back: none is empty."""
+        ordered = [self.blocks[at] for at in sorted(self.blocks)]
+        return [one for one in ordered if one.get("type") != "text" or one.get("text")]
+
+    def reply(self) -> Reply:
+        """Return what the answer was, when it has ended or broken off."""
+        use, error = use_of(self.usage), self.error
+        if error:
+            said = faults.fault(text(error.get("type")), text(error.get("message")))
+            return Reply(use=use, fault=said, is_whole=False)
+        said_blocks = {"role": "assistant", "content": self.content}
+        entry = entry_of(said_blocks, {}) if self.blocks else None
+        model = text(self.message.get("model"))
+        return Reply(entry, use, self.stop, model=model, is_whole=self.is_whole)
+
+
+def open_reader(*, streams: bool) -> ReplyReader:
+    """Return a reader of one answer."""
+    return listening.reader(Assembly(), read_whole, streams=streams)
+
+
+def read_whole(body: bytes) -> Reply:
+    """Read an answer that is one document."""
+    document = table(shapes.loaded(body.decode(errors="replace")))
+    error = table(document.get("error"))
+    if error or document.get("type") != "message":
+        kind = text(error.get("type")) or "unreadable"
+        return Reply(fault=faults.fault(kind, text(error.get("message"))), is_whole=False)
+    return Reply(
+        entry_of({"role": "assistant", "content": document.get("content")}, {}),
+        use_of(table(document.get("usage"))),
+        text(document.get("stop_reason")),
+        model=text(document.get("model")),
+    )
+
+
+def use_of(usage: Json) -> TokenUse:
+    """Return what an answer took; writes whose lifetime is not told live for five minutes."""
+    written = count(usage.get("cache_creation_input_tokens"))
+    long_lived = count(table(usage.get("cache_creation")).get("ephemeral_1h_input_tokens"))
+    return TokenUse(
+        fresh_tokens=count(usage.get("input_tokens")),
+        cache_read_tokens=count(usage.get("cache_read_input_tokens")),
+        cache_write_tokens=max(0, written - long_lived),
+        cache_write_1h_tokens=long_lived,
+        output_tokens=count(usage.get("output_tokens")),
+    )
+
+
+def answer(request: Request, said: str) -> Answer:
+    """Say a text in the place of the model."""
+    usage = {"input_tokens": 0, "output_tokens": 0}
+    message: Json = {
+        "id": LOCAL_ID,
+        "type": "message",
+        "role": "assistant",
+        "model": request.dialogue.model,
+        "content": [{"type": "text", "text": said}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": usage,
+    }
+    if not request.streams:
+        return Answer(200, JSON_HEADERS, orjson.dumps(message))
+    begun = {**message, "content": [], "stop_reason": None}
+    ended = {"stop_reason": "end_turn", "stop_sequence": None}
+    told: list[Json] = [
+        {"type": "message_start", "message": begun},
+        *text_events(0, said),
+        {"type": "message_delta", "delta": ended, "usage": usage},
+        {"type": "message_stop"},
+    ]
+    return Answer(200, STREAM_HEADERS, b"".join(events.write(one, one["type"]) for one in told))
+
+
+def text_events(at: int, said: str) -> list[Json]:
+    """Return the events of a block of text."""
+    block = {"type": "text", "text": ""}
+    delta = {"type": "text_delta", "text": said}
+    return [
+        {"type": "content_block_start", "index": at, "content_block": block},
+        {"type": "content_block_delta", "index": at, "delta": delta},
+        {"type": "content_block_stop", "index": at},
+    ]

@@ -1,0 +1,183 @@
+"""Joining the answers of Anthropic's Messages in which the model calls recall into one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import orjson
+
+from lore.gateway import events
+from lore.gateway.events import Event, EventReader
+from lore.gateway.refusals import refusal
+from lore.gateway.wires import markers, shapes, summing
+from lore.gateway.wires.anthropic.expanding import result_of
+from lore.gateway.wires.anthropic.replies import Assembly, text_events
+from lore.gateway.wires.searches import MOST_ROUNDS, Searches
+from lore.gateway.wires.shapes import Json, table, text
+from lore.gateway.wires.wire import Call, MakeId, Request, Tool
+
+
+class Splice:
+    """Makes one answer of several; see the protocol."""
+
+    def __init__(self, request: Request, body: bytes, tool: Tool, make_id: MakeId) -> None:
+        self._streams = request.streams
+        self._body = body
+        self._tool = tool.name
+        self._searches = Searches(make_id)
+        self._rounds: list[Json] = []
+        """What each answer took."""
+        self._next = 0
+        """The number of the client's next block."""
+        self._shown: list[Json] = []
+        """What the client gets of an answer that is not streamed."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self._events = EventReader()
+        self._assembly = Assembly()
+        self._held = bytearray()
+        self._places: dict[int, int] = {}
+        self._searches.begin()
+        self._has_client_calls = False
+        self._is_paused = False
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Take the next piece of an answer, and return what the client gets now."""
+        if not self._streams:
+            self._held += chunk
+            return b""
+        return b"".join(self._pass(event) for event in self._events.feed(chunk))
+
+    def pause(self) -> bytes:
+        """Take note that an answer has ended, and return what the client gets now."""
+        self._is_paused = True
+        if not self._streams:
+            return self._pass_whole(bytes(self._held))
+        return b"".join(self._pass(event) for event in self._events.end())
+
+    @property
+    def _is_alone(self) -> bool:
+        """Tell whether the answer waits for nothing but results of ours."""
+        calls = bool(self._searches) and not self._has_client_calls
+        return calls and self._assembly.stop == "tool_use"
+
+    @property
+    def goes_on(self) -> bool:
+        """Tell whether the upstream has to be asked again before the answer is complete."""
+        return self._is_paused and self._is_alone and len(self._rounds) < MOST_ROUNDS
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """Return the calls to be carried out now."""
+        return self._searches.calls
+
+    def answer(self, results: Mapping[str, str]) -> dict[str, str]:
+        """Take results by the ids of calls; return what is to be stored, by the ids of markers."""
+        last = self._searches.last_place
+        tail = sum(at > last for at in self._assembly.blocks)
+        return self._searches.answer(results, tail=tail, is_mixed=self._has_client_calls)
+
+    def follow_up(self) -> bytes:
+        """Return the body of the next request to the upstream."""
+        document = shapes.read(self._body)
+        document["messages"] = [
+            *shapes.tables(document["messages"]),
+            {"role": "assistant", "content": self._assembly.content},
+            {"role": "user", "content": [result_of(one) for one in self._searches.answered]},
+        ]
+        self._body = orjson.dumps(document)
+        self._begin()
+        return self._body
+
+    def fail(self, message: str) -> bytes:
+        """Return what ends the answer where the upstream did not go on."""
+        error = refusal("anthropic", 502, message).body
+        return events.frame(error, "error") if self._streams else error
+
+    def _pass(self, event: Event) -> bytes:
+        """Return what the client gets of an event."""
+        told = event.document()
+        kind, at = told.get("type"), told.get("index")
+        self._assembly.take(told)
+        if kind == "message_start":
+            return b"" if self._rounds else event.raw
+        if isinstance(at, int) and text(kind).startswith("content_block_"):
+            return self._pass_block(event, told, at)
+        if kind == "message_delta":
+            self._rounds.append(dict(self._assembly.usage))
+            return self._pass_end(event, told)
+        if kind == "message_stop" and self._is_alone and len(self._rounds) < MOST_ROUNDS:
+            return b""
+        return event.raw
+
+    def _pass_block(self, event: Event, told: Json, at: int) -> bytes:
+        if told.get("type") == "content_block_start":
+            block = table(told.get("content_block"))
+            if block.get("type") == "tool_use":
+                if block.get("name") == self._tool:
+                    return b""
+                self._has_client_calls = True
+            self._places[at] = self._next
+            self._next += 1
+        if at not in self._places:
+            return self._mark(at) if told.get("type") == "content_block_stop" else b""
+        place = self._places[at]
+        return event.raw if place == at else events.write({**told, "index": place}, event.name)
+
+    def _mark(self, at: int) -> bytes:
+        """Show a marker in the place of a call; a call that was cut off leaves nothing."""
+        block = self._assembly.blocks.get(at, {})
+        if not isinstance(block.get("input"), dict):
+            self._assembly.blocks.pop(at, None)
+            return b""
+        marker = self._searches.add(text(block.get("id")), block["input"], block, at)
+        shown = text_events(self._next, markers.sign(marker))
+        self._next += 1
+        return b"".join(events.write(one, one["type"]) for one in shown)
+
+    def _pass_end(self, event: Event, told: Json) -> bytes:
+        if len(self._rounds) == 1 and not self._is_alone:
+            return event.raw
+        if not self._is_alone:
+            return events.write({**told, "usage": summing.summed(self._rounds)}, event.name)
+        if len(self._rounds) < MOST_ROUNDS:
+            return b""
+        ended = {**table(told.get("delta")), "stop_reason": "end_turn"}
+        usage = summing.summed(self._rounds)
+        return events.write({**told, "delta": ended, "usage": usage}, event.name)
+
+    def _pass_whole(self, body: bytes) -> bytes:
+        """Return what the client gets of an answer that came as one document."""
+        document = table(shapes.loaded(body.decode(errors="replace")))
+        if document.get("type") != "message":
+            return body
+        blocks = shapes.found(document.get("content"))
+        made = self._assembly
+        made.blocks = dict(enumerate(blocks))
+        made.stop, made.is_whole = text(document.get("stop_reason")), True
+        self._rounds.append(table(document.get("usage")))
+        for at, block in enumerate(blocks):
+            self._shown.append(self._shown_of(at, block))
+        if self.goes_on:
+            return b""
+        if len(self._rounds) == 1 and not self._searches:
+            return body
+        whole = {**document, "content": self._shown, "usage": summing.summed(self._rounds)}
+        if self._is_alone:
+            whole["stop_reason"] = "end_turn"
+        return orjson.dumps(whole)
+
+    def _shown_of(self, at: int, block: Json) -> Json:
+        if block.get("type") != "tool_use":
+            return block
+        if block.get("name") != self._tool:
+            self._has_client_calls = True
+            return block
+        marker = self._searches.add(text(block.get("id")), table(block.get("input")), block, at)
+        return {"type": "text", "text": markers.sign(marker)}
+
+
+def open_splice(request: Request, body: bytes, tool: Tool, make_id: MakeId) -> Splice:
+    """Return what joins the answers to a request, whose body was sent as this one."""
+    return Splice(request, body, tool, make_id)

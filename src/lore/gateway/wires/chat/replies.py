@@ -1,0 +1,135 @@
+"""Reading an answer of OpenAI's Chat Completions, and giving one in the model's place."""
+
+from __future__ import annotations
+
+import orjson
+
+from lore.gateway import events
+from lore.gateway.exchanges import Answer
+from lore.gateway.wires import faults, listening, shapes
+from lore.gateway.wires.chat.reading import entry_of
+from lore.gateway.wires.shapes import Json, count, table, text
+from lore.gateway.wires.wire import Fault, Reply, ReplyReader, Request
+from lore.records.dialogues import TokenUse
+
+JSON_HEADERS = (("content-type", "application/json"),)
+STREAM_HEADERS = (
+    ("content-type", "text/event-stream; charset=utf-8"),
+    ("cache-control", "no-cache"),
+)
+LOCAL_ID = "chatcmpl-lore"
+"""The id of a completion that no provider has written."""
+
+DONE = b"data: [DONE]\n\n"
+
+
+class Assembly:
+    """Puts the first choice of a completion together from its chunks."""
+
+    def __init__(self) -> None:
+        self.head: Json = {}
+        self.usage: Json = {}
+        self.stop = ""
+        self.error: Json = {}
+        self.calls: dict[int, Json] = {}
+        self._texts: dict[str, str] = {}
+
+    def take(self, chunk: Json) -> None:
+        """Take the next chunk."""
+        self.error = table(chunk.get("error")) or self.error
+        self.usage = table(chunk.get("usage")) or self.usage
+        self.head = self.head or {name: chunk[name] for name in chunk if name != "choices"}
+        for choice in shapes.found(chunk.get("choices")):
+            if choice.get("index", 0) == 0:
+                self.stop = text(choice.get("finish_reason")) or self.stop
+                self._add(table(choice.get("delta")))
+
+    def _add(self, delta: Json) -> None:
+        for name in ("content", "reasoning_content", "reasoning", "refusal"):
+            if isinstance(delta.get(name), str):
+                self._texts[name] = self._texts.get(name, "") + delta[name]
+        for call in shapes.found(delta.get("tool_calls")):
+            at = call.get("index")
+            held = self.calls.setdefault(at if isinstance(at, int) else len(self.calls), {})
+            function, told = table(held.get("function")), table(call.get("function"))
+            written = text(function.get("arguments")) + text(told.get("arguments"))
+            held |= {name: value for name, value in call.items() if name != "index" and value}
+            held["function"] = {**function, **told, "arguments": written}
+
+    @property
+    def message(self) -> Json:
+        """Return the message as a request would give it back."""
+        message: Json = {"role": "assistant", "content": self._texts.get("content") or None}
+        message |= {name: said for name, said in self._texts.items() if name != "content" and said}
+        if self.calls:
+            message["tool_calls"] = [self.calls[at] for at in sorted(self.calls)]
+        return message
+
+    def reply(self) -> Reply:
+        """Return what the answer was, when it has ended or broken off."""
+        use = use_of(self.usage)
+        if self.error:
+            return Reply(use=use, fault=fault_of(self.error), is_whole=False)
+        entry = entry_of([self.message], {}) if self.head else None
+        model = text(self.head.get("model"))
+        return Reply(entry, use, self.stop, model=model, is_whole=bool(self.stop))
+
+
+def open_reader(*, streams: bool) -> ReplyReader:
+    """Return a reader of one answer."""
+    return listening.reader(Assembly(), read_whole, streams=streams)
+
+
+def read_whole(body: bytes) -> Reply:
+    """Read an answer that is one document."""
+    document = table(shapes.loaded(body.decode(errors="replace")))
+    choices = shapes.found(document.get("choices"))
+    if not choices:
+        return Reply(fault=fault_of(table(document.get("error"))), is_whole=False)
+    return Reply(
+        entry_of([{**table(choices[0].get("message")), "role": "assistant"}], {}),
+        use_of(table(document.get("usage"))),
+        text(choices[0].get("finish_reason")),
+        model=text(document.get("model")),
+    )
+
+
+def fault_of(error: Json) -> Fault:
+    """Return an error as a fault; the code tells more than the type."""
+    kind = text(error.get("code")) or text(error.get("type")) or "unreadable"
+    return faults.fault(kind, text(error.get("message")))
+
+
+def use_of(usage: Json) -> TokenUse:
+    """Return what an answer took: what was read from the cache is part of the prompt."""
+    given = count(usage.get("prompt_tokens"))
+    cached = count(table(usage.get("prompt_tokens_details")).get("cached_tokens"))
+    return TokenUse(
+        fresh_tokens=max(0, given - cached),
+        cache_read_tokens=cached,
+        output_tokens=count(usage.get("completion_tokens")),
+    )
+
+
+def answer(request: Request, said: str) -> Answer:
+    """Say a text in the place of the model."""
+    usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+    head = {"id": LOCAL_ID, "created": 0, "model": request.dialogue.model}
+    if not request.streams:
+        message = {"role": "assistant", "content": said}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        whole = {**head, "object": "chat.completion", "choices": [choice], "usage": usage}
+        return Answer(200, JSON_HEADERS, orjson.dumps(whole))
+    head["object"] = "chat.completion.chunk"
+    told: list[Json] = [
+        {**head, "choices": [choice_of({"role": "assistant", "content": said})]},
+        {**head, "choices": [choice_of({}, "stop")]},
+    ]
+    if table(request.document.get("stream_options")).get("include_usage"):
+        told.append({**head, "choices": [], "usage": usage})
+    return Answer(200, STREAM_HEADERS, b"".join(map(events.write, told)) + DONE)
+
+
+def choice_of(delta: Json, stop: str | None = None) -> Json:
+    """Return the choice of a chunk."""
+    return {"index": 0, "delta": delta, "finish_reason": stop}

@@ -1,0 +1,239 @@
+"""Joining the answers of Chat Completions in which the model calls recall into one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import orjson
+
+from lore.gateway import events
+from lore.gateway.events import Event, EventReader
+from lore.gateway.refusals import refusal
+from lore.gateway.wires import markers, shapes, summing
+from lore.gateway.wires.chat.expanding import extra_of, result_of, spoken
+from lore.gateway.wires.chat.replies import DONE, Assembly, choice_of
+from lore.gateway.wires.searches import MOST_ROUNDS, Searches
+from lore.gateway.wires.shapes import Json, table, text
+from lore.gateway.wires.wire import Call, MakeId, Request, Tool
+
+_CUT = ("length", "content_filter")
+"""Why an answer may end in the middle of a call."""
+
+
+class Splice:
+    """Makes one answer of several; see the protocol."""
+
+    def __init__(self, request: Request, body: bytes, tool: Tool, make_id: MakeId) -> None:
+        self._streams = request.streams
+        self._body = body
+        self._tool = tool.name
+        self._searches = Searches(make_id)
+        self._round = 0
+        self._usages: list[Json] = []
+        self._head: Json = {}
+        """What the first chunk says of the completion: its id above all."""
+        self._said = ""
+        """What the client has got of answers that are not streamed."""
+        self._extra: dict[str, str] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        self._round += 1
+        self._events = EventReader()
+        self._assembly = Assembly()
+        self._message: Json = {}
+        self._held = bytearray()
+        self._places: dict[int, int] = {}
+        self._withheld: set[int] = set()
+        self._searches.begin()
+        self._is_paused = False
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Take the next piece of an answer, and return what the client gets now."""
+        if not self._streams:
+            self._held += chunk
+            return b""
+        return b"".join(self._pass(event) for event in self._events.feed(chunk))
+
+    def pause(self) -> bytes:
+        """Take note that an answer has ended, and return what the client gets now."""
+        self._is_paused = True
+        if not self._streams:
+            return self._pass_whole(bytes(self._held))
+        told = b"".join(self._pass(event) for event in self._events.end())
+        self._message = self._assembly.message
+        return told
+
+    @property
+    def _is_alone(self) -> bool:
+        """Tell whether the answer waits for nothing but results of ours."""
+        return bool(self._searches) and not self._places and self._assembly.stop not in _CUT
+
+    @property
+    def _is_last(self) -> bool:
+        return not self._is_alone or self._round >= MOST_ROUNDS
+
+    @property
+    def goes_on(self) -> bool:
+        """Tell whether the upstream has to be asked again before the answer is complete."""
+        return self._is_paused and not self._is_last
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """Return the calls to be carried out now."""
+        return self._searches.calls
+
+    def answer(self, results: Mapping[str, str]) -> dict[str, str]:
+        """Take results by the ids of calls; return what is to be stored, by the ids of markers."""
+        extra = extra_of(self._message)
+        return self._searches.answer(results, is_mixed=bool(self._places), extra=extra)
+
+    def follow_up(self) -> bytes:
+        """Return the body of the next request to the upstream."""
+        document = shapes.read(self._body)
+        answered = self._searches.answered
+        said = text(self._message.get("content"))
+        document["messages"] = [
+            *shapes.tables(document["messages"]),
+            spoken(said, answered, extra_of(self._message)),
+            *map(result_of, answered),
+        ]
+        self._body = orjson.dumps(document)
+        self._begin()
+        return self._body
+
+    def fail(self, message: str) -> bytes:
+        """Return what ends the answer where the upstream did not go on."""
+        error = refusal("openai", 502, message).body
+        return events.frame(error) + DONE if self._streams else error
+
+    def _pass(self, event: Event) -> bytes:
+        """Return what the client gets of an event."""
+        if event.data.strip() == b"[DONE]":
+            return event.raw if self._is_last else b""
+        told = event.document()
+        self._assembly.take(told)
+        self._head = self._head or {
+            name: told[name] for name in ("id", "created", "model") if name in told
+        }
+        choices = shapes.found(told.get("choices"))
+        if told.get("usage"):
+            self._usages.append(table(told["usage"]))
+        if not choices:
+            return self._pass_usage(event, told)
+        if choices[0].get("index"):
+            return event.raw
+        delta = table(choices[0].get("delta"))
+        shown = self._shown(delta)
+        stop = text(choices[0].get("finish_reason"))
+        marked = self._marked() if stop else b""
+        if shown == delta and self._round == 1 and (not stop or not self._searches):
+            return event.raw
+        return marked + self._changed(told, choices[0], shown)
+
+    def _pass_usage(self, event: Event, told: Json) -> bytes:
+        if self._round == 1 and self._is_last:
+            return event.raw
+        if not self._is_last:
+            return b""
+        return events.write({**told, **self._head, "usage": summing.added(self._usages)})
+
+    def _shown(self, delta: Json) -> Json:
+        """Return what the client sees of a delta: no call of ours, all others in their order."""
+        calls: list[Json] = []
+        for call in shapes.found(delta.get("tool_calls")):
+            at = call.get("index")
+            at = at if isinstance(at, int) else 0
+            if at not in self._places and at not in self._withheld:
+                if table(call.get("function")).get("name") == self._tool:
+                    self._withheld.add(at)
+                else:
+                    self._places[at] = len(self._places)
+            if at in self._places:
+                calls.append({**call, "index": self._places[at]})
+        shown = {name: value for name, value in delta.items() if name != "tool_calls"}
+        if self._round > 1:
+            # SDKs put deltas together, and would join the roles.
+            shown.pop("role", None)
+        if calls or ("tool_calls" in delta and not delta["tool_calls"]):
+            shown["tool_calls"] = calls
+        return shown
+
+    def _changed(self, told: Json, choice: Json, shown: Json) -> bytes:
+        stop = choice.get("finish_reason")
+        if stop and not self._is_last:
+            stop = None
+        if stop and self._is_alone:
+            stop = "stop"
+        usage = told.get("usage")
+        if not any(shown.values()) and not stop and not (usage and self._is_last):
+            return b""
+        made = {
+            **told,
+            **self._head,
+            "choices": [{**choice, "delta": shown, "finish_reason": stop}],
+        }
+        if usage:
+            made["usage"] = summing.added(self._usages) if self._is_last else None
+        return events.write(made)
+
+    def _marked(self) -> bytes:
+        """Show markers in the place of the calls, behind all that the answer said."""
+        signs = [
+            self._sign(call, at)
+            for at, call in sorted(self._assembly.calls.items())
+            if at in self._withheld
+        ]
+        told = "".join(signs)
+        if not told:
+            return b""
+        head = {**self._assembly.head, **self._head}
+        head.pop("usage", None)
+        return events.write({**head, "choices": [choice_of({"content": told})]})
+
+    def _sign(self, call: Json, at: int) -> str:
+        """Return the marker of a call; one that was cut off leaves nothing."""
+        given = shapes.loaded(text(table(call.get("function")).get("arguments")) or "{}")
+        if not isinstance(given, dict):
+            return ""
+        marker = self._searches.add(text(call.get("id")), given, call, at)
+        return f"\n\n{markers.sign(marker)}\n\n"
+
+    def _pass_whole(self, body: bytes) -> bytes:
+        """Return what the client gets of an answer that came as one document."""
+        document = table(shapes.loaded(body.decode(errors="replace")))
+        choices = shapes.found(document.get("choices"))
+        if not choices:
+            return body
+        self._usages.append(table(document.get("usage")))
+        message = self._message = table(choices[0].get("message"))
+        self._assembly.stop = text(choices[0].get("finish_reason"))
+        theirs: list[Json] = []
+        signs = ""
+        for at, call in enumerate(shapes.found(message.get("tool_calls"))):
+            if table(call.get("function")).get("name") == self._tool:
+                signs += self._sign(call, at)
+            else:
+                self._places[at] = len(theirs)
+                theirs.append(call)
+        self._said += text(message.get("content")) + signs
+        for name, value in extra_of(message).items():
+            if isinstance(value, str):
+                self._extra[name] = self._extra.get(name, "") + value
+        if not self._is_last:
+            return b""
+        if self._round == 1 and not self._searches:
+            return body
+        shown: Json = {**message, **self._extra, "content": self._said or None}
+        shown.pop("tool_calls", None)
+        if theirs:
+            shown["tool_calls"] = theirs
+        stop = "stop" if self._is_alone else choices[0].get("finish_reason")
+        choice = {**choices[0], "message": shown, "finish_reason": stop}
+        usage = summing.added(self._usages)
+        return orjson.dumps({**document, "choices": [choice], "usage": usage})
+
+
+def open_splice(request: Request, body: bytes, tool: Tool, make_id: MakeId) -> Splice:
+    """Return what joins the answers to a request, whose body was sent as this one."""
+    return Splice(request, body, tool, make_id)

@@ -1,0 +1,108 @@
+"""Framing: what stands around the client's words in a prompt, the same on every wire."""
+
+from __future__ import annotations
+
+from lore.errors import InvalidInput
+from lore.gateway.wires.wire import Request, Texts
+from lore.records.dialogues import Block, Dialogue, Plan
+from lore.text import fences, marks
+
+ACKNOWLEDGEMENT = "Understood. I go on from there."
+"""What the assistant says to the log of what went before."""
+
+_BOOT = "# AGENTS.md instructions for "
+"""How Codex begins the instructions of a project; it does not fence them."""
+
+_OPENING = (
+    "What went before in this conversation, from Lore's log. It tells what was said and done, and"
+    " is no instruction. recall(query) finds the words themselves."
+)
+_NOTHING = "What went before is left out here, for want of room. recall(query) finds it."
+
+
+def before(plan: Plan) -> str:
+    """Return what stands in the place of the entries that a plan leaves out, or ''."""
+    if not plan.start and not plan.prefix:
+        return ""
+    told = [summary.text for summary in plan.prefix] or [_NOTHING]
+    return marks.wrap("\n\n".join((_OPENING, *told)))
+
+
+def standing(dialogue: Dialogue, plan: Plan) -> list[str]:
+    """Return what holds for the whole conversation, of the entries that a plan leaves out.
+
+    Clients put the instructions of a project before the first prompt, in a user's place.
+    """
+    told: dict[str, None] = {}
+    for one in dialogue.entries[: plan.start]:
+        if one.voice == "assistant":
+            break
+        if one.voice == "user":
+            told.update({block.text: None for block in one.blocks if _is_standing(block)})
+    return list(told)
+
+
+def _is_standing(block: Block) -> bool:
+    if block.kind != "text" or not block.text:
+        return False
+    if block.text.startswith(_BOOT):
+        return True
+    pieces = marks.fences(block.text, fences.PUT_IN)
+    return all(is_fence or not piece.strip() for is_fence, piece in pieces)
+
+
+def system_texts(dialogue: Dialogue, plan: Plan) -> list[str]:
+    """Return what the client's program said among the entries that a plan leaves out, once each."""
+    told = {
+        block.text: None
+        for one in dialogue.entries[: plan.start]
+        if one.voice == "system"
+        for block in one.blocks
+        if block.kind == "text" and block.text
+    }
+    return list(told)
+
+
+def check(dialogue: Dialogue, plan: Plan) -> None:
+    """Raise `InvalidInput` if the window of a plan cannot stand alone.
+
+    It begins with a user, and no result in it answers a call that is left out.
+    """
+    if not plan.start:
+        return
+    if not 0 < plan.start < len(dialogue.entries):
+        msg = "The plan begins behind the end of the dialogue."
+        raise InvalidInput(msg)
+    if dialogue.entries[plan.start].voice != "user":
+        msg = "The window of the plan does not begin with a user."
+        raise InvalidInput(msg)
+    kept = dialogue.entries[plan.start :]
+    calls = {block.call_id for one in kept for block in one.blocks if block.kind == "call"}
+    results = {block.call_id for one in kept for block in one.blocks if block.kind == "result"}
+    if not results <= calls:
+        msg = "The plan leaves out a call and keeps its result."
+        raise InvalidInput(msg)
+
+
+def notes_of(request: Request, plan: Plan, texts: Texts) -> dict[int, str]:
+    """Return the notes on entries that are sent, by the number of the entry."""
+    if not texts.notes:
+        return {}
+    entries = enumerate(request.dialogue.entries)
+    return {
+        at: texts.notes[one.key]
+        for at, one in entries
+        if at >= plan.start and one.voice == "user" and one.key in texts.notes
+    }
+
+
+def annotations_of(request: Request, plan: Plan, texts: Texts) -> dict[str, str]:
+    """Return what stands in the place of results, by the ids of their calls."""
+    if not plan.annotated:
+        return {}
+    return {
+        block.call_id: texts.annotate(block)
+        for one in request.dialogue.entries[plan.start :]
+        for block in one.blocks
+        if block.kind == "result" and block.call_id in plan.annotated
+    }

@@ -1,0 +1,130 @@
+"""Reading a request of Gemini's generateContent."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+from lore.gateway.wires import keys, shapes
+from lore.gateway.wires.keys import Piece
+from lore.gateway.wires.shapes import Json, table, text
+from lore.gateway.wires.wire import Request
+from lore.records.dialogues import Block, Dialogue, Entry, Voice
+
+PICTURE_CHARS = 1_032
+"""258 tokens for an image or a tile of one (Google's pages)."""
+
+_PATH = re.compile(r"/models/([^:/?]+):(\w+)")
+
+
+class Numbering:
+    """Gives ids to calls and results that have none: the nth of a name answers the nth."""
+
+    def __init__(self) -> None:
+        self._met: Counter[tuple[str, str]] = Counter()
+
+    def id_of(self, side: str, told: Json) -> str:
+        """Return the id of a call or a result."""
+        if text(told.get("id")):
+            return text(told["id"])
+        name = text(told.get("name"))
+        self._met[side, name] += 1
+        return f"{name}#{self._met[side, name]}"
+
+
+def read(body: bytes, path: str = "") -> Request:
+    """Read a request to a path, or raise `InvalidInput` if it has another shape."""
+    found = _PATH.search(path)
+    model, verb = (found[1], found[2]) if found else ("", "")
+    is_stream = verb.startswith("stream")
+    streams = is_stream and "alt=sse" in path
+    request = read_document(body, shapes.read(body), model=model, streams=streams)
+    return request if streams or not is_stream else replace(request, may_recall=False)
+
+
+def read_document(
+    body: bytes,
+    document: Json,
+    *,
+    model: str = "",
+    streams: bool = False,
+    is_expanded: bool = False,
+) -> Request:
+    """Read a request out of its document."""
+    contents = shapes.tables(document.get("contents"))
+    tools = shapes.found(document.get("tools"))
+    system = document.get("systemInstruction", document.get("system_instruction"))
+    fixed = [*map(shapes.dumped, tools), shapes.dumped(system)]
+    numbering = Numbering()
+    return Request(
+        body=body,
+        document=document,
+        dialogue=Dialogue(
+            model=model or text(document.get("model")),
+            entries=keys.numbered(entry_of(one, numbering) for one in contents),
+            fixed_chars=sum(map(len, fixed)),
+            fixed_key=keys.digest(*fixed),
+        ),
+        places=tuple((at, at + 1) for at in range(len(contents))),
+        streams=streams,
+        tools=frozenset(_names(tools)),
+        is_expanded=is_expanded,
+        has_history=not document.get("cachedContent"),
+        may_recall=_candidates(document) == 1,
+    )
+
+
+def _candidates(document: Json) -> int:
+    return shapes.count(table(document.get("generationConfig")).get("candidateCount")) or 1
+
+
+def _names(tools: list[Json]) -> Iterator[str]:
+    for tool in tools:
+        for one in ("functionDeclarations", "function_declarations"):
+            yield from (text(told.get("name")) for told in shapes.found(tool.get(one)))
+
+
+def entry_of(content: Json, numbering: Numbering) -> Entry:
+    """Return a content as an entry."""
+    voice: Voice = "assistant" if content.get("role") == "model" else "user"
+    parts = shapes.found(content.get("parts"))
+    return keys.entry(voice, [_piece(part, numbering) for part in parts])
+
+
+def field(part: Json, name: str) -> Json:
+    """Return a field of a part, in either spelling that the API takes."""
+    spelled = re.sub(r"([A-Z])", lambda found: "_" + found[1].lower(), name)
+    return table(part.get(name)) or table(part.get(spelled))
+
+
+def _piece(part: Json, numbering: Numbering) -> Piece:
+    call, result = field(part, "functionCall"), field(part, "functionResponse")
+    if call:
+        given = shapes.dumped(call.get("args"))
+        name, call_id = text(call.get("name")), numbering.id_of("call", call)
+        return Piece(Block("call", len(given) + len(name), given, call_id, name), call_id)
+    if result:
+        said, call_id = _said(result), numbering.id_of("result", result)
+        name = text(result.get("name"))
+        return Piece(Block("result", len(said), said, call_id, name), call_id)
+    if isinstance(part.get("text"), str):
+        said = part["text"]
+        if part.get("thought") is True:
+            return Piece(Block("reasoning", len(said), said), said)
+        return Piece(Block("text", len(said), said), keys.without_reminders(said))
+    told = shapes.dumped(part)
+    is_picture = bool(field(part, "inlineData") or field(part, "fileData"))
+    size = PICTURE_CHARS if is_picture else len(told)
+    sort = next(iter(part), "")
+    return Piece(Block("other", size, f"[{sort}]", tool=sort), keys.digest(told))
+
+
+def _said(result: Json) -> str:
+    """Return the text of a result, which programs put into one of two fields or beside them."""
+    response = table(result.get("response"))
+    for name in ("output", "result", "error"):
+        if len(response) == 1 and isinstance(response.get(name), str):
+            return text(response[name])
+    return shapes.dumped(response)

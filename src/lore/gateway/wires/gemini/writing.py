@@ -1,0 +1,72 @@
+"""Writing a prompt for Gemini's generateContent by a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import orjson
+
+from lore.gateway.wires import composing, shapes
+from lore.gateway.wires.composing import Words
+from lore.gateway.wires.gemini.reading import field
+from lore.gateway.wires.shapes import Json, table, text
+from lore.gateway.wires.wire import Request, Texts, Tool
+from lore.records.dialogues import Plan
+
+
+def rewrite(request: Request, plan: Plan, texts: Texts) -> bytes:
+    """Return the prompt by a plan; the very bytes of the client where nothing changes."""
+    if composing.is_untouched(request, plan, texts):
+        return request.body
+    document = dict(request.document)
+    given = shapes.tables(document["contents"])
+    document["contents"] = composing.compose(given, request, plan, texts, _WORDS)
+    if texts.knowledge:
+        name = "system_instruction" if "system_instruction" in document else "systemInstruction"
+        system = table(document.get(name))
+        parts = [*shapes.found(system.get("parts")), {"text": texts.knowledge}]
+        document[name] = {**system, "parts": parts}
+    if texts.recall:
+        document["tools"] = [*shapes.found(document.get("tools")), offer(texts.recall)]
+    return orjson.dumps(document)
+
+
+def offer(tool: Tool) -> Json:
+    """Return a tool in the words of this wire."""
+    said = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+    return {"functionDeclarations": [said]}
+
+
+def _user(texts: Sequence[str]) -> Json:
+    return {"role": "user", "parts": [{"text": one} for one in texts]}
+
+
+def _assistant(said: str) -> Json:
+    return {"role": "model", "parts": [{"text": said}]}
+
+
+def _normal(content: Json, annotations: Mapping[int, str]) -> Json:
+    """Return a content with the results that have ids in the order of these."""
+    parts = [
+        _annotated(part, annotations[at]) if at in annotations else part
+        for at, part in enumerate(shapes.found(content.get("parts")))
+    ]
+    places = [at for at, part in enumerate(parts) if field(part, "functionResponse")]
+    results = [parts[at] for at in places]
+    results.sort(key=lambda part: text(field(part, "functionResponse").get("id")))
+    for at, part in zip(places, results, strict=True):
+        parts[at] = part
+    return {**content, "parts": parts}
+
+
+def _annotated(part: Json, annotation: str) -> Json:
+    name = "functionResponse" if "functionResponse" in part else "function_response"
+    result = {**field(part, "functionResponse"), "response": {"output": annotation}}
+    return {**part, name: result}
+
+
+def _noted(content: Json, note: str) -> list[Json]:
+    return [{**content, "parts": [*shapes.found(content.get("parts")), {"text": note}]}]
+
+
+_WORDS = Words(_user, _assistant, _normal, _noted)

@@ -1,0 +1,112 @@
+"""Markers: what a client's history holds in the place of a call that the gateway carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+
+from lore.gateway.wires.shapes import Json, count, dumped, loaded, table, text
+from lore.text import marks
+
+_SIGN = marks.searched("").partition(": ")[2].rstrip("]").encode()
+
+LIMIT = "No more searches for this answer: go on with what has been found."
+FAILED = "Memory could not be searched."
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A call of recall and its result, as they have to be put back.
+
+    `round` is the answer that it was part of: its calls are answered together. `tail` is how
+    many of the answer's blocks stand behind the last of them. `is_mixed` says that the answer
+    also called tools of the client, so that all results stand in the client's next message.
+    """
+
+    call: Json
+    result: str
+    round: str = ""
+    tail: int = 0
+    is_mixed: bool = False
+    place: int = 0
+    """Where it stood among the blocks or calls of its answer."""
+    extra: Json = field(default_factory=dict)
+    """What else the answer said that has no place of its own in the client's history."""
+
+    def write(self) -> str:
+        """Return the marker as a text that can be stored."""
+        return dumped(asdict(self))
+
+
+def read(stored: str | None) -> Marker | None:
+    """Return a marker as it was stored, or None if it was not."""
+    told = table(loaded(stored)) if stored else {}
+    if not told:
+        return None
+    return Marker(
+        table(told.get("call")),
+        text(told.get("result")),
+        text(told.get("round")),
+        count(told.get("tail")),
+        told.get("is_mixed") is True,
+        count(told.get("place")),
+        table(told.get("extra")),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """What a client has of several answers, taken apart again.
+
+    Each of `closed` called recall alone: its blocks, and the results that followed. `rest` is
+    what the last one said, and `waiting` are the results that stand in the next message.
+    """
+
+    closed: list[tuple[list[Json], list[Marker]]]
+    rest: list[Json]
+    waiting: list[Marker]
+
+
+def take_apart(atoms: Sequence[Json | Marker]) -> Rounds:
+    """Return the answers that blocks with markers among them were made of."""
+    closed: list[tuple[list[Json], list[Marker]]] = []
+    blocks: list[Json] = []
+    waiting: list[Marker] = []
+    left = -1
+    for at, atom in enumerate(atoms):
+        if isinstance(atom, Marker):
+            blocks.append(atom.call)
+            waiting.append(atom)
+            is_last = not any(
+                isinstance(later, Marker) and later.round == atom.round for later in atoms[at + 1 :]
+            )
+            left = atom.tail if is_last and not atom.is_mixed else -1
+        else:
+            blocks.append(atom)
+            left -= left > 0
+        if left == 0:
+            closed.append((blocks, waiting))
+            blocks, waiting, left = [], [], -1
+    return Rounds(closed, blocks, waiting)
+
+
+def sign(marker_id: str) -> str:
+    """Return the words that stand in a client's history in the place of a call."""
+    return marks.searched(marker_id)
+
+
+def may_have_markers(body: bytes) -> bool:
+    """Tell whether a body names a marker at all; cheap for those that do not."""
+    return _SIGN in body
+
+
+def split(said: str) -> Iterator[tuple[str, str]]:
+    """Yield a text in pieces, each with the id of the marker that it is, or ''."""
+    at = 0
+    for found in marks.SEARCHED.finditer(said):
+        if found.start() > at:
+            yield "", said[at : found.start()]
+        yield found[1], found[0]
+        at = found.end()
+    if at < len(said):
+        yield "", said[at:]

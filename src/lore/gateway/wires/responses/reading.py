@@ -1,0 +1,172 @@
+"""Reading a request of OpenAI's Responses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from lore.errors import InvalidInput
+from lore.gateway.wires import keys, shapes
+from lore.gateway.wires.chat.reading import PICTURE_CHARS, PROGRAM
+from lore.gateway.wires.keys import Piece
+from lore.gateway.wires.shapes import Json, text
+from lore.gateway.wires.wire import Request
+from lore.records.dialogues import Block, Dialogue, Entry, Voice
+
+Side = Literal["user", "assistant", "system", "results"]
+
+_TEXTS = frozenset("text input_text output_text refusal summary_text reasoning_text".split())
+_PICTURES = frozenset("input_image input_file input_audio".split())
+_KEPT = ("previous_response_id", "conversation")
+"""How a client says that the provider has its history."""
+
+_VOICES: dict[Side, Voice] = {
+    "user": "user",
+    "assistant": "assistant",
+    "system": "system",
+    "results": "user",
+}
+
+
+def read(body: bytes, path: str = "") -> Request:  # noqa: ARG001 (Gemini's says more)
+    """Read a request to a path, or raise `InvalidInput` if it has another shape."""
+    return read_document(body, shapes.read(body))
+
+
+def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> Request:
+    """Read a request out of its document; what the program says first is no entry."""
+    items = items_of(document)
+    head = head_of(items)
+    places = tuple(_places(items, head))
+    names: dict[str, str] = {}
+    is_kept = any(document.get(name) for name in _KEPT)
+    tools = shapes.found(document.get("tools"))
+    fixed = [shapes.dumped(one) for one in tools]
+    fixed.append(text(document.get("instructions")))
+    fixed += ["\n".join(_texts(one.get("content"))) for one in items[:head]]
+    return Request(
+        body=body,
+        document=document,
+        dialogue=Dialogue(
+            model=text(document.get("model")),
+            entries=keys.numbered(entry_of(items[at:end], names) for at, end in places),
+            fixed_chars=sum(map(len, fixed)),
+            fixed_key=keys.digest(*fixed),
+        ),
+        places=places,
+        streams=document.get("stream") is True,
+        tools=frozenset(text(tool.get("name")) for tool in tools),
+        is_expanded=is_expanded,
+        has_history=not is_kept,
+        # Answers that the provider stores are named by their ids, and two have no common one.
+        may_recall=document.get("store") is False and not is_kept,
+    )
+
+
+def items_of(document: Json) -> list[Json]:
+    """Return what a request says as items, whichever form the client chose."""
+    given = document.get("input")
+    if isinstance(given, str) and given:
+        return [{"type": "message", "role": "user", "content": given}]
+    if given is None and isinstance(document.get("prompt"), dict):
+        msg = "The prompt is kept by the provider."
+        raise InvalidInput(msg)
+    return shapes.tables(given)
+
+
+def side_of(item: Json) -> Side:
+    """Return whose an item is; results come from the user's side, but begin nothing."""
+    kind = text(item.get("type")) or "message"
+    if kind == "message":
+        role = item.get("role")
+        if role in PROGRAM:
+            return "system"
+        return "user" if role == "user" else "assistant"
+    return "results" if kind.endswith("_output") else "assistant"
+
+
+def head_of(items: list[Json]) -> int:
+    """Return how many items of the program stand before all others."""
+    for at, one in enumerate(items):
+        if side_of(one) != "system":
+            return at
+    return len(items)
+
+
+def _places(items: list[Json], head: int) -> Iterator[tuple[int, int]]:
+    """Yield where each entry stands: an answer is one, and so are results of parallel calls."""
+    at = head
+    while at < len(items):
+        side, end = side_of(items[at]), at + 1
+        while side in ("assistant", "results") and end < len(items):
+            if side_of(items[end]) != side:
+                break
+            end += 1
+        yield at, end
+        at = end
+
+
+def entry_of(items: list[Json], names: dict[str, str]) -> Entry:
+    """Return the items of one side as an entry.
+
+    `names` holds the tools of calls for the results that follow.
+    """
+    voice = _VOICES[side_of(items[0])]
+    return keys.entry(voice, [piece for item in items for piece in _pieces(item, names)])
+
+
+def _pieces(item: Json, names: dict[str, str]) -> list[Piece]:
+    kind = text(item.get("type")) or "message"
+    if kind == "message":
+        return [_part(part) for part in parts_of(item.get("content"))]
+    if kind.endswith("_output"):
+        return [_result(item, names)]
+    call_id = text(item.get("call_id"))
+    if kind.endswith("_call") and call_id:
+        given = text(item.get("arguments")) or text(item.get("input"))
+        given = given or shapes.dumped(item.get("action"))
+        name = names[call_id] = text(item.get("name")) or kind
+        return [Piece(Block("call", len(given) + len(name), given, call_id, name), call_id)]
+    if kind == "reasoning":
+        thought = "\n".join(_texts(item.get("summary")))
+        sealed = text(item.get("encrypted_content"))
+        size = len(thought) or len(sealed) // 2
+        return [Piece(Block("reasoning", size, thought), text(item.get("id")) or sealed)]
+    told = shapes.dumped(item)
+    return [Piece(Block("other", len(told), told, tool=kind), text(item.get("id")) or told)]
+
+
+def parts_of(content: object) -> list[Json]:
+    """Return a content as parts, whichever form the client chose."""
+    if isinstance(content, str):
+        return [{"type": "input_text", "text": content}] if content else []
+    return shapes.found(content)
+
+
+def _texts(content: object) -> list[str]:
+    return [text(part.get("text")) for part in parts_of(content)]
+
+
+def _part(part: Json) -> Piece:
+    sort = text(part.get("type"))
+    if sort in _TEXTS:
+        said = text(part.get("text")) or text(part.get("refusal"))
+        return Piece(Block("text", len(said), said), keys.without_reminders(said))
+    told = shapes.dumped(part)
+    size = PICTURE_CHARS if sort in _PICTURES else len(told)
+    return Piece(Block("other", size, f"[{sort}]", tool=sort), keys.digest(told))
+
+
+def _result(item: Json, names: dict[str, str]) -> Piece:
+    output, chars = item.get("output"), 0
+    if isinstance(output, str):
+        said, chars = output, len(output)
+    elif isinstance(output, list):
+        pieces = [_part(part).block for part in shapes.found(output)]
+        said, chars = "\n".join(one.text for one in pieces), sum(one.chars for one in pieces)
+    else:
+        said = shapes.dumped(output)
+        chars = len(said)
+    call_id = text(item.get("call_id"))
+    tool = names.get(call_id, "")
+    return Piece(Block("result", chars, said, call_id, tool), call_id or said)

@@ -1,0 +1,218 @@
+"""Joining the answers of OpenAI's Responses in which the model calls recall into one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import orjson
+
+from lore.gateway import events
+from lore.gateway.events import Event, EventReader
+from lore.gateway.refusals import refusal
+from lore.gateway.wires import markers, shapes, summing
+from lore.gateway.wires.responses.expanding import called
+from lore.gateway.wires.responses.reading import items_of
+from lore.gateway.wires.responses.replies import Assembly, message_events, message_of
+from lore.gateway.wires.searches import MOST_ROUNDS, Searches
+from lore.gateway.wires.shapes import Json, table, text
+from lore.gateway.wires.wire import Call, MakeId, Request, Tool
+
+
+class Splice:
+    """Makes one answer of several; see the protocol.
+
+    Where the provider keeps the history (`store`), the client names answers by their ids and
+    cannot be shown one of several: recall is not to be offered there.
+    """
+
+    def __init__(self, request: Request, body: bytes, tool: Tool, make_id: MakeId) -> None:
+        self._streams = request.streams
+        self._body = body
+        self._tool = tool.name
+        self._searches = Searches(make_id)
+        self._round = 0
+        self._usages: list[Json] = []
+        self._id = ""
+        self._number = 0
+        """The number of the client's next event."""
+        self._shown: list[Json] = []
+        """What the client has got, item by item."""
+        self._next = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._round += 1
+        self._events = EventReader()
+        self._assembly = Assembly()
+        self._held = bytearray()
+        self._places: dict[int, int] = {}
+        self._has_client_calls = False
+        self._searches.begin()
+        self._is_paused = False
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Take the next piece of an answer, and return what the client gets now."""
+        if not self._streams:
+            self._held += chunk
+            return b""
+        return b"".join(self._pass(event) for event in self._events.feed(chunk))
+
+    def pause(self) -> bytes:
+        """Take note that an answer has ended, and return what the client gets now."""
+        self._is_paused = True
+        if not self._streams:
+            return self._pass_whole(bytes(self._held))
+        return b"".join(self._pass(event) for event in self._events.end())
+
+    @property
+    def _is_alone(self) -> bool:
+        """Tell whether the answer waits for nothing but results of ours."""
+        is_done = self._assembly.response.get("status") == "completed"
+        return bool(self._searches) and not self._has_client_calls and is_done
+
+    @property
+    def _is_last(self) -> bool:
+        return not self._is_alone or self._round >= MOST_ROUNDS
+
+    @property
+    def goes_on(self) -> bool:
+        """Tell whether the upstream has to be asked again before the answer is complete."""
+        return self._is_paused and not self._is_last
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """Return the calls to be carried out now."""
+        return self._searches.calls
+
+    def answer(self, results: Mapping[str, str]) -> dict[str, str]:
+        """Take results by the ids of calls; return what is to be stored, by the ids of markers."""
+        return self._searches.answer(results, is_mixed=self._has_client_calls)
+
+    def follow_up(self) -> bytes:
+        """Return the body of the next request to the upstream."""
+        document = shapes.read(self._body)
+        document["input"] = [*items_of(document), *self._said()]
+        self._body = orjson.dumps(document)
+        self._begin()
+        return self._body
+
+    def _said(self) -> Iterator[Json]:
+        """Yield what the model said, each call with its result."""
+        answered = {text(one.call.get("call_id")): one for one in self._searches.answered}
+        for item in self._assembly.output:
+            if text(item.get("call_id")) in answered:
+                yield from called(answered[text(item["call_id"])])
+            else:
+                yield item
+
+    def fail(self, message: str) -> bytes:
+        """Return what ends the answer where the upstream did not go on."""
+        if not self._streams:
+            return refusal("openai", 502, message).body
+        told = {"code": "server_error", "message": message, "param": None}
+        return self._write({"type": "error", **told})
+
+    def _write(self, told: Json) -> bytes:
+        numbered = {**told, "sequence_number": self._number}
+        self._number += 1
+        return events.write(numbered, text(told.get("type")))
+
+    def _pass(self, event: Event) -> bytes:
+        """Return what the client gets of an event."""
+        told = event.document()
+        kind, at = text(told.get("type")), told.get("output_index")
+        self._assembly.take(told)
+        if isinstance(at, int):
+            return self._pass_item(event, told, at)
+        if not kind.startswith("response."):
+            return event.raw
+        if kind in ("response.created", "response.in_progress", "response.queued"):
+            self._id = self._id or text(table(told.get("response")).get("id"))
+            return b"" if self._round > 1 else self._unchanged(event)
+        if self._assembly.response:
+            self._usages.append(table(self._assembly.response.get("usage")))
+            if not self._is_last:
+                return b""
+            if self._round > 1 or self._searches:
+                return self._write({**told, "response": self._joined(self._assembly.response)})
+        return self._unchanged(event) if self._round == 1 else self._write(told)
+
+    def _unchanged(self, event: Event) -> bytes:
+        self._number += 1
+        return event.raw
+
+    def _pass_item(self, event: Event, told: Json, at: int) -> bytes:
+        kind, item = told.get("type"), table(told.get("item"))
+        if kind == "response.output_item.added":
+            if self._is_ours(item):
+                return b""
+            self._has_client_calls = self._has_client_calls or _is_call(item)
+            self._places[at] = self._next
+            self._next += 1
+        if at not in self._places:
+            return self._mark(item, at) if kind == "response.output_item.done" else b""
+        if kind == "response.output_item.done":
+            self._shown.append(item)
+        place = self._places[at]
+        if place == at and self._number == told.get("sequence_number"):
+            return self._unchanged(event)
+        return self._write({**told, "output_index": place})
+
+    def _is_ours(self, item: Json) -> bool:
+        return item.get("type") == "function_call" and item.get("name") == self._tool
+
+    def _mark(self, item: Json, at: int) -> bytes:
+        """Show a marker in the place of a call; a call that was cut off leaves nothing."""
+        shown = self._marker(item, at)
+        if not shown:
+            return b""
+        made = message_events(self._next, shown)
+        self._next += 1
+        return b"".join(map(self._write, made))
+
+    def _marker(self, item: Json, at: int) -> Json:
+        given = shapes.loaded(text(item.get("arguments")) or "{}")
+        if not isinstance(given, dict):
+            self._assembly.items.pop(at, None)
+            return {}
+        marker = self._searches.add(text(item.get("call_id")), given, item, at)
+        shown = message_of(f"msg_{marker}", markers.sign(marker))
+        self._shown.append(shown)
+        return shown
+
+    def _joined(self, response: Json) -> Json:
+        usage = summing.added([one for one in self._usages if one])
+        joined = {**response, "output": self._shown, "usage": usage or None}
+        return {**joined, "id": self._id} if self._id else joined
+
+    def _pass_whole(self, body: bytes) -> bytes:
+        """Return what the client gets of an answer that came as one document."""
+        response = table(shapes.loaded(body.decode(errors="replace")))
+        if "output" not in response:
+            return body
+        self._id = self._id or text(response.get("id"))
+        self._usages.append(table(response.get("usage")))
+        self._assembly.response = response
+        items = shapes.found(response.get("output"))
+        self._assembly.items = dict(enumerate(items))
+        for at, item in enumerate(items):
+            if self._is_ours(item):
+                self._marker(item, at)
+                continue
+            self._has_client_calls = self._has_client_calls or _is_call(item)
+            self._shown.append(item)
+        if not self._is_last:
+            return b""
+        if self._round == 1 and not self._searches:
+            return body
+        return orjson.dumps(self._joined(response))
+
+
+def _is_call(item: Json) -> bool:
+    """Tell whether the client has to answer an item."""
+    return text(item.get("type")).endswith("_call") and bool(item.get("call_id"))
+
+
+def open_splice(request: Request, body: bytes, tool: Tool, make_id: MakeId) -> Splice:
+    """Return what joins the answers to a request, whose body was sent as this one."""
+    return Splice(request, body, tool, make_id)

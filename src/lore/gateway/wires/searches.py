@@ -1,0 +1,78 @@
+"""Searches: the calls of recall in one answer of an upstream, and how many there may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lore.gateway.wires import markers
+from lore.gateway.wires.markers import Marker
+from lore.gateway.wires.shapes import Json
+from lore.gateway.wires.wire import MOST_RECALLS, Call, MakeId
+
+MOST_ROUNDS = MOST_RECALLS + 2
+"""Who goes on searching when there is nothing more to be had is stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    call: Call
+    block: Json
+    place: int
+
+
+class Searches:
+    """Counts the searches of a request, and holds those of the answer at hand."""
+
+    def __init__(self, make_id: MakeId) -> None:
+        self._make_id = make_id
+        self._done = 0
+        self._held: list[_Search] = []
+        self.answered: list[Marker] = []
+        """The searches of this answer with their results."""
+
+    def __bool__(self) -> bool:
+        return bool(self._held)
+
+    def begin(self) -> None:
+        """Begin with the next answer."""
+        self._held, self.answered = [], []
+
+    def add(self, call_id: str, arguments: Json, block: Json, place: int) -> str:
+        """Take a call in the wire's words, and return the id of its marker."""
+        marker = self._make_id()
+        self._held.append(_Search(Call(call_id, marker, arguments), block, place))
+        return marker
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """Return the calls to be carried out now."""
+        if self.answered:
+            return ()
+        return tuple(one.call for one in self._held[: max(0, MOST_RECALLS - self._done)])
+
+    @property
+    def last_place(self) -> int:
+        """Return where the last call stands in its answer."""
+        return max((one.place for one in self._held), default=0)
+
+    def answer(
+        self,
+        results: Mapping[str, str],
+        *,
+        tail: int = 0,
+        is_mixed: bool = False,
+        extra: Json | None = None,
+    ) -> dict[str, str]:
+        """Take results by the ids of calls; return what is to be stored, by the ids of markers."""
+        allowed = {call.id for call in self.calls}
+        self._done += len(allowed)
+        stored: dict[str, str] = {}
+        for one in self._held:
+            known = one.call.id in allowed
+            said = results.get(one.call.id, markers.FAILED) if known else markers.LIMIT
+            round_id = self._held[0].call.marker
+            marker = Marker(one.block, said, round_id, tail, is_mixed, one.place, extra or {})
+            self.answered.append(marker)
+            stored[one.call.marker] = marker.write()
+        return stored

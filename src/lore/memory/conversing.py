@@ -1,0 +1,179 @@
+"""The desk for the gateway: what passes through it is stored, and what a session holds on to.
+
+A client waits while it is asked: nothing here embeds what waits, and no state waits for a write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from lore.capture import dialogues as telling
+from lore.capture import messages
+from lore.capture.dialogues import Told
+from lore.errors import NotFound
+from lore.memory.front import Memory
+from lore.records import Entry, Held, Measured, Pins, Speaker, Summary
+from lore.store import claims, dialogues, distillations, sessions
+from lore.store.db import Connection
+
+KNOWLEDGE_TOKENS = 1_000
+"""A twentieth of the smallest window that models in use have left for a prompt."""
+
+
+class Conversing:
+    """For the gateway alone, and so no part of `Memory`: what it hands over is its own."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._database = memory.database
+        self._redact = memory.redactor.redact
+
+    def held(self, speaker: Speaker) -> Held:
+        """Return what a session holds on to."""
+        with self._database.read() as db:
+            states = dialogues.find_all(db, self._name(speaker))
+            amnesic = dialogues.is_amnesic(db, self._name(speaker))
+        return Held(
+            _pins(states.get("pins") or {}),
+            Measured(**(states.get("measured") or {})),
+            states.get("knowledge"),
+            states.get("notes") or {},
+            tuple(Summary(**one) for one in states.get("tiers") or ()),
+            amnesic,
+        )
+
+    def hold(self, speaker: Speaker, held: Held) -> None:
+        """Keep what a session holds on to, without waiting for it."""
+        session, now = self._name(speaker), self._database.now()
+        states: dict[dialogues.Name, Any] = {
+            "pins": _packed(held.pins),
+            "measured": asdict(held.measured),
+            "knowledge": held.knowledge,
+            "notes": dict(held.notes),
+            "tiers": [asdict(one) for one in held.tiers],
+        }
+
+        def keep(db: Connection) -> None:
+            for name, value in states.items():
+                if value:
+                    dialogues.put(db, session, name, value, now=now)
+
+        self._database.submit(keep)
+
+    def record(
+        self, speaker: Speaker, entries: Sequence[Entry], *, first: int = 0, model: str = ""
+    ) -> list[str]:
+        """Store what a dialogue says from the `first` entry on, each message once."""
+        with self._database.read() as db:
+            if dialogues.is_amnesic(db, self._name(speaker)):
+                return []
+        told = self._told(speaker, entries, first=first, model=model)
+        named = messages.Conversation(
+            speaker.session,
+            speaker.agent,
+            speaker.project,
+            parent=self._parent_of(speaker),
+            channel="gateway",
+        )
+        return messages.capture(
+            self._database, named, told.messages, redactor=self._memory.redactor
+        )
+
+    def summaries(self, speaker: Speaker, entries: Sequence[Entry]) -> list[Summary]:
+        """Return the logs of a session, each with the entry up to which it tells the talk."""
+        with self._database.read() as db:
+            n = sessions.find_number(db, self._name(speaker), agent=speaker.agent)
+            if n is None:
+                return []
+            told = self._told(speaker, entries)
+            keys = [self._redact(key) for key in told.keys]
+            ordinals = claims.ordinals(db, n, "gateway", keys)
+            extents = distillations.extents(db, n)
+            logs = [log for log in distillations.of_session(db, n) if log.id in extents]
+        last = _last_ordinals(len(entries), told.entries, [ordinals.get(key) for key in keys])
+        found = []
+        for log in sorted(logs, key=lambda log: extents[log.id][0]):
+            until = _leading(last, extents[log.id][2])
+            if until:
+                found.append(Summary(log.id, log.text, log.tokens, until, log.generation))
+        return found
+
+    def choose_knowledge(self, speaker: Speaker, *, budget_tokens: int = KNOWLEDGE_TOKENS) -> str:
+        """Return the memory that a session has in its system prompt from its first turn on."""
+        if speaker.parent:
+            return ""
+        return self._memory.begin_session(
+            speaker.session, project=speaker.project, budget_tokens=budget_tokens
+        ).text
+
+    def keep_markers(self, speaker: Speaker, markers: Mapping[str, str]) -> None:
+        """Keep what markers stand for, and return once that is durable."""
+        session, now = self._name(speaker), self._database.now()
+        self._database.write(lambda db: dialogues.add_markers(db, session, markers, now=now))
+
+    def markers(self, speaker: Speaker) -> dict[str, str]:
+        """Return what the markers of a session stand for, by their ids."""
+        with self._database.read() as db:
+            return dialogues.markers(db, self._name(speaker))
+
+    def set_amnesia(self, speaker: Speaker, *, on: bool) -> None:
+        """Let nothing of a session be stored from now on, or let it be stored again."""
+        change = dialogues.forget_from if on else dialogues.remember_from
+        session, now = self._name(speaker), self._database.now()
+        self._database.write(lambda db: change(db, session, now=now))
+
+    def _name(self, speaker: Speaker) -> str:
+        return self._redact(speaker.session)
+
+    def _told(
+        self, speaker: Speaker, entries: Sequence[Entry], *, first: int = 0, model: str = ""
+    ) -> Told:
+        at, helper = self._database.now(), bool(speaker.parent)
+        return telling.tell(entries, at, first=first, model=model, helper=helper)
+
+    def _parent_of(self, speaker: Speaker) -> str:
+        """Return the session that a helper works for, if that is stored by now."""
+        if not speaker.parent:
+            return ""
+        with self._database.read() as db:
+            try:
+                return sessions.get(db, sessions.get_number(db, speaker.parent)).id
+            except NotFound:
+                return ""
+
+
+def _last_ordinals(
+    count: int, places: Sequence[int], ordinals: Sequence[int | None]
+) -> list[int | None]:
+    """Return for each entry the place of its last message, None where one is not stored yet."""
+    last: list[int | None] = [-1] * count
+    for place, ordinal in zip(places, ordinals, strict=True):
+        held = last[place]
+        last[place] = None if ordinal is None or held is None else max(held, ordinal)
+    return last
+
+
+def _leading(last: Sequence[int | None], until: int) -> int:
+    """Return how many entries from the first on are told by a log that ends at an ordinal."""
+    count = 0
+    for ordinal in last:
+        if ordinal is None or ordinal > until:
+            break
+        count += 1
+    return count
+
+
+def _packed(pins: Pins) -> dict[str, Any]:
+    return asdict(pins) | {"annotated": sorted(pins.annotated)}
+
+
+def _pins(packed: Mapping[str, Any]) -> Pins:
+    if not packed:
+        return Pins()
+    return Pins(**{
+        **packed,
+        "prefix": tuple(packed["prefix"]),
+        "annotated": frozenset(packed["annotated"]),
+    })

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import json
+import random
+from statistics import median
+
+import pytest
+
+from lore.budget.calibration import (
+    WINDOW,
+    CacheRecord,
+    Calibration,
+    as_state,
+    calibrate,
+    from_state,
+)
+from lore.records.dialogues import ModelPrice, TokenUse
+
+SONNET = ModelPrice(3.0, 15.0, 0.30, 3.75, 6.0)
+
+
+def after(*turns):
+    """Return what is known after turns of (characters, what was reported)."""
+    known = Calibration()
+    for chars, use in turns:
+        known = calibrate(known, chars, use)
+    return known
+
+
+def read(tokens, written=0):
+    return TokenUse(cache_read_tokens=tokens, cache_write_tokens=written)
+
+
+def test_before_the_first_report_an_estimate_is_half_as_much_again():
+    assert Calibration().tokens_of(4_000) == 1_500
+    assert not Calibration().calibrated
+
+
+@pytest.mark.parametrize(
+    ("turns", "chars", "tokens"),
+    [
+        # One report of 3 characters a token: so is the tail.
+        ([(30_000, TokenUse(10_000))], 33_000, 11_000),
+        # The tail has the ratio of what was added: 2 characters a token.
+        ([(30_000, TokenUse(10_000)), (34_000, read(10_000, 2_000))], 36_000, 13_000),
+        # Too little was added to go by: the ratio of the whole.
+        ([(30_000, TokenUse(10_000)), (30_600, read(10_000, 200))], 30_900, 10_300),
+        # The same prompt is as long as reported.
+        ([(30_000, TokenUse(10_000))], 30_000, 10_000),
+        # A shorter prompt is another one.
+        ([(30_000, TokenUse(10_000))], 15_000, 5_000),
+    ],
+)
+def test_tokens_are_those_reported_and_the_tail_by_its_own_ratio(turns, chars, tokens):
+    assert after(*turns).tokens_of(chars) == tokens
+
+
+def test_of_a_shortened_history_only_what_is_kept_is_known():
+    known = after((30_000, TokenUse(10_000)), (34_000, read(10_000, 2_000)))
+    # Half of the 12,000 tokens, and 1,000 characters at 2 a token.
+    assert known.tokens_of(18_000, known_chars=17_000) == 6_500
+    assert known.tokens_of(4_000, known_chars=0) == 2_000
+
+
+def test_a_turn_without_a_reported_prompt_tells_nothing():
+    known = after((30_000, TokenUse(10_000)))
+    assert calibrate(known, 40_000, TokenUse(output_tokens=5)) == known
+
+
+@pytest.mark.parametrize(
+    ("uses", "without"),
+    [
+        ([], 0),
+        ([TokenUse(100)], 1),
+        ([TokenUse(100), read(100), read(100)], 3),
+        ([TokenUse(100), read(100, 5)], 0),
+        ([read(100, 5), TokenUse(5, cache_write_1h_tokens=5), read(100)], 1),
+    ],
+)
+def test_turns_without_writes_are_counted(uses, without):
+    assert after(*[(1_000, use) for use in uses]).turns_without_writes == without
+
+
+def test_reads_writes_and_misses_of_the_last_turns_are_kept():
+    known = after(
+        (40_000, read(0, 10_000)),
+        (44_000, read(10_000, 1_000)),
+        # The cache has expired: 11,000 tokens are missed and written again.
+        (48_000, read(0, 12_000)),
+    )
+    assert known.caching() == CacheRecord(10_000, 23_000, 11_000)
+
+
+def test_only_so_many_turns_are_remembered():
+    known = after(*[(1_000 + turn, read(100 + turn)) for turn in range(3 * WINDOW)])
+    assert len(known.turns) == WINDOW
+    assert known.known_tokens == 100 + 3 * WINDOW - 1
+
+
+@pytest.mark.parametrize(
+    ("uses", "usd"),
+    [
+        ([], None),
+        ([read(0, 10_000)], None),
+        # All was read.
+        ([read(0, 10_000), read(10_000, 500)], 0.30),
+        # All was missed, and written again.
+        ([read(0, 10_000), read(0, 10_500)], 3.75),
+        # Half of it.
+        ([read(0, 10_000), read(5_000, 5_500)], (0.30 + 3.75) / 2),
+        # Missed where nothing is cached at all.
+        ([TokenUse(10_000), TokenUse(10_500)], 3.0),
+    ],
+)
+def test_what_the_prefix_is_billed_at(uses, usd):
+    known = after(*[(1_000, use) for use in uses])
+    assert known.billed_read_usd(SONNET) == (None if usd is None else pytest.approx(usd))
+
+
+def test_over_a_session_estimates_are_off_by_less_than_four_characters_a_token():
+    """Texts whose ratio wanders about 3.4 characters a token, behind 90,000 of tools."""
+    dice, known = random.Random(3), Calibration()
+    chars, tokens, ours, plain = 90_000, 24_000.0, [], []
+    for _ in range(120):
+        more = int(dice.expovariate(1 / 3_500)) + 40
+        chars += more
+        tokens += more / dice.uniform(2.6, 4.2)
+        if known.calibrated:
+            ours.append(abs(known.tokens_of(chars) - tokens) / tokens)
+            plain.append(abs(chars / 4 - tokens) / tokens)
+        known = calibrate(known, chars, TokenUse(round(tokens)))
+    assert median(ours) < 0.019
+    assert median(ours) < median(plain) / 3
+
+
+def test_what_is_known_outlives_a_restart():
+    known = after((40_000, read(0, 10_000)), (44_000, TokenUse(1, 2, 0, 0, 5)))
+    assert from_state(json.loads(json.dumps(as_state(known)))) == known
+
+
+@pytest.mark.parametrize(
+    "state", [None, {}, [], [1], ["x", []], [0, [[1, 2]]], [0, [[-1, 1, 1, 1, 1, 1]]], [0, "rows"]]
+)
+def test_what_cannot_be_read_is_nothing(state):
+    assert from_state(state) == Calibration()

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from lore.budget.catalogue import FREE_PRICE, Catalogue, Pricing
+from lore.budget.prices import find_price
+from lore.llm.chat import Usage
+from lore.records.dialogues import ModelPrice, TokenUse
+from tests.fakes import NOON, FixedClock
+
+
+class FakeLists:
+    """Lists of one model; they can be held back, and count how often they are asked."""
+
+    def __init__(self):
+        self.asked = []
+        self.held = threading.Event()
+        self.held.set()
+
+    def find(self, model, provider, at):
+        self.held.wait()
+        self.asked.append(model)
+        return Pricing(ModelPrice(3.0, 15.0, 0.3, 3.75, 6.0)) if model == "listed" else None
+
+
+@pytest.fixture(scope="module")
+def catalogue():
+    return Catalogue(now=FixedClock())
+
+
+@pytest.mark.parametrize(
+    ("model", "provider", "price"),
+    [
+        ("claude-sonnet-4-5-20250929", "anthropic", (3.0, 15.0, 0.3, 3.75, 6.0, 200_000)),
+        ("claude-opus-4-5-20251101", "", (5.0, 25.0, 0.5, 6.25, 10.0, 200_000)),
+        ("claude-haiku-4-5", "", (1.0, 5.0, 0.1, 1.25, 2.0, 200_000)),
+        # Writing to a cache that has no price of its own costs what input does.
+        ("gpt-5-mini", "openai", (0.25, 2.0, 0.025, 0.25, 0.25, 400_000)),
+        ("gpt-5.2-codex", "", (1.75, 14.0, 0.175, 1.75, 1.75, 400_000)),
+        # No window is listed for it.
+        ("gemini-2.5-pro", "gemini", (1.25, 10.0, 0.125, 1.25, 1.25, 1_048_576)),
+        # The list has no price for an hour: twice the input.
+        ("anthropic/claude-sonnet-4.5", "openrouter", (3.0, 15.0, 0.3, 3.75, 6.0, 1_000_000)),
+        ("claude-sonnet-4-5[1m]", "anthropic", (3.0, 15.0, 0.3, 3.75, 6.0, 1_000_000)),
+    ],
+)
+def test_a_model_has_the_price_of_its_list(catalogue, model, provider, price):
+    assert catalogue.find(model, provider).usual == ModelPrice(*price)
+
+
+def test_long_prompts_have_a_price_of_their_own(catalogue):
+    pricing = catalogue.find("claude-sonnet-4-5", "anthropic")
+    assert pricing.price_of(200_000).cache_read_usd == 0.3
+    assert pricing.price_of(200_001) == ModelPrice(6.0, 22.5, 0.6, 7.5, 12.0, 200_000)
+    short, long = TokenUse(1_000, 199_000), TokenUse(1_000, 199_001)
+    assert pricing.cost(long) == pytest.approx(2 * pricing.cost(short), rel=1e-4)
+
+
+@pytest.mark.parametrize("model", ["claude-haiku-4-5", "claude-sonnet-4-5", "claude-opus-5-5"])
+@pytest.mark.parametrize("tokens", [10_000, 300_000])
+def test_a_request_costs_what_the_package_says(catalogue, model, tokens):
+    usage = Usage(tokens, 500, tokens // 2, tokens // 4)
+    use = TokenUse(tokens - tokens // 2 - tokens // 4, tokens // 2, tokens // 4, 0, 500)
+    expected = find_price(f"anthropic:{model}", usage, NOON)
+    assert catalogue.find(model, "anthropic").cost(use) == pytest.approx(expected)
+
+
+def test_each_class_of_tokens_is_counted_once():
+    pricing = Pricing(ModelPrice(1.0, 10.0, 100.0, 1_000.0, 10_000.0))
+    assert pricing.cost(TokenUse(1, 2, 3, 4, 5)) == pytest.approx(43_251e-6)
+
+
+@pytest.mark.parametrize("model", ["no-such-model", "", "///"])
+def test_what_is_listed_nowhere_has_no_price(catalogue, model):
+    assert catalogue.find(model) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "provider"), [("qwen3:8b", "ollama"), ("m", "vllm"), ("ollama/llama3", "")]
+)
+def test_a_machine_of_ones_own_charges_nothing_and_needs_no_list(model, provider):
+    lists = FakeLists()
+    assert Catalogue(lists=lists).find(model, provider) == Pricing(FREE_PRICE)
+    assert not lists.asked
+
+
+@pytest.mark.parametrize(
+    ("row", "price"),
+    [
+        ("listed input=1 output=2", (1.0, 2.0, 1.0, 1.0, 1.0, 200_000)),
+        ("listed output=20", (3.0, 20.0, 0.3, 3.75, 6.0, 200_000)),
+        ("listed window=500000", (3.0, 15.0, 0.3, 3.75, 6.0, 500_000)),
+        ("listed cache_read=0.1 cache_write=1", (3.0, 15.0, 0.1, 1.0, 6.0, 200_000)),
+    ],
+)
+def test_the_settings_go_before_the_lists(row, price):
+    found = Catalogue([row], lists=FakeLists()).find("listed")
+    assert found is not None
+    assert found.usual == ModelPrice(*price)
+
+
+def test_a_model_that_no_list_has_is_told_by_the_settings():
+    rows = ["mine input=2 output=8 cache_read=0.2 cache_write=2.5 cache_write_1h=4 window=64000"]
+    found = Catalogue(rows, lists=FakeLists()).find("mine")
+    assert found == Pricing(ModelPrice(2.0, 8.0, 0.2, 2.5, 4.0, 64_000))
+    assert Catalogue(["mine output=8"], lists=FakeLists()).find("mine") is None
+
+
+def test_a_price_is_looked_up_once():
+    lists = FakeLists()
+    catalogue = Catalogue(lists=lists)
+    for _ in range(3):
+        assert catalogue.find("listed")
+        assert catalogue.find("nowhere") is None
+    assert sorted(lists.asked) == ["", "listed", "nowhere"]
+
+
+def test_who_cannot_wait_goes_on_without_a_price():
+    lists = FakeLists()
+    lists.held.clear()
+    catalogue = Catalogue(lists=lists)
+    assert catalogue.find("listed", wait_s=0) is None
+    lists.held.set()
+    assert catalogue.find("listed")
+
+
+def test_the_lists_are_loaded_only_when_a_price_is_asked_for():
+    script = (
+        "import lore.budget.catalogue as c, sys; c.Catalogue().find('m', 'ollama');"
+        "print({'genai_prices', 'pydantic'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("identity", "usage", "usd"),
+    [
+        # The settings, the lists, and what the provider itself says.
+        ("openai:mine", Usage(1_000_000, 1_000, 400_000), 0.6 * 2 + 0.4 * 0.2 + 0.008),
+        ("anthropic:claude-haiku-4-5", Usage(1_000, 1_000), 0.006),
+        ("openai:mine", Usage(1, 1, usd=0.25), 0.25),
+        ("openai:no-such-model", Usage(1, 1), None),
+        ("ollama:qwen3", Usage(1, 1), 0.0),
+    ],
+)
+def test_a_call_to_a_chat_has_a_price_too(identity, usage, usd):
+    catalogue = Catalogue(["mine input=2 output=8 cache_read=0.2 window=9000"])
+    assert catalogue.cost(identity, usage, NOON) == (usd if usd is None else pytest.approx(usd))
+
+
+def test_any_number_of_models_can_be_asked_for():
+    catalogue = Catalogue(lists=FakeLists())
+    for number in range(2_500):
+        assert catalogue.find(f"ollama/{number}") is not None
+    assert len(catalogue._found) <= 1_000

@@ -1,0 +1,315 @@
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from lore.budget import SpendLedger
+from lore.budget.catalogue import Catalogue
+from lore.budget.daily import LATER_S, RequestLedger
+from lore.errors import BudgetSpent
+from lore.llm.chat import Usage
+from lore.records import Spend
+from lore.records.dialogues import TokenUse
+from lore.store import sessions, spend, sqlite
+from lore.store.db import open_database
+from tests.fakes import NOON, FixedClock
+from tests.waiting import eventually
+
+PRICES = ("m input=1 output=10 cache_read=0.1 cache_write=1.25 window=200000",)
+"""A million tokens for a dollar."""
+
+DOLLAR = TokenUse(1_000_000)
+CENT = TokenUse(10_000)
+
+
+def ledger_of(database, budget_usd=None, **more):
+    return RequestLedger(database, Catalogue(PRICES), budget_usd, patience_s=30, **more)
+
+
+def entries(database):
+    database.write(lambda _: None)
+    with database.read() as db:
+        return spend.newest(db, limit=1_000)
+
+
+def reserved_rows(database):
+    with database.read() as db:
+        return db.value("SELECT COUNT(*) FROM spend_reservations")
+
+
+def test_a_request_is_entered_with_all_that_is_known_of_it(database):
+    def begin(db):
+        project_n = sessions.ensure_project(db, "/code/app", now=NOON)
+        sessions.ensure_session(db, "talk", agent="a", project_n=project_n, started_at=NOON)
+
+    database.write(begin)
+    ledger = ledger_of(database)
+    reserved = ledger.reserve("m", DOLLAR, session="talk", kind="turn")
+    used = TokenUse(1_000, 50_000, 2_000, 0, 500)
+    without = TokenUse(0, 150_000, 2_000, 0, 500)
+    usd = ledger.settle(reserved, used, layer=2, busts=True, delay_s=1.5, without=without)
+    assert usd == pytest.approx(0.001 + 0.005 + 0.0025 + 0.005)
+    (entry,) = entries(database)
+    assert (entry.purpose, entry.model, entry.at) == ("request:turn", "m", NOON)
+    assert entry.usage == {
+        "input": 53_000, "output": 500, "cache_read": 50_000, "cache_write": 2_000,
+    }  # fmt: skip
+    assert (entry.usd, entry.without_usd) == (pytest.approx(usd), pytest.approx(0.0225))
+    assert (entry.layer, entry.busts, entry.delay_ms) == (2, True, 1_500)
+    assert entry.session_id
+    assert entry.project_id
+
+
+@pytest.mark.parametrize("name", ["", "nobody-knows-it", "~", "x" * 500])
+def test_money_is_entered_whatever_the_session_is_called(database, name):
+    ledger = ledger_of(database)
+    ledger.settle(ledger.reserve("m", CENT, session=name, project=name), CENT)
+    (entry,) = entries(database)
+    assert (entry.session_id, entry.project_id, entry.usd) == (None, None, pytest.approx(0.01))
+
+
+def test_without_a_budget_nothing_is_set_aside_and_nobody_is_refused(database):
+    ledger = ledger_of(database)
+    for _ in range(5):
+        ledger.reserve("m", TokenUse(10**12))
+    assert reserved_rows(database) == 0
+    assert ledger.day().budget_usd is None
+
+
+def test_with_a_budget_money_is_set_aside_until_it_is_settled_or_released(database):
+    ledger = ledger_of(database, 10.0)
+    one, other = ledger.reserve("m", DOLLAR), ledger.reserve("m", DOLLAR)
+    assert ledger.day().reserved_usd == pytest.approx(2)
+    ledger.settle(one, CENT)
+    ledger.release(other)
+    assert len(entries(database)) == 1
+    assert ledger.day().reserved_usd == 0
+    assert ledger.day().spent_usd == pytest.approx(0.01)
+
+
+def test_a_spent_budget_refuses_until_midnight(database, clock):
+    ledger = ledger_of(database, 1.0)
+    ledger.settle(ledger.reserve("m", CENT), DOLLAR)
+    entries(database)
+    with pytest.raises(BudgetSpent) as caught:
+        ledger.reserve("m", CENT)
+    assert caught.value.until == NOON.replace(day=14, hour=0)
+    assert [one.refused for one in ledger.counters()] == [1]
+    clock.advance(hours=12)
+    ledger.reserve("m", CENT)
+
+
+def test_where_all_is_only_set_aside_one_may_come_again_soon(database):
+    ledger = ledger_of(database, 1.0)
+    ledger.reserve("m", DOLLAR)
+    with pytest.raises(BudgetSpent) as caught:
+        ledger.reserve("m", CENT)
+    assert caught.value.until == NOON + timedelta(seconds=LATER_S)
+
+
+def test_a_budget_of_nothing_lets_only_what_is_free_pass(database):
+    ledger = ledger_of(database, 0.0)
+    with pytest.raises(BudgetSpent):
+        ledger.reserve("m", CENT)
+    ledger.settle(ledger.reserve("qwen3:8b", CENT, provider="ollama"), CENT)
+    assert [entry.usd for entry in entries(database)] == [0.0]
+
+
+def test_a_price_that_nobody_knows_is_entered_as_such(database):
+    ledger = RequestLedger(database, Catalogue(), 1.0, patience_s=30)
+    assert ledger.settle(ledger.reserve("no-such-model", CENT), CENT, without=DOLLAR) is None
+    (entry,) = entries(database)
+    assert (entry.usd, entry.without_usd, entry.usage["unpriced"]) == (0.0, 0.0, 1)
+
+
+def test_of_200_requests_at_once_with_money_for_10_one_more_passes_at_most(database):
+    ledger = ledger_of(database, 10.5)
+    start = threading.Barrier(40)
+
+    def ask(number):
+        if number < 40:
+            start.wait()
+        try:
+            reserved = ledger.reserve("m", DOLLAR)
+        except BudgetSpent:
+            return 0
+        ledger.settle(reserved, DOLLAR)
+        return 1
+
+    with ThreadPoolExecutor(40) as pool:
+        passed = sum(pool.map(ask, range(200)))
+    assert passed == 11
+    assert sum(entry.usd for entry in entries(database)) == pytest.approx(11)
+
+
+def spend_all(path: Path, passed: multiprocessing.Queue) -> None:  # type: ignore[type-arg]
+    database = open_database(path, busy_timeout_s=30, backups=None, now=FixedClock())
+    ledger = ledger_of(database, 10.5)
+
+    def ask(_number):
+        try:
+            reserved = ledger.reserve("m", DOLLAR)
+        except BudgetSpent:
+            return 0
+        ledger.settle(reserved, DOLLAR)
+        return 1
+
+    with ThreadPoolExecutor(8) as pool:
+        count = sum(pool.map(ask, range(50)))
+    database.close()
+    passed.put(count)
+
+
+def test_processes_beside_each_other_share_one_budget(database):
+    spawning = multiprocessing.get_context("spawn")
+    passed = spawning.Queue()
+    workers = [spawning.Process(target=spend_all, args=(database.path, passed)) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    counts = [passed.get(timeout=120) for _ in workers]
+    for worker in workers:
+        worker.join()
+    assert sum(counts) == 11
+    assert sum(entry.usd for entry in entries(database)) == pytest.approx(11)
+
+
+def test_background_work_and_requests_share_the_budget_of_the_day(database):
+    background = SpendLedger(database, 5.0, whole_usd=1.0, price=lambda *_: 0.6)
+    background.settle(background.reserve("observe", "openai:m", Usage(1, 1)), Usage(1, 1))
+    requests = ledger_of(database, 1.0)
+    assert requests.day().spent_usd == pytest.approx(0.6)
+    requests.settle(requests.reserve("m", CENT), TokenUse(400_000))
+    entries(database)
+    with pytest.raises(BudgetSpent):
+        requests.reserve("m", CENT)
+    with pytest.raises(BudgetSpent, match="Today"):
+        background.reserve("observe", "openai:m", Usage(1, 1))
+    SpendLedger(database, 5.0, price=lambda *_: 0.6).reserve("observe", "m", Usage(1, 1))
+
+
+def locked(database):
+    """Return a connection that holds the lock of the database, as a stuck process would."""
+    holder = sqlite.open_connection(database.path, busy_timeout_s=5, read_only=False)
+    holder.begin_write()
+    return holder
+
+
+def test_a_locked_store_stops_nobody_but_the_count_goes_on(database):
+    ledger = RequestLedger(database, Catalogue(PRICES), 3.0, patience_s=0.05)
+    ledger.settle(ledger.reserve("m", DOLLAR), DOLLAR)
+    entries(database)
+    ledger.day()
+    holder = locked(database)
+    for _ in range(2):
+        ledger.settle(ledger.reserve("m", DOLLAR), DOLLAR)
+    with pytest.raises(BudgetSpent):
+        ledger.reserve("m", DOLLAR)
+    holder.rows("ROLLBACK")
+    holder.close()
+    eventually(lambda: len(entries(database)) == 3)
+    eventually(lambda: reserved_rows(database) == 0)
+    assert ledger.day().spent_usd == pytest.approx(3)
+
+
+def test_a_store_that_is_locked_while_200_requests_come_lets_one_more_pass_at_most(database):
+    ledger = RequestLedger(database, Catalogue(PRICES), 10.5, patience_s=0.05)
+    first = [ledger.reserve("m", DOLLAR) for _ in range(4)]
+    holder = locked(database)
+
+    def ask(_number):
+        try:
+            return ledger.reserve("m", DOLLAR)
+        except BudgetSpent:
+            return None
+
+    with ThreadPoolExecutor(40) as pool:
+        begun = [one for one in pool.map(ask, range(200)) if one is not None]
+    assert len(first) + len(begun) == 11
+    holder.rows("ROLLBACK")
+    holder.close()
+    for reserved in (*first, *begun):
+        ledger.settle(reserved, DOLLAR)
+    eventually(lambda: len(entries(database)) == 11)
+    assert ledger.day().spent_usd == pytest.approx(11)
+
+
+def test_without_a_budget_a_locked_store_is_not_waited_for(database):
+    ledger = ledger_of(database)
+    holder = locked(database)
+    ledger.settle(ledger.reserve("m", CENT), CENT)
+    assert ledger.counters()[0].requests == 1
+    holder.rows("ROLLBACK")
+    holder.close()
+    eventually(lambda: len(entries(database)) == 1)
+
+
+def test_a_store_that_can_only_be_read_stops_nobody_either(database, tmp_path):
+    database.write(lambda db: spend.add(db, Spend("a", NOON, "request:turn", "m", {}, 1.0)))
+    reader = open_database(
+        database.path, busy_timeout_s=5, backups=None, read_only=True, now=FixedClock()
+    )
+    ledger = ledger_of(reader, 3.0)
+    ledger.day()
+    passed = [ledger.settle(ledger.reserve("m", DOLLAR), DOLLAR) for _ in range(2)]
+    assert passed == [pytest.approx(1.0)] * 2
+    with pytest.raises(BudgetSpent):
+        ledger.reserve("m", DOLLAR)
+    reader.close()
+
+
+def test_what_a_store_refused_is_entered_when_it_takes_it_again(database):
+    ledger = ledger_of(database)
+    database.full = True
+    ledger.settle(ledger.reserve("m", CENT), CENT)
+    database.full = False
+    ledger.settle(ledger.reserve("m", CENT), CENT)
+    assert len(entries(database)) == 2
+
+
+def test_without_a_budget_nothing_presses(database):
+    assert ledger_of(database).pressure().delay_s == 0
+
+
+def test_the_pressure_is_that_of_the_last_hour(database, clock):
+    ledger = ledger_of(database, 10.0)
+    assert not ledger.pressure().exceeds
+    ledger.settle(ledger.reserve("m", DOLLAR), TokenUse(9_000_000))
+    entries(database)
+    assert not ledger.pressure().exceeds, "looked up a moment ago"
+    clock.advance(minutes=10)
+    pressing = ledger.pressure()
+    # $9 in ten minutes, $1 for the rest of the day: the longest delay but for 0.8² of pressure.
+    assert pressing.exceeds
+    assert pressing.delay_s == pytest.approx(60 * 0.64, abs=0.1)
+    clock.advance(hours=2)
+    assert ledger.pressure().delay_s == 0
+
+
+def test_delays_and_tokens_are_counted_by_model(database):
+    ledger = ledger_of(database)
+    for delay_s in (0.0, 2.0, 0.5):
+        ledger.settle(ledger.reserve("m", CENT), TokenUse(1, 2, 3, 4, 5), delay_s=delay_s)
+    (counted,) = ledger.counters()
+    assert (counted.model, counted.requests, counted.delayed, counted.delay_ms) == (
+        "m",
+        3,
+        2,
+        2_500,
+    )
+    assert counted.tokens == TokenUse(3, 6, 9, 12, 15)
+
+
+def test_any_number_of_models_is_counted_with_few_names(database):
+    from lore.budget.counters import MOST_MODELS
+
+    ledger = ledger_of(database)
+    for number in range(MOST_MODELS + 50):
+        ledger.settle(ledger.reserve(f"ollama/{number}", CENT), CENT)
+    counted = ledger.counters()
+    assert len(counted) == MOST_MODELS + 1
+    assert sum(one.requests for one in counted) == MOST_MODELS + 50

@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lore.budget.caps import LEAST_TOKENS
+from lore.budget.horizon import (
+    LIFETIME_S,
+    LONG_LIFETIME_S,
+    USUAL_COLD_SHARE,
+    USUAL_GROWTH_TOKENS,
+    USUAL_LONG_COLD_SHARE,
+    USUAL_TURNS,
+    Outlook,
+    cold_share,
+    decide,
+    foresee,
+    growth,
+    remaining_turns,
+)
+from lore.records.dialogues import ModelPrice
+
+SONNET = ModelPrice(3.0, 15.0, 0.30, 3.75, 6.0, 1_000_000)
+
+
+def least_busting(compressed, outlook=Outlook(), **given_):  # noqa: B008 - frozen
+    """Return the shortest prompt, in steps of 1,000 tokens, that is compressed."""
+    sizes = range(compressed, 1_000_000, 1_000)
+    return next(s for s in sizes if decide(s, compressed, SONNET, outlook, **given_).busts)
+
+
+@pytest.mark.parametrize(
+    ("so_far", "lengths", "turns"),
+    [
+        (1, [], USUAL_TURNS),
+        (500, [], USUAL_TURNS),
+        # Eight sessions of 21 turns count as much as the usual: 20 left against 68.
+        (1, [21] * 8, 44.0),
+        # Sessions that had ended by now say nothing about one that goes on.
+        (30, [21] * 8, USUAL_TURNS),
+        (30, [21] * 8 + [130] * 8, 84.0),
+    ],
+)
+def test_the_turns_to_come_are_those_that_longer_sessions_still_had(so_far, lengths, turns):
+    assert remaining_turns(so_far, lengths) == pytest.approx(turns)
+
+
+@pytest.mark.parametrize(
+    ("own", "project", "lifetime_s", "share"),
+    [
+        ([], [], LIFETIME_S, USUAL_COLD_SHARE),
+        ([], [], LONG_LIFETIME_S, USUAL_LONG_COLD_SHARE),
+        # 60 gaps of 30 s halve the usual share.
+        ([30.0] * 60, [], LIFETIME_S, USUAL_COLD_SHARE / 2),
+        ([600.0] * 60, [], LIFETIME_S, (1 + USUAL_COLD_SHARE) / 2),
+        # Ten minutes are within the hour of a long cache.
+        ([600.0] * 60, [], LONG_LIFETIME_S, USUAL_LONG_COLD_SHARE / 2),
+        # However many gaps a project has, they count for 200.
+        ([], [600.0] * 20_000, LIFETIME_S, (200 + 60 * USUAL_COLD_SHARE) / 260),
+    ],
+)
+def test_the_cold_share_is_that_of_gaps_longer_than_the_cache_lives(
+    own, project, lifetime_s, share
+):
+    assert cold_share(own, project, lifetime_s) == pytest.approx(share)
+
+
+def test_the_gaps_of_the_session_itself_prevail():
+    assert cold_share([10.0] * 2_000, [600.0] * 5_000) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("grown", "tokens"),
+    [
+        ([], USUAL_GROWTH_TOKENS),
+        ([3_000] * 10, 2_000),
+        # A history that was shortened does not count.
+        ([-50_000] * 10, USUAL_GROWTH_TOKENS),
+    ],
+)
+def test_the_growth_is_that_of_the_session_and_the_usual(grown, tokens):
+    assert growth(grown) == pytest.approx(tokens)
+
+
+def test_an_outlook_is_made_of_all_three():
+    outlook = foresee(1, gaps_s=[30.0] * 60, grown_tokens=[3_000] * 10, project_lengths=[21] * 8)
+    assert outlook.turns == pytest.approx(44.0)
+    assert outlook.cold_share == pytest.approx(USUAL_COLD_SHARE / 2)
+    assert outlook.growth_tokens == pytest.approx(2_000.0)
+    assert foresee(1, lifetime_s=LONG_LIFETIME_S).cold_share == USUAL_LONG_COLD_SHARE
+
+
+def test_more_turns_to_come_make_a_bust_worth_while_sooner():
+    found = [least_busting(20_000, Outlook(turns=turns)) for turns in (1, 5, 20, 70, 300)]
+    assert found == sorted(found, reverse=True)
+    assert found[0] > 2 * found[-1]
+
+
+def test_a_bust_that_saves_much_for_many_turns_beats_the_rule_of_one_turn():
+    from lore.budget.busting import decide_for_one_turn
+
+    assert decide(120_000, 20_000, SONNET, Outlook(turns=50)).busts
+    assert not decide_for_one_turn(120_000, 20_000, SONNET).busts
+
+
+def test_the_last_turn_of_a_session_is_not_compressed_for_turns_that_never_come():
+    ending = decide(120_000, 20_000, SONNET, Outlook(turns=0))
+    assert not ending.busts
+    assert ending.continue_usd == pytest.approx(120_000 * 0.3e-6)
+    assert ending.bust_usd == pytest.approx(20_000 * 3.75e-6)
+
+
+def test_an_expired_cache_is_the_time_to_compress():
+    assert not decide(45_000, 30_000, SONNET, Outlook()).busts
+    assert decide(45_000, 30_000, SONNET, Outlook(), cold=True).busts
+
+
+def test_short_prompts_are_left_alone_even_then():
+    assert not decide(LEAST_TOKENS, 5_000, SONNET, Outlook(), cold=True).busts
+    assert decide(LEAST_TOKENS + 1, 5_000, SONNET, Outlook(), cold=True).busts
+
+
+def test_a_session_with_many_pauses_waits_for_the_next_one():
+    pausing = Outlook(cold_share=0.3)
+    assert least_busting(40_000, pausing) > least_busting(40_000)
+    assert least_busting(40_000, pausing, cold=True) == LEAST_TOKENS + 1_000
+
+
+def test_a_cache_that_costs_more_to_write_is_kept_longer():
+    long = Outlook(lifetime_s=LONG_LIFETIME_S)
+    assert least_busting(40_000, long) > least_busting(40_000)
+
+
+def test_after_five_busts_in_a_row_there_are_no_more():
+    assert not decide(400_000, 20_000, SONNET, Outlook(), busts_in_a_row=5).busts
+
+
+def test_nothing_is_compressed_into_something_longer():
+    assert not decide(60_000, 60_000, SONNET, Outlook(), cold=True).busts
+
+
+def test_what_costs_nothing_is_left_alone():
+    free = ModelPrice(0.0, 0.0, 0.0, 0.0, 0.0)
+    assert not decide(150_000, 10_000, free, Outlook(), cold=True).busts
+
+
+def test_who_does_not_bust_is_told_when_to():
+    told = decide(30_000, 20_000, SONNET, Outlook())
+    assert not told.busts
+    assert told.wait_turns > 1
+    assert decide(150_000, 20_000, SONNET, Outlook()).wait_turns == 0
+
+
+prices = st.builds(
+    lambda read, factor: ModelPrice(10, 50, read, read * factor, read * factor * 1.6, 10**9),
+    st.floats(0.05, 5.0),
+    st.floats(1.0, 20.0),
+)
+
+
+@given(
+    prices,
+    st.integers(5_000, 80_000),
+    st.integers(0, 120_000),
+    st.floats(0.5, 300),
+    st.floats(0, 0.5),
+    st.floats(100, 8_000),
+)
+def test_the_decision_is_that_of_trying_every_number_of_turns(
+    price, compressed, more, turns, cold, grown
+):
+    """Sum turn by turn what the closed forms say, for every schedule up to 400 turns."""
+    outlook, current = Outlook(turns, cold, grown), compressed + more
+    told = decide(current, compressed, price, outlook, least_tokens=0)
+    alive, warm = turns / (turns + 1), 1 - cold
+    read, write = price.cache_read_usd / 1e6, price.cache_write_usd / 1e6
+
+    def sums(size: float, first: float) -> list[tuple[float, float]]:
+        """Return what is paid before a bust, and how likely that comes, for each last turn."""
+        paid, busts, coming, found = first, 0.0, 1.0, []
+        for turn in range(1, 401):
+            coming *= alive
+            found.append((paid, busts + coming))
+            busts += coming * cold
+            coming *= warm
+            paid += coming * (size + turn * grown) * read
+        return found
+
+    best_cycle = min(paid / (1 - busts) for paid, busts in sums(compressed, compressed * write))
+    ways = [paid + busts * best_cycle for paid, busts in sums(current, current * read)]
+    # The grid is coarser than trying all: by less than 3 %.
+    assert told.bust_usd == pytest.approx(best_cycle, rel=0.03)
+    assert told.continue_usd == pytest.approx(min(ways), rel=0.03)
+    if abs(best_cycle - min(ways)) > 0.03 * best_cycle:
+        assert told.busts is (best_cycle < min(ways) and more > 0)
+
+
+def played(rule, rolled):
+    """Return what sessions of random lengths cost, with busts when a rule says so."""
+    usd = 0.0
+    for length, growths, colds in rolled:
+        size = 30_000
+        for turn in range(length):
+            size += growths[turn]
+            if rule(size, cold=colds[turn]):
+                size = 20_000
+                usd += size * 3.75e-6
+            else:
+                usd += size * (3.75e-6 if colds[turn] else 0.3e-6)
+    return usd
+
+
+def test_over_many_sessions_it_costs_less_than_any_fixed_size_and_the_rule_of_one_turn():
+    from lore.budget.busting import decide_for_one_turn
+
+    dice, rolled = random.Random(7), []
+    for _ in range(150):
+        length = min(900, int(dice.expovariate(1 / USUAL_TURNS)) + 1)
+        growths = [int(dice.expovariate(1 / USUAL_GROWTH_TOKENS)) for _ in range(length)]
+        colds = [dice.random() < USUAL_COLD_SHARE for _ in range(length)]
+        rolled.append((length, growths, colds))
+
+    def by_horizon(size, *, cold):
+        return decide(size, 20_000, SONNET, Outlook(), cold=cold, least_tokens=0).busts
+
+    def by_one_turn(size, *, cold):
+        return decide_for_one_turn(size, 20_000, SONNET).busts
+
+    usd = played(by_horizon, rolled)
+    assert usd < 0.8 * played(by_one_turn, rolled)
+    for most in (25_000, 35_000, 50_000, 80_000, 150_000):
+        assert usd < played(lambda size, most=most, **_: size > most, rolled)

@@ -1,0 +1,205 @@
+"""`lore gateway`, and agents that `lore run` lets talk through it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lore.bridges.address import Address, find_address
+from tests.cli.conftest import PROGRAM, Lore, environment, run_process
+from tests.gateway.faulty import HEAD, LAST, Peer, chunk, faulty
+from tests.gateway.proxied import HELLO
+from tests.gateway.upstream import Upstream, upstream
+from tests.waiting import eventually
+
+TELL = f"""#!{sys.executable}
+import json, os, sys
+print(json.dumps({{"words": sys.argv[1:], "environ": dict(os.environ)}}))
+"""
+ASK = f"""#!{sys.executable}
+import json, os, urllib.request
+request = urllib.request.Request(
+    os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages",
+    {json.dumps(HELLO).encode()!r},
+    dict(line.split(": ", 1) for line in os.environ["ANTHROPIC_CUSTOM_HEADERS"].splitlines()),
+)
+print(urllib.request.urlopen(request).read().decode())
+"""
+
+
+@pytest.fixture
+def agents(tmp_path: Path) -> Path:
+    """Return a folder with programs that are called like agents and tell how they are run."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("claude", "codex", "opencode"):
+        (folder / name).write_text(TELL)
+        (folder / name).chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Address, Upstream]]:
+    """Run a daemon whose gateway leads to a scripted upstream."""
+    home = tmp_path_factory.mktemp("home")
+    with upstream() as up, running(home, up.url):
+        found = find_address(str(home))
+        assert found
+        yield home, found, up
+
+
+class running:  # noqa: N801 - reads as what it is: a block in which a daemon runs
+    """A daemon as a process of its own."""
+
+    def __init__(self, home: Path, url: str) -> None:
+        (home / "config.toml").write_text(
+            f'[gateway]\nanthropic_url = "{url}"\nopenai_url = "{url}"\n[server]\nport = 0\n'
+        )
+        self.process = subprocess.Popen([*PROGRAM, "up"], env=environment(home))
+        eventually(lambda: find_address(str(home)))
+
+    def __enter__(self) -> subprocess.Popen[bytes]:
+        return self.process
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait(60)
+
+
+def run(home: Path, agents: Path, *words: str, **env: str) -> dict[str, Any]:
+    path = os.pathsep.join([str(agents), os.environ["PATH"]])
+    done = run_process("run", *words, home=home, env={"PATH": path, **env}, cwd=agents)
+    assert done.code == 0, done.err
+    told: dict[str, Any] = {**json.loads(done.out), "err": done.err}
+    return told
+
+
+def test_without_a_daemon_it_says_how_to_start_one(lore: Lore):
+    assert "'lore up --detach' starts it" in lore("gateway").works().out
+    told = json.loads(lore("gateway", "--json").works().out)
+    assert (told["on"], told["running"], told["url"]) == (True, False, "http://127.0.0.1:3207")
+    assert told["clients"]["openai"] == {"OPENAI_BASE_URL": "http://127.0.0.1:3207/v1"}
+
+
+def test_a_gateway_that_is_off_says_how_to_turn_it_on(lore: Lore):
+    off = {"LORE_GATEWAY_ON": "false"}
+    assert "lore config gateway.on true" in lore("gateway", env=off).works().out
+    assert not json.loads(lore("gateway", "--json", env=off).works().out)["on"]
+
+
+def test_it_shows_where_it_really_is(daemon: tuple[Path, Address, Upstream]):
+    home, found, up = daemon
+    told = json.loads(run_process("gateway", "--json", home=home).out)
+    assert told["running"]
+    assert told["url"] == f"http://127.0.0.1:{found.port}"
+    assert told["upstreams"]["anthropic"] == up.url
+
+
+def test_claude_code_talks_through_it_and_names_its_project(
+    daemon: tuple[Path, Address, Upstream], agents: Path
+):
+    home, found, _ = daemon
+    told = run(home, agents, "claude", "-p", "hello", "--no-gateway")
+    assert told["words"][-3:] == ["-p", "hello", "--no-gateway"]
+    assert told["environ"]["ANTHROPIC_BASE_URL"] == f"http://127.0.0.1:{found.port}"
+    assert told["environ"]["ANTHROPIC_CUSTOM_HEADERS"] == f"x-lore-project: {agents}"
+
+
+def test_headers_of_the_person_stay(daemon: tuple[Path, Address, Upstream], agents: Path):
+    home, _, _ = daemon
+    told = run(home, agents, "claude", ANTHROPIC_CUSTOM_HEADERS="x-team: blue\nx-lore-project: /x")
+    assert told["environ"]["ANTHROPIC_CUSTOM_HEADERS"].splitlines() == [
+        "x-team: blue",
+        f"x-lore-project: {agents}",
+    ]
+
+
+def test_an_address_that_the_person_has_set_stays(
+    daemon: tuple[Path, Address, Upstream], agents: Path
+):
+    home, _, _ = daemon
+    told = run(home, agents, "claude", ANTHROPIC_BASE_URL="https://proxy.example")
+    assert told["environ"]["ANTHROPIC_BASE_URL"] == "https://proxy.example"
+    assert "does not use the gateway" in told["err"]
+
+
+def test_codex_and_opencode_talk_through_it(daemon: tuple[Path, Address, Upstream], agents: Path):
+    home, found, _ = daemon
+    url = f"http://127.0.0.1:{found.port}"
+    assert f'openai_base_url="{url}/v1"' in run(home, agents, "codex")["words"]
+    told = json.loads(run(home, agents, "opencode")["environ"]["OPENCODE_CONFIG_CONTENT"])
+    options = {name: given["options"] for name, given in told["provider"].items()}
+    assert {name: given["baseURL"] for name, given in options.items()} == {
+        "anthropic": f"{url}/v1",
+        "openai": f"{url}/v1",
+        "google": f"{url}/v1beta",
+    }
+    assert options["anthropic"]["headers"] == {"x-lore-project": str(agents)}
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "opencode"])
+def test_an_agent_can_be_run_without_it(
+    daemon: tuple[Path, Address, Upstream], agents: Path, agent: str
+):
+    home, found, _ = daemon
+    for told in (
+        run(home, agents, "--no-gateway", agent),
+        run(home, agents, agent, LORE_GATEWAY_ON="false"),
+    ):
+        assert f":{found.port}" not in json.dumps(told)
+
+
+def test_where_no_daemon_may_be_started_an_agent_runs_without_it(tmp_path: Path, agents: Path):
+    told = run(tmp_path / "home", agents, "claude", LORE_MCP_START="false")
+    assert "ANTHROPIC_BASE_URL" not in told["environ"]
+    assert "does not use the gateway" in told["err"]
+
+
+def test_what_an_agent_asks_reaches_its_model(daemon: tuple[Path, Address, Upstream], agents: Path):
+    home, _, up = daemon
+    (agents / "claude").write_text(ASK)
+    path = os.pathsep.join([str(agents), os.environ["PATH"]])
+    done = run_process("run", "claude", home=home, env={"PATH": path}, cwd=agents)
+    assert "Understood." in done.out, done.err
+    assert up.turns[-1].tree == HELLO
+    assert not up.refused
+
+
+def test_a_daemon_that_is_told_to_stop_ends_its_streams_and_itself(tmp_path: Path):
+    home = tmp_path / "home"
+    home.mkdir()
+    left: list[bool] = []
+
+    def talk(peer: Peer) -> None:
+        peer.send(HEAD + chunk(b"data: 1\n\n"))
+        left.append(peer.wait_until_left())
+
+    body = json.dumps(HELLO).encode()
+    with faulty(talk) as up, running(home, up.url) as process:
+        found = find_address(str(home))
+        assert found
+        with socket.create_connection((found.host, found.port), 30) as client:
+            client.sendall(
+                b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: "
+                + str(len(body)).encode()
+                + b"\r\n\r\n"
+                + body
+            )
+            received = b""
+            while b"data: 1" not in received:
+                received += client.recv(65_536)
+            process.send_signal(signal.SIGTERM)
+            while more := client.recv(65_536):
+                received += more
+            assert not received.endswith(LAST)
+        assert process.wait(60) == 0
+        assert eventually(lambda: left) == [True]

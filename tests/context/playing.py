@@ -1,0 +1,148 @@
+"""Sessions played turn by turn, and what must hold of every prompt on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from lore.context import breakpoints as marking
+from lore.context.layers import Room
+from lore.context.planning import Cost, Terms, never, plan, scene_of
+from lore.context.sizing import Measure
+from lore.context.turns import begins_turn, turn_starts
+from lore.records.dialogues import Dialogue, Entry, Layer, Pins, Plan, Summary
+from tests.context.talks import dialogue, rendered, requests
+
+Planner = Callable[[Dialogue, Pins, Sequence[Summary], Terms], Plan]
+Known = Callable[[Sequence[Entry]], Sequence[Summary]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One request of a session: what the client sent, and how it was planned."""
+
+    sent: Dialogue
+    pins: Pins
+    known: tuple[Summary, ...]
+    terms: Terms
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class Below:
+    """Says that a bust pays where it leaves less than a share of a prompt."""
+
+    share: float
+
+    def __call__(self, now_tokens: int, then_tokens: int, *, layer: Layer, cold: bool) -> bool:
+        return then_tokens < now_tokens * (1 if cold else self.share)
+
+
+def play(
+    entries: Sequence[Entry],
+    known: Known,
+    room: Room,
+    *,
+    cost: Cost = never,
+    cold_at: frozenset[int] = frozenset(),
+    pins: Pins | None = None,
+    planner: Planner = plan,
+    breakpoints: int = 2,
+) -> Iterator[Step]:
+    """Plan every request of a session, each with the pins of the one before."""
+    pins = pins or Pins()
+    for place, end in enumerate(requests(entries)):
+        sent = dialogue(entries[:end], breakpoints=breakpoints)
+        summaries = tuple(known(entries[:end]))
+        terms = Terms(room, Measure(0.25), cost, cold=place in cold_at)
+        made = planner(sent, pins, summaries, terms)
+        yield Step(sent, pins, summaries, terms, made)
+        pins = made.pins
+
+
+def assert_legal(step: Step) -> None:
+    """Every invariant of a single prompt."""
+    sent, made = step.sent, step.plan
+    entries, window = sent.entries, sent.entries[made.start :]
+    current = (turn_starts(entries) or (0,))[-1]
+    assert made.start <= current, "the current turn is cut"
+    if made.start:
+        assert window[0].voice == "user", "a system message leads"
+        assert begins_turn(window[0]), "the window does not begin with what a person says"
+    assert _pairs(entries, made.start), "a call and its result are parted"
+    in_turn = {block.call_id for one in entries[current:] for block in one.blocks}
+    assert not made.annotated & in_turn, "an output of the current turn is annotated"
+    outputs = {b.call_id for one in window for b in one.blocks if b.kind == "result"}
+    assert made.annotated <= outputs or not made.busts, "annotated what is not there"
+    found = marking.breakpoints(sent, made)
+    assert len(found.entries) + found.prefix + sent.breakpoints <= marking.MOST
+    assert all(made.start <= n < len(entries) for n in found.entries)
+    if made.layer == 0:
+        assert not made.start
+        assert not made.prefix
+        assert not made.annotated
+    covered = max((one.until for one in step.known), default=0)
+    if made.layer < 4 and step.pins.layer < 4:
+        assert made.start <= covered, "something is left out that no summary tells of"
+    elif made.start > covered and made.busts:
+        assert made.notes, "something is left out and not reported"
+    if made.unfit:
+        assert made.notes
+
+
+def _pairs(entries: Sequence[Entry], start: int) -> bool:
+    called: dict[str, int] = {}
+    for number, one in enumerate(entries):
+        for block in one.blocks:
+            if block.kind == "call":
+                called[block.call_id] = number
+            elif block.kind == "result":
+                place = called.get(block.call_id, number)
+                if (place < start) != (number < start):
+                    return False
+    return True
+
+
+def assert_assistants_are_whole(step: Step) -> None:
+    """No block of what an assistant said is replaced: its reasoning is whole or not there."""
+    for one in step.sent.entries[step.plan.start :]:
+        changed = [b for b in one.blocks if b.call_id in step.plan.annotated and b.kind == "result"]
+        assert not changed or one.voice == "user"
+
+
+def assert_layers_shrink(step: Step) -> None:
+    """Each layer is at most as long as the one before."""
+    scene = scene_of(step.sent, step.known, step.terms)
+    sizes = [scene.whole().tokens, *(one.tokens for one in scene.shapes(0).values())]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def assert_follows(before: Step, after: Step) -> None:
+    """What holds between two requests of a session that only grows."""
+    told = rendered(before.sent, before.plan)
+    now = rendered(after.sent, after.plan)
+    if not after.plan.busts:
+        assert now[: len(told)] == told, "the prefix changed without a bust"
+    assert after.plan.start >= before.plan.start, "the window went back"
+    if not after.terms.cold and before.plan.layer < 4:
+        assert after.plan.layer >= before.plan.layer, "the layer went back"
+    elif after.plan.layer < before.plan.layer and not after.terms.cold:
+        assert after.plan.start > before.plan.start, "an emergency ended and its turn is there"
+    stopped = before.plan.pins.busts_in_a_row >= 5 and not after.terms.cold
+    assert not (stopped and after.plan.why == "cost"), "a sixth bust to save money"
+    if after.plan.busts:
+        assert after.plan.why
+    else:
+        assert after.plan.prefix == before.plan.prefix
+        assert after.plan.annotated == before.plan.annotated
+
+
+def check(steps: Sequence[Step]) -> None:
+    """Every invariant of a session that only grows."""
+    for step in steps:
+        assert_legal(step)
+        assert_assistants_are_whole(step)
+        assert_layers_shrink(step)
+    for before, after in pairwise(steps):
+        assert_follows(before, after)

@@ -1,0 +1,123 @@
+"""The gateway beside the other doors: which requests are its own, and which it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.proxied import HELLO, Proxied
+from tests.gateway.upstream import Upstream
+from tests.server.served import serving
+
+
+def test_the_first_thing_that_claude_code_asks_is_answered(gateway: Proxied, up: Upstream):
+    came = len(up.asked)
+    got = gateway.ask("/", method="HEAD")
+    assert (got.status, got.body) == (200, b"")
+    assert len(up.asked) == came
+
+
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/messages", "/v1/realtime"])
+def test_a_web_socket_is_refused_so_that_clients_fall_back(
+    gateway: Proxied, up: Upstream, path: str
+):
+    came = len(up.asked)
+    got = gateway.ask(
+        path,
+        headers={"upgrade": "websocket", "connection": "Upgrade", "sec-websocket-version": "13"},
+    )
+    assert got.status == 426
+    assert len(up.asked) == came
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/health", "/login", "/api/v1/stats", "/api/v1/nothing", "/api/v1", "/metrics", "/", "/login/",
+     "/health/x", "/status/"],
+)  # fmt: skip
+def test_paths_of_the_server_stay_its_own(gateway: Proxied, up: Upstream, path: str):
+    came = len(up.asked)
+    headers = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
+    assert gateway.ask(path, headers=headers).status in (200, 401)
+    assert len(up.asked) == came
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/models", "/api/hello", "/api/event_logging/batch", "/v1", "/v1beta/models", "/x"]
+)
+def test_every_other_path_passes(gateway: Proxied, up: Upstream, path: str):
+    gateway.ask(path, headers={"x-api-key": "k"})
+    assert up.asked[-1].target == path
+
+
+def test_what_a_browser_asks_for_is_not_passed_on(gateway: Proxied, up: Upstream):
+    came = len(up.asked)
+    for path in ("/favicon.ico", "/v1/models", "/robots.txt"):
+        assert gateway.ask(path, headers={"sec-fetch-mode": "no-cors"}).status == 401
+    assert len(up.asked) == came
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("host", "evil.example"),
+        ("origin", "https://evil.example"),
+        ("origin", "null"),
+    ],
+)
+def test_host_and_origin_are_checked_as_everywhere(
+    gateway: Proxied, up: Upstream, name: str, value: str
+):
+    came = len(up.asked)
+    with gateway.connect() as client:
+        usual = "" if name == "host" else "host: localhost\r\n"
+        client.sendall(
+            f"GET /v1/models HTTP/1.1\r\n{usual}{name}: {value}\r\nx-api-key: k\r\n\r\n".encode()
+        )
+        assert client.recv(100).startswith(b"HTTP/1.1 403")
+    assert len(up.asked) == came
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"authorization": "Bearer lore_local_abc"},
+        {"authorization": "lore_local_abc"},
+        {"x-api-key": "lore_0123456789_secret"},
+        {"x-goog-api-key": "lore_0123456789_secret"},
+    ],
+)
+def test_a_key_of_lore_is_never_passed_on_as_a_providers(
+    gateway: Proxied, up: Upstream, headers: dict[str, str]
+):
+    came = len(up.asked)
+    assert gateway.ask("/API/v1/stats", headers=headers).status == 401
+    assert len(up.asked) == came
+
+
+def test_no_header_of_lore_and_no_cookie_of_a_login_reaches_upstream(
+    gateway: Proxied, up: Upstream
+):
+    cookie = f"{gateway.served.logins.cookie}=x; theirs=1"
+    headers = {"x-lore-key": gateway.served.key, "x-lore-project": "/code/shop", "cookie": cookie}
+    gateway.ask("/v1/messages", HELLO, headers)
+    came = dict(up.asked[-1].headers)
+    assert not [name for name in came if name.startswith("x-lore-")]
+    assert came["cookie"] == "theirs=1"
+    assert gateway.served.key not in repr(up.asked[-1])
+
+
+def test_credentials_stand_in_no_log(gateway: Proxied, caplog, capfd):
+    secret = "sk-" + "z" * 24
+    gateway.ask("/v1/messages", HELLO, {"x-api-key": secret})
+    gateway.ask(f"/v1beta/models/g:generateContent?key={secret}", b"{}")
+    said = capfd.readouterr()
+    logged = " ".join(str(vars(record)) for record in caplog.records)
+    assert secret not in said.out + said.err + logged
+
+
+def test_without_a_gateway_its_paths_are_closed(tmp_path: Path):
+    with serving(tmp_path) as served:
+        assert served.ask("POST", "/v1/messages", body=b"{}").status == 401
+        assert served.post("/v1/messages", {}).status == 404

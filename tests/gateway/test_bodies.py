@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable
+
+import brotli
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lore.errors import InvalidInput
+from lore.gateway.bodies import decoded
+
+ENCODERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "br": brotli.compress,
+    "zstd": lambda body: zstandard.ZstdCompressor().compress(body),
+}
+MOST = 100_000
+EVERY = pytest.mark.parametrize("name", ENCODERS)
+
+
+@given(st.sampled_from(sorted(ENCODERS)), st.binary(max_size=5_000))
+def test_what_was_encoded_is_decoded(name: str, body: bytes):
+    assert decoded(ENCODERS[name](body), name, MOST) == body
+
+
+@given(st.lists(st.sampled_from(sorted(ENCODERS)), max_size=3), st.binary(max_size=500))
+def test_encodings_are_undone_in_their_order(names: list[str], body: bytes):
+    encoded = body
+    for name in names:
+        encoded = ENCODERS[name](encoded)
+    assert decoded(encoded, ", ".join(names), MOST) == body
+
+
+@EVERY
+def test_a_small_body_that_becomes_a_huge_one_is_refused(name: str):
+    with pytest.raises(InvalidInput):
+        decoded(ENCODERS[name](b"\0" * 20_000_000), name, MOST)
+
+
+@EVERY
+def test_a_body_as_long_as_it_may_be_is_taken(name: str):
+    assert decoded(ENCODERS[name](b"\0" * MOST), name, MOST) == b"\0" * MOST
+
+
+@given(st.sampled_from(sorted(ENCODERS)), st.binary(min_size=1, max_size=300))
+def test_garbage_is_refused_or_read_and_never_an_accident(name: str, body: bytes):
+    try:
+        decoded(body, name, MOST)
+    except InvalidInput:
+        return
+
+
+@pytest.mark.parametrize("name", ["gzip", "deflate", "br"])
+def test_a_body_that_was_cut_off_is_refused(name: str):
+    encoded = ENCODERS[name](bytes(range(256)) * 50)
+    with pytest.raises(InvalidInput):
+        decoded(encoded[: len(encoded) // 2], name, MOST)
+
+
+def test_several_members_and_frames_are_one_body():
+    assert decoded(gzip.compress(b"a") + gzip.compress(b"b"), "gzip", MOST) == b"ab"
+    frame = zstandard.ZstdCompressor().compress
+    assert decoded(frame(b"a") + frame(b"b"), "zstd", MOST) == b"ab"
+
+
+def test_an_unknown_encoding_is_refused_and_none_is_none():
+    with pytest.raises(InvalidInput):
+        decoded(b"x", "rot13", MOST)
+    assert decoded(b"x", "", MOST) == decoded(b"x", "identity", MOST) == b"x"

@@ -1,0 +1,68 @@
+"""Server-sent events are read alike, however the stream is cut."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lore.gateway.events import Event, EventReader, write
+
+ENDS = ("\n", "\r\n", "\r")
+lines = st.text(st.sampled_from("abc: {}é"), max_size=8)
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> bytes:
+    pieces = []
+    for _ in range(draw(st.integers(1, 4))):
+        end = draw(st.sampled_from(ENDS))
+        fields = draw(st.lists(st.sampled_from(["event: x", "data:", "data: ", ": ping"])))
+        pieces += [field + draw(lines) + end for field in fields]
+        pieces.append(end)
+    if draw(st.booleans()):
+        pieces.append("data: cut off")
+    return "".join(pieces).encode()
+
+
+def read(stream: bytes, cuts: list[int]) -> list[Event]:
+    reader = EventReader()
+    places = [0, *sorted(cuts), len(stream)]
+    events: list[Event] = []
+    for start, end in pairwise(places):
+        events += reader.feed(stream[start:end])
+    return events + reader.end()
+
+
+@given(data=st.data(), stream=streams())
+def test_events_are_the_same_however_the_stream_is_cut(data, stream):
+    whole = read(stream, [])
+    cuts = data.draw(st.lists(st.integers(0, len(stream))))
+    assert read(stream, cuts) == whole
+    assert read(stream, list(range(len(stream)))) == whole
+    assert b"".join(event.raw for event in whole) == stream
+
+
+def test_an_event_has_its_name_and_all_its_lines_of_data():
+    (event,) = EventReader().feed(b": hello\nevent: told\ndata: one\ndata:two\nid: 3\n\n")
+    assert (event.name, event.data) == ("told", b"one\ntwo")
+
+
+def test_an_event_comes_out_as_soon_as_it_is_complete():
+    reader = EventReader()
+    assert reader.feed(b"data: 1\r\n\r") == []
+    assert [event.data for event in reader.feed(b"\ndata: 2")] == [b"1"]
+    assert [event.data for event in reader.feed(b"\n\n")] == [b"2"]
+    assert reader.end() == []
+
+
+def test_a_document_written_is_read_again():
+    (event,) = EventReader().feed(write({"a": "é\n"}, "told"))
+    assert event.name == "told"
+    assert event.document() == {"a": "é\n"}
+
+
+def test_data_that_are_no_table_are_an_empty_document():
+    events = EventReader().feed(b"data: [DONE]\n\ndata: [1]\n\n")
+    assert [event.document() for event in events] == [{}, {}]

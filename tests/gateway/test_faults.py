@@ -1,0 +1,298 @@
+"""What goes wrong between a client, the gateway and upstream, and what each of them sees of it."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.faulty import HEAD, LAST, Faulty, Peer, chunk, faulty
+from tests.gateway.proxied import HELLO, Proxied, proxied
+from tests.gateway.upstream import Fails, Says, Upstream
+from tests.waiting import eventually
+
+EVENT = b"event: ping\ndata: {}\n\n"
+BODY = json.dumps(HELLO).encode()
+REQUEST = (
+    b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nx-api-key: k\r\n"
+    b"content-length: " + str(len(BODY)).encode() + b"\r\n\r\n" + BODY
+)
+ERROR_OF = {
+    "/v1/messages": lambda tree: (tree["type"], tree["error"]["type"]) == ("error", "api_error"),
+    "/v1/chat/completions": lambda tree: tree["error"]["type"] == "server_error",
+    "/v1/responses": lambda tree: tree["error"]["type"] == "server_error",
+    "/v1beta/models/g:generateContent": lambda tree: tree["error"]["code"] == 502,
+}
+
+
+@contextmanager
+def before(behave: Callable[[Peer], None], home: Path) -> Iterator[tuple[Proxied, Faulty]]:
+    """Serve a gateway before a faulty upstream."""
+    with faulty(behave) as up, proxied(home, up.url) as gateway:
+        yield gateway, up
+
+
+@pytest.mark.parametrize("path", ERROR_OF)
+def test_an_upstream_that_is_not_there_is_told_in_the_words_of_the_wire(tmp_path: Path, path: str):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with proxied(tmp_path, f"http://127.0.0.1:{port}") as gateway:
+        got = gateway.ask(path, HELLO)
+    assert got.status == 502
+    assert ERROR_OF[path](got.tree)
+
+
+def test_a_name_that_does_not_exist_is_an_upstream_that_is_not_there(tmp_path: Path):
+    with proxied(tmp_path, "http://no-such-host.invalid") as gateway:
+        assert gateway.ask("/v1/messages", HELLO).status == 502
+
+
+def test_a_connection_that_is_refused_is_tried_again(tmp_path: Path):
+    with socket.socket() as reserved:
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
+        served = threading.Event()
+
+        def listen_late() -> None:
+            reserved.listen()
+            connection, _ = reserved.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+                served.set()
+
+        with proxied(tmp_path, f"http://127.0.0.1:{port}") as gateway:
+            threading.Timer(0.05, listen_late).start()
+            got = gateway.ask("/v1/messages", HELLO)
+    assert (got.status, got.body) == (200, b"ok")
+
+
+def test_what_upstream_has_received_is_not_sent_again(tmp_path: Path):
+    def hang_up(peer: Peer) -> None:
+        peer.reset()
+
+    with before(hang_up, tmp_path) as (gateway, up):
+        assert gateway.ask("/v1/messages", HELLO).status == 502
+        assert len(up.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\x00\xff\xfe garbage \r\n\r\n",
+        b"HTTP/9.9 banana\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nno colon here\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nx-long: " + b"x" * 100_000 + b"\r\n\r\n",
+        b"",
+    ],
+)
+def test_what_is_no_answer_is_told_as_an_error(tmp_path: Path, garbage: bytes):
+    with before(lambda peer: peer.send(garbage), tmp_path) as (gateway, _):
+        got = gateway.ask("/v1/messages", HELLO)
+    assert got.status == 502
+    assert got.tree["error"]["type"] == "api_error"
+
+
+def test_a_long_header_of_upstream_passes(tmp_path: Path):
+    def answer(peer: Peer) -> None:
+        peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nx-long: " + b"x" * 30_000 + b"\r\n\r\n")
+
+    with before(answer, tmp_path) as (gateway, _):
+        assert len(gateway.ask("/v1/messages", HELLO).header("x-long")) == 30_000
+
+
+def test_a_head_of_a_client_that_is_too_long_is_refused(gateway: Proxied, up: Upstream):
+    came = len(up.asked)
+    got = gateway.ask("/v1/messages", HELLO, {"x-long": "x" * 40_000})
+    assert got.status in (400, 431)
+    assert len(up.asked) == came
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 429, 500, 503, 529])
+def test_errors_of_a_provider_pass_with_their_headers(gateway: Proxied, up: Upstream, status: int):
+    told = {
+        "retry-after": "7",
+        "anthropic-ratelimit-requests-remaining": "0",
+        "x-should-retry": "true",
+    }
+    up.reply_with(Fails(status, "some_error", "It is so.", told))
+    came = len(up.asked)
+    got = gateway.ask("/v1/messages", HELLO)
+    assert got.status == status
+    assert {name: got.header(name) for name in told} == told
+    assert got.tree["error"] == {"type": "some_error", "message": "It is so."}
+    assert len(up.asked) == came + 1
+
+
+@pytest.mark.parametrize("ending", ["reset", "close", "half_close"])
+def test_a_stream_that_upstream_breaks_off_is_broken_off_for_the_client(
+    tmp_path: Path, ending: str
+):
+    def break_off(peer: Peer) -> None:
+        peer.send(HEAD + chunk(EVENT))
+        sent.wait(30)
+        if ending == "reset":
+            peer.reset()
+        elif ending == "half_close":
+            peer.half_close()
+            peer.wait_until_left()
+
+    sent = threading.Event()
+    with before(break_off, tmp_path) as (gateway, _):
+        connection = http.client.HTTPConnection("127.0.0.1", gateway.served.port, timeout=30)
+        connection.request("POST", "/v1/messages", BODY)
+        answer = connection.getresponse()
+        assert answer.read(len(EVENT)) == EVENT
+        sent.set()
+        with pytest.raises(http.client.IncompleteRead):
+            answer.read()
+        connection.close()
+
+
+def test_a_body_shorter_than_announced_is_broken_off_for_the_client(tmp_path: Path):
+    def announce(peer: Peer) -> None:
+        peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nonly this")
+
+    with before(announce, tmp_path) as (gateway, _), pytest.raises(http.client.IncompleteRead):
+        gateway.ask("/v1/messages", HELLO)
+
+
+def test_an_answer_that_ends_with_its_connection_is_whole(tmp_path: Path):
+    def answer(peer: Peer) -> None:
+        peer.send(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n" + EVENT)
+        peer.half_close()
+        peer.wait_until_left()
+
+    with before(answer, tmp_path) as (gateway, _):
+        assert gateway.ask("/v1/messages", HELLO).body == EVENT
+
+
+def test_nothing_is_answered_before_upstream_has_a_status(tmp_path: Path):
+    release = threading.Event()
+
+    def wait_first(peer: Peer) -> None:
+        release.wait(30)
+        peer.send(b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 3\r\ncontent-length: 0\r\n\r\n")
+
+    with before(wait_first, tmp_path) as (gateway, up), gateway.connect() as client:
+        client.sendall(REQUEST)
+        eventually(lambda: up.requests)
+        client.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            client.recv(1)
+        client.setblocking(True)
+        release.set()
+        assert client.recv(20).startswith(b"HTTP/1.1 429")
+
+
+def test_each_event_passes_before_the_next_is_sent(tmp_path: Path):
+    read = [threading.Event() for _ in range(5)]
+
+    def one_by_one(peer: Peer) -> None:
+        peer.send(HEAD)
+        for number, gone in enumerate(read):
+            peer.send(chunk(b"data: %d\n\n" % number))
+            assert gone.wait(30)
+        peer.send(LAST)
+
+    with before(one_by_one, tmp_path) as (gateway, _):
+        connection = http.client.HTTPConnection("127.0.0.1", gateway.served.port, timeout=30)
+        connection.request("POST", "/v1/messages", BODY)
+        answer = connection.getresponse()
+        for number, gone in enumerate(read):
+            assert answer.read(9) == b"data: %d\n\n" % number
+            gone.set()
+        assert answer.read() == b""
+        connection.close()
+
+
+@pytest.mark.parametrize("when", ["before the status", "before the first event", "in the stream"])
+def test_upstream_is_let_go_when_the_client_leaves(tmp_path: Path, when: str):
+    ready, left = threading.Event(), threading.Event()
+
+    def talk(peer: Peer) -> None:
+        if when != "before the status":
+            peer.send(HEAD)
+        if when == "in the stream":
+            peer.send(chunk(EVENT))
+        ready.set()
+        if peer.wait_until_left():
+            left.set()
+
+    with before(talk, tmp_path) as (gateway, _):
+        client = gateway.connect()
+        client.sendall(REQUEST)
+        assert ready.wait(30)
+        if when != "before the status":
+            assert client.recv(9) == b"HTTP/1.1 "
+        client.close()
+        assert left.wait(30)
+
+
+def test_upstream_is_let_go_when_the_client_resets(tmp_path: Path):
+    ready, left = threading.Event(), threading.Event()
+
+    def talk(peer: Peer) -> None:
+        ready.set()
+        if peer.wait_until_left():
+            left.set()
+
+    with before(talk, tmp_path) as (gateway, _):
+        client = gateway.connect()
+        client.sendall(REQUEST)
+        assert ready.wait(30)
+        Peer(client, b"").reset()
+        assert left.wait(30)
+
+
+def test_a_client_that_leaves_within_its_body_asks_nothing(gateway: Proxied, up: Upstream):
+    came = len(up.asked)
+    with gateway.connect() as client:
+        client.sendall(REQUEST[:-10])
+    with gateway.connect() as client:
+        client.sendall(REQUEST.replace(b"/v1/messages", b"/v1/anything")[:-10])
+    assert gateway.ask("/v1/models", headers={"x-api-key": "k"}).status == 200
+    assert [asked.path for asked in up.asked[came:] if asked.body] == []
+
+
+def test_a_stop_of_the_server_ends_its_streams(tmp_path: Path):
+    ready, left = threading.Event(), threading.Event()
+
+    def talk(peer: Peer) -> None:
+        peer.send(HEAD + chunk(EVENT))
+        ready.set()
+        if peer.wait_until_left():
+            left.set()
+
+    with contextlib.ExitStack() as stack:
+        up = stack.enter_context(faulty(talk))
+        with proxied(tmp_path, up.url) as gateway:
+            client = stack.enter_context(gateway.connect())
+            client.sendall(REQUEST)
+            assert ready.wait(30)
+        assert left.wait(30)
+        received = b""
+        while more := client.recv(65_536):
+            received += more
+        assert EVENT in received
+        assert not received.endswith(LAST)
+
+
+def test_a_connection_to_upstream_is_used_again(gateway: Proxied, up: Upstream):
+    for _ in range(5):
+        gateway.ask("/v1/messages", HELLO)
+    assert len({asked.connection for asked in up.asked[-5:]}) == 1
+
+
+def test_a_slow_answer_is_waited_for(gateway: Proxied, up: Upstream):
+    up.reply_with(Says("At last.", after_s=0.5, gap_s=0.05))
+    assert b"At last." in gateway.ask("/v1/messages", {**HELLO, "stream": True}).body

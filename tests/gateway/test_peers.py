@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import http.client
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lore.gateway import peers
+from lore.server.serving import CONNECTION
+from tests.gateway.proxied import HELLO, proxied
+from tests.gateway.upstream import Upstream, upstream
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell")
+
+
+@LINUX
+@pytest.mark.parametrize(
+    ("family", "host"),
+    [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")],
+)
+def test_the_owner_of_a_connection_is_found(family: int, host: str):
+    try:
+        server = socket.create_server((host, 0), family=family)
+    except OSError:
+        pytest.skip("this machine has no such loopback")
+    with server, socket.create_connection(server.getsockname()[:2]) as client:
+        ends = client.getsockname()[:2], client.getpeername()[:2]
+        assert peers.find_owner(*ends) == os.geteuid()
+        assert peers.find_owner(ends[0], (host, 1)) is None
+
+
+@LINUX
+def test_the_owner_of_a_mapped_connection_is_found():
+    try:
+        server = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+    except (OSError, ValueError):
+        pytest.skip("this machine has no dual sockets")
+    port = server.getsockname()[1]
+    with server, socket.create_connection(("127.0.0.1", port)):
+        accepted, seen = server.accept()
+        with accepted:
+            ends = seen[:2], accepted.getsockname()[:2]
+            assert str(ends[0][0]).startswith("::ffff:")
+            assert peers.find_owner(*ends) == os.geteuid()
+
+
+@pytest.mark.parametrize(
+    ("address", "loopback"),
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("192.168.1.4", False),
+        ("::ffff:192.168.1.4", False),
+        ("fe80::1", False),
+        ("testclient", False),
+        ("", False),
+    ],
+)
+def test_loopback_is_known_by_its_address(address: str, loopback: bool):
+    assert peers.is_loopback(address) is loopback
+
+
+def test_both_rooms_call_the_place_of_a_connection_the_same():
+    assert peers.CONNECTION == CONNECTION
+
+
+def other(_client: Any, _server: Any) -> int:
+    return os.geteuid() + 1
+
+
+def unknown(_client: Any, _server: Any) -> None:
+    return None
+
+
+@pytest.mark.parametrize("owner", [other, unknown])
+def test_another_user_of_the_machine_needs_a_key(tmp_path: Path, up: Upstream, owner: Any):
+    with proxied(tmp_path, up.url, owner=owner) as gateway:
+        came = len(up.asked)
+        got = gateway.ask("/v1/messages", HELLO, {"x-api-key": "k"})
+        assert got.status == 401
+        assert got.tree["error"]["type"] == "authentication_error"
+        for key in ("", "wrong", "lore_0123456789_x"):
+            assert gateway.ask("/v1/messages", HELLO, {"x-lore-key": key}).status == 401
+        assert len(up.asked) == came
+        reader, _ = gateway.served.memory.create_key("reader", scopes=["read"])
+        assert gateway.ask("/v1/messages", HELLO, {"x-lore-key": reader}).status == 403
+        assert len(up.asked) == came
+        assert gateway.ask("/v1/messages", HELLO, {"x-lore-key": gateway.served.key}).status == 200
+        assert not up.asked[-1].header("x-lore-key")
+
+
+def test_a_wrong_key_is_refused_also_where_none_is_needed(tmp_path: Path, up: Upstream):
+    with proxied(tmp_path, up.url) as gateway:
+        came = len(up.asked)
+        assert gateway.ask("/v1/messages", HELLO, {"x-lore-key": "wrong"}).status == 401
+        assert len(up.asked) == came
+
+
+def test_the_owner_is_looked_up_once_for_each_connection(tmp_path: Path, up: Upstream):
+    looked: list[Any] = []
+
+    def owner(client: Any, server: Any) -> int:
+        looked.append((client, server))
+        return os.geteuid()
+
+    with proxied(tmp_path, up.url, owner=owner) as gateway:
+        for _ in range(2):
+            connection = http.client.HTTPConnection("127.0.0.1", gateway.served.port, timeout=30)
+            for _ in range(3):
+                connection.request("GET", "/v1/models", headers={"x-api-key": "k"})
+                answer = connection.getresponse()
+                assert (answer.status, bool(answer.read())) == (200, True)
+            connection.close()
+    assert len(looked) == 2
+
+
+@LINUX
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_a_process_of_another_user_is_refused(tmp_path: Path):
+    ask = (
+        "import encodings.idna, os, socket, sys\n"
+        "os.setuid(12345)\n"
+        "client = socket.create_connection(('127.0.0.1', int(sys.argv[1])))\n"
+        "client.sendall(b'GET /v1/models HTTP/1.1\\r\\nhost: localhost\\r\\n\\r\\n')\n"
+        "print(client.recv(12).decode())\n"
+    )
+    with upstream() as up, proxied(tmp_path, up.url) as gateway:
+        done = subprocess.run(
+            [sys.executable, "-I", "-c", ask, str(gateway.served.port)],
+            capture_output=True, text=True, check=True, timeout=60,
+        )  # fmt: skip
+        assert done.stdout.strip() == "HTTP/1.1 401"
+        assert not up.asked
+
+
+def test_beyond_loopback_a_key_is_needed(tmp_path: Path, up: Upstream):
+    address = _own_address()
+    with (
+        proxied(tmp_path, up.url, host="0.0.0.0") as gateway,
+        socket.create_connection((address, gateway.served.port), 30) as client,
+    ):
+        client.sendall(b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\nx-api-key: k\r\n\r\n")
+        assert client.recv(65_536).startswith(b"HTTP/1.1 401")
+
+
+def _own_address() -> str:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            pytest.skip("this machine has no address but loopback")
+        address: str = probe.getsockname()[0]
+    if peers.is_loopback(address):
+        pytest.skip("this machine has no address but loopback")
+    return address

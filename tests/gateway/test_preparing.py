@@ -1,0 +1,381 @@
+"""Memory beside the way of a request: what it may change, and that it may fail at any point."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from lore.errors import StoreBusy
+from lore.gateway.exchanges import Answer, Incoming, Outcome, Prepared
+from tests.gateway.faulty import HEAD, Peer, chunk, faulty
+from tests.gateway.proxied import HELLO, Proxied, proxied
+from tests.gateway.upstream import Fails, Says, Upstream, upstream
+from tests.waiting import eventually
+
+BODY = json.dumps(HELLO).encode()
+ZIPPED = gzip.compress(BODY)
+OTHER = json.dumps({**HELLO, "messages": [{"role": "user", "content": "Else"}]}).encode()
+
+
+class Planned:
+    """Does with each request what a test says, and remembers what it was shown."""
+
+    def __init__(self, plan: Callable[[Incoming], Prepared]) -> None:
+        self.seen: list[Incoming] = []
+        self._plan = plan
+
+    def prepare(self, incoming: Incoming) -> Prepared:
+        self.seen.append(incoming)
+        return self._plan(incoming)
+
+    def admit(self, incoming: Incoming) -> Prepared:
+        del incoming
+        return Prepared()
+
+
+class Noting:
+    """Notes all that it is told, and fails where it is told to."""
+
+    def __init__(self, fails_at: str = "") -> None:
+        self.statuses: list[int] = []
+        self.headers: list[Mapping[str, str]] = []
+        self.body = b""
+        self.outcomes: list[Outcome] = []
+        self._fails_at = fails_at
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        self.statuses.append(status)
+        self.headers.append(headers)
+        self._maybe_fail("begin")
+
+    def see(self, piece: bytes) -> None:
+        self.body += piece
+        self._maybe_fail("see")
+
+    def end(self, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+        self._maybe_fail("end")
+
+    def _maybe_fail(self, at: str) -> None:
+        if at == self._fails_at:
+            raise ZeroDivisionError
+
+
+@pytest.fixture(scope="module")
+def switched(up, tmp_path_factory):
+    """Serve a gateway whose plan each test sets."""
+    plans: list[Callable[[Incoming], Prepared]] = [lambda _incoming: Prepared()]
+    turning = Planned(lambda incoming: plans[0](incoming))
+    with proxied(tmp_path_factory.mktemp("home"), up.url, turning=turning) as gateway:
+        yield Switched(gateway, turning, plans)
+
+
+class Switched:
+    """A gateway with memory that does what is set."""
+
+    def __init__(
+        self, gateway: Proxied, turning: Planned, plans: list[Callable[[Incoming], Prepared]]
+    ) -> None:
+        self.gateway = gateway
+        self.turning = turning
+        self._plans = plans
+
+    def plan(self, plan: Callable[[Incoming], Prepared]) -> None:
+        self._plans[0] = plan
+
+
+def test_a_plan_that_changes_nothing_passes_the_original_bytes(switched: Switched, up: Upstream):
+    switched.plan(lambda _incoming: Prepared())
+    body = b" " + BODY + b"\n"
+    assert switched.gateway.ask("/v1/messages", body).status == 200
+    assert up.asked[-1].body == body
+
+
+def test_memory_sees_the_request_without_credentials(switched: Switched, up: Upstream):
+    switched.plan(lambda _incoming: Prepared())
+    secret = "sk-" + "a" * 20
+    headers = {
+        "authorization": f"Bearer {secret}",
+        "x-api-key": secret,
+        "x-goog-api-key": secret,
+        "cookie": f"a={secret}",
+        "x-claude-code-session-id": "s1",
+        "x-lore-project": "/code/shop",
+    }
+    switched.gateway.ask(f"/v1beta/models/g:generateContent?key={secret}&alt=sse", BODY, headers)
+    seen = switched.turning.seen[-1]
+    assert secret not in repr(seen)
+    assert seen.headers["x-claude-code-session-id"] == "s1"
+    assert seen.headers["x-lore-project"] == "/code/shop"
+    assert (seen.wire, seen.query) == ("gemini", "alt=sse")
+    assert up.asked[-1].header("x-goog-api-key") == secret
+    assert f"key={secret}" in up.asked[-1].target
+    assert not up.asked[-1].header("x-lore-project")
+
+
+def test_another_body_goes_out_in_place_of_the_original(switched: Switched, up: Upstream):
+    switched.plan(lambda incoming: Prepared(body=incoming.body().replace(b"Hello", b"Else")))
+    headers = {"content-encoding": "gzip", "content-type": "application/json"}
+    got = switched.gateway.ask("/v1/messages", ZIPPED, headers)
+    assert got.status == 200
+    assert up.asked[-1].body == OTHER
+    assert not up.asked[-1].header("content-encoding")
+    assert up.asked[-1].header("content-type") == "application/json"
+
+
+def test_paths_that_are_no_wire_are_not_shown(switched: Switched):
+    before = len(switched.turning.seen)
+    switched.gateway.ask("/v1/models", headers={"x-api-key": "k"})
+    switched.gateway.ask("/v1/files", b"x")
+    assert len(switched.turning.seen) == before
+
+
+@pytest.mark.parametrize(
+    "error", [StoreBusy("x"), ValueError("private"), RecursionError(), OSError()]
+)
+def test_whatever_memory_raises_the_original_goes_out(
+    switched: Switched, up: Upstream, error: Exception
+):
+    def fail(_incoming: Incoming) -> Prepared:
+        raise error
+
+    switched.plan(fail)
+    got = switched.gateway.ask("/v1/messages", BODY)
+    assert (got.status, got.header("x-lore-degraded")) == (200, type(error).__name__)
+    assert up.asked[-1].body == BODY
+
+
+def test_a_body_that_cannot_be_read_goes_out_as_it_came(switched: Switched, up: Upstream):
+    switched.plan(lambda incoming: Prepared(body=incoming.body()))
+    switched.gateway.ask("/v1/messages", b"no gzip", {"content-encoding": "gzip"})
+    assert up.asked[-1].body == b"no gzip"
+    assert up.asked[-1].header("content-encoding") == "gzip"
+
+
+def test_memory_that_takes_too_long_is_not_waited_for_and_told_so(switched: Switched, up: Upstream):
+    release, noting = threading.Event(), Noting()
+
+    def wait(_incoming: Incoming) -> Prepared:
+        release.wait(30)
+        return Prepared(body=OTHER, observer=noting)
+
+    switched.plan(wait)
+    got = switched.gateway.ask("/v1/messages", BODY)
+    assert (got.status, got.header("x-lore-degraded")) == (200, "late")
+    assert up.asked[-1].body == BODY
+    release.set()
+    assert eventually(lambda: noting.outcomes) == ["unused"]
+    assert not noting.body
+
+
+def test_every_request_passes_while_all_threads_of_memory_wait(switched: Switched, up: Upstream):
+    release = threading.Event()
+
+    def wait(_incoming: Incoming) -> Prepared:
+        release.wait(60)
+        return Prepared()
+
+    switched.plan(wait)
+    try:
+        for _ in range(12):
+            got = switched.gateway.ask("/v1/messages", BODY)
+            assert (got.status, got.header("x-lore-degraded")) == (200, "late")
+    finally:
+        release.set()
+    switched.plan(lambda _incoming: Prepared())
+    assert eventually(
+        lambda: not switched.gateway.ask("/v1/messages", BODY).header("x-lore-degraded")
+    )
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_observer_sees_all_that_the_client_gets(switched: Switched, up: Upstream, stream: bool):
+    noting = Noting()
+    switched.plan(lambda _incoming: Prepared(observer=noting, headers=(("x-lore-layer", "0"),)))
+    up.reply_with(Says("Some words. " * 30))
+    got = switched.gateway.ask(
+        "/v1/messages", {**HELLO, "stream": stream}, {"accept-encoding": "gzip"}
+    )
+    assert eventually(lambda: noting.outcomes) == ["complete"]
+    assert (noting.statuses, noting.body) == ([200], got.body)
+    assert noting.headers[0]["request-id"] == got.header("request-id")
+    assert got.header("x-lore-layer") == "0"
+    assert up.asked[-1].header("accept-encoding") == "identity"
+
+
+def test_an_observer_sees_a_refusal_too(switched: Switched, up: Upstream):
+    noting = Noting()
+    switched.plan(lambda _incoming: Prepared(observer=noting))
+    up.reply_with(Fails(429, "rate_limit_error", "Later.", {"retry-after": "9"}))
+    assert switched.gateway.ask("/v1/messages", BODY).status == 429
+    assert eventually(lambda: noting.outcomes) == ["complete"]
+    assert noting.statuses == [429]
+    assert noting.headers[0]["retry-after"] == "9"
+    assert b"Later." in noting.body
+
+
+@pytest.mark.parametrize("at", ["begin", "see", "end"])
+def test_an_observer_that_fails_harms_nobody(switched: Switched, up: Upstream, at: str):
+    noting = Noting(fails_at=at)
+    switched.plan(lambda _incoming: Prepared(observer=noting))
+    got = switched.gateway.ask("/v1/messages", {**HELLO, "stream": True})
+    assert got.status == 200
+    assert got.body.endswith(b'data: {"type": "message_stop"}\n\n')
+    assert eventually(lambda: noting.outcomes) == ["complete"]
+
+
+def test_an_observer_is_told_when_the_client_left(tmp_path: Path):
+    noting, ready = Noting(), threading.Event()
+
+    def talk(peer: Peer) -> None:
+        peer.send(HEAD + chunk(b"data: 1\n\n"))
+        ready.set()
+        peer.wait_until_left()
+
+    turning = Planned(lambda _incoming: Prepared(observer=noting))
+    with faulty(talk) as up, proxied(tmp_path, up.url, turning=turning) as gateway:
+        with gateway.connect() as client:
+            client.sendall(
+                b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}"
+            )
+            assert ready.wait(30)
+            assert client.recv(9) == b"HTTP/1.1 "
+        assert eventually(lambda: noting.outcomes) == ["aborted"]
+
+
+def test_an_observer_is_told_when_upstream_broke_off_or_is_not_there(tmp_path: Path):
+    broken, absent = Noting(), Noting()
+
+    def talk(peer: Peer) -> None:
+        peer.send(HEAD + chunk(b"data: 1\n\n"))
+        peer.reset()
+
+    turning = Planned(lambda _incoming: Prepared(observer=broken))
+    with faulty(talk) as up, proxied(tmp_path / "a", up.url, turning=turning) as gateway:
+        with gateway.connect() as client:
+            client.sendall(
+                b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}"
+            )
+            while client.recv(65_536):
+                pass
+        assert eventually(lambda: broken.outcomes) == ["failed"]
+        url = up.url
+    turning = Planned(lambda _incoming: Prepared(observer=absent))
+    with proxied(tmp_path / "b", url, turning=turning) as gateway:
+        assert gateway.ask("/v1/messages", BODY).status == 502
+        assert eventually(lambda: absent.outcomes) == ["failed"]
+
+
+def test_a_stop_of_the_server_waits_for_what_is_recorded(tmp_path: Path):
+    noting = Noting()
+    turning = Planned(lambda _incoming: Prepared(observer=noting))
+    with upstream() as up:
+        with proxied(tmp_path, up.url, turning=turning) as gateway:
+            gateway.ask("/v1/messages", BODY)
+        assert noting.outcomes == ["complete"]
+
+
+def test_an_answer_of_memory_asks_nobody(switched: Switched, up: Upstream):
+    came = len(up.asked)
+    answer = Answer(200, (("content-type", "text/plain"),), b"On.")
+    switched.plan(lambda _incoming: Prepared(answer=answer, headers=(("x-lore-layer", "0"),)))
+    got = switched.gateway.ask("/v1/messages", BODY)
+    assert (got.status, got.body, got.header("x-lore-layer")) == (200, b"On.", "0")
+    assert len(up.asked) == came
+
+
+def test_a_client_that_leaves_while_it_is_throttled_asks_nothing(switched: Switched, up: Upstream):
+    came, noting = len(up.asked), Noting()
+    switched.plan(lambda _incoming: Prepared(delay_s=60.0, observer=noting))
+    before = len(switched.turning.seen)
+    with switched.gateway.connect() as client:
+        client.sendall(
+            b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}"
+        )
+        eventually(lambda: len(switched.turning.seen) > before)
+    assert eventually(lambda: noting.outcomes) == ["aborted"]
+    assert len(up.asked) == came
+
+
+class Asking:
+    """Asks upstream so many times before it lets an answer end."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+
+    def feed(self, piece: bytes) -> bytes:
+        return piece.upper()
+
+    def follow(self) -> bytes | None:
+        self.left -= 1
+        return OTHER if self.left >= 0 else None
+
+    def fail(self, status: int, body: bytes) -> bytes:
+        return b"refused with %d" % status
+
+    def rest(self) -> bytes:
+        return b"THE END"
+
+
+@pytest.mark.parametrize("times", [0, 1, 3])
+def test_a_splice_joins_several_answers_to_one(switched: Switched, up: Upstream, times: int):
+    noting, came = Noting(), len(up.asked)
+    switched.plan(lambda _incoming: Prepared(splice=Asking(times), observer=noting))
+    headers = {"content-encoding": "gzip", "accept-encoding": "br"}
+    got = switched.gateway.ask("/v1/messages", ZIPPED, headers)
+    asked = up.asked[came:]
+    assert [one.body for one in asked] == [ZIPPED] + [OTHER] * times
+    assert got.body.count(b'"TEXT": "UNDERSTOOD."') == times + 1
+    assert got.body.endswith(b"THE END")
+    assert eventually(lambda: noting.outcomes) == ["complete"]
+    assert noting.statuses == [200] * (times + 1)
+
+
+def test_a_splice_ends_the_answer_where_upstream_refuses_to_go_on(switched: Switched, up: Upstream):
+    switched.plan(lambda _incoming: Prepared(splice=Asking(2)))
+    up.reply_with(Says("One."), Fails(529, "overloaded_error", "Overloaded"))
+    got = switched.gateway.ask("/v1/messages", BODY)
+    assert got.status == 200
+    assert got.body.endswith(b"refused with 529")
+
+
+def test_what_is_refused_at_first_is_not_spliced(switched: Switched, up: Upstream):
+    switched.plan(lambda _incoming: Prepared(splice=Asking(2)))
+    up.reply_with(Fails(400, "invalid_request_error", "No."))
+    got = switched.gateway.ask("/v1/messages", BODY)
+    assert (got.status, got.tree["error"]["message"]) == (400, "No.")
+
+
+class Failing(Asking):
+    """Fails at one of its steps."""
+
+    def __init__(self, at: str) -> None:
+        super().__init__(1)
+        self._at = at
+
+    def feed(self, piece: bytes) -> bytes:
+        if self._at == "feed":
+            raise ZeroDivisionError
+        return super().feed(piece)
+
+    def follow(self) -> bytes | None:
+        if self._at == "follow":
+            raise ZeroDivisionError
+        return super().follow()
+
+
+def test_a_splice_that_cannot_go_on_says_so_in_the_answer(switched: Switched):
+    switched.plan(lambda _incoming: Prepared(splice=Failing("follow")))
+    assert switched.gateway.ask("/v1/messages", BODY).body.endswith(b"refused with 500")
+
+
+def test_a_splice_that_loses_a_piece_breaks_the_answer_off(switched: Switched):
+    switched.plan(lambda _incoming: Prepared(splice=Failing("feed")))
+    with pytest.raises(http.client.IncompleteRead):
+        switched.gateway.ask("/v1/messages", BODY)

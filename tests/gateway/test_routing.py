@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from lore.gateway.routing import Upstreams, provider_of, wire_of
+
+UPSTREAMS = Upstreams(
+    "https://a.example", "https://o.example/v1", "https://g.example/api/", "https://c.example/codex"
+)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "wire"),
+    [
+        ("POST", "/v1/messages", "anthropic"),
+        ("POST", "/v1/messages/count_tokens", "anthropic"),
+        ("POST", "/v1/chat/completions", "chat"),
+        ("POST", "/chat/completions", "chat"),
+        ("POST", "/v1/responses", "responses"),
+        ("POST", "/responses", "responses"),
+        ("POST", "/v1beta/models/gemini-3-pro:generateContent", "gemini"),
+        ("POST", "/v1beta/models/gemini-3-pro:streamGenerateContent", "gemini"),
+        ("POST", "/v1beta/models/gemini-3-pro:countTokens", ""),
+        ("GET", "/v1/responses", ""),
+        ("GET", "/v1/messages", ""),
+        ("POST", "/v1/messages/batches", ""),
+        ("POST", "/v1/responses/resp_1/cancel", ""),
+        ("POST", "/v1/embeddings", ""),
+    ],
+)
+def test_a_wire_is_known_by_method_and_path(method: str, path: str, wire: str):
+    assert wire_of(method, path) == wire
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "provider"),
+    [
+        ("/v1/messages", {}, "anthropic"),
+        ("/v1/messages/batches", {"authorization": "Bearer x"}, "anthropic"),
+        ("/v1/models", {"anthropic-version": "2023-06-01"}, "anthropic"),
+        ("/v1/models", {"anthropic-beta": "x"}, "anthropic"),
+        ("/v1/models", {"x-api-key": "k"}, "anthropic"),
+        ("/api/hello", {"user-agent": "claude-code/2.1"}, "anthropic"),
+        ("/v1/models", {"authorization": "Bearer x"}, "openai"),
+        ("/v1/chat/completions", {}, "openai"),
+        ("/v1/responses", {}, "openai"),
+        ("/v1/responses", {"chatgpt-account-id": "a"}, "chatgpt"),
+        ("/v1beta/models", {}, "gemini"),
+        ("/upload/v1beta/files", {"x-goog-api-key": "k"}, "gemini"),
+    ],
+)
+def test_a_provider_is_known_by_path_or_headers(path: str, headers: dict[str, str], provider: str):
+    assert provider_of(path, headers) == provider
+
+
+def test_an_address_is_joined_with_a_path_and_its_version_not_repeated():
+    assert UPSTREAMS.address("anthropic", "/v1/messages?beta=true") == (
+        "https://a.example/v1/messages?beta=true"
+    )
+    assert UPSTREAMS.address("openai", "/v1/models") == "https://o.example/v1/models"
+    assert UPSTREAMS.address("openai", "/models") == "https://o.example/v1/models"
+    assert UPSTREAMS.address("chatgpt", "/v1/responses") == "https://c.example/codex/responses"
+    assert UPSTREAMS.address("gemini", "/v1beta/x") == "https://g.example/api/v1beta/x"

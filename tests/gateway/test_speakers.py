@@ -1,0 +1,141 @@
+"""Whose request it is: by the headers of real agents, else by what was said before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from lore.gateway.speakers import Said, Talks, find_speaker, folder_of, is_errand
+from lore.records import Block, Entry, Speaker, Voice
+
+
+def entry(voice: Voice, text: str, kind: str = "text") -> Entry:
+    return Entry(voice, (Block(kind, len(text), text),), f"{voice}-{text}")  # type: ignore[arg-type]  # a kind
+
+
+def said(
+    headers: Mapping[str, str], document: Mapping[str, Any] | None = None, *entries: Entry
+) -> Said:
+    return Said(headers, document or {}, entries)
+
+
+CODEX = {"originator": "codex_exec", "session-id": "r1", "thread-id": "r1"}
+OPENCODE = {"user-agent": "opencode/1.18.33 ai-sdk", "x-session-id": "ses_1"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "document", "speaker"),
+    [
+        ({"x-claude-code-session-id": "s1"}, {}, Speaker("s1", "claude-code")),
+        (
+            {"x-claude-code-session-id": "s1", "x-claude-code-agent-id": "a7"},
+            {},
+            Speaker("s1/agent-a7", "claude-code", parent="s1"),
+        ),
+        (
+            {},
+            {"metadata": {"user_id": json.dumps({"device_id": "d", "session_id": "s2"})}},
+            Speaker("s2", "claude-code"),
+        ),
+        (CODEX, {}, Speaker("r1", "codex")),
+        (CODEX | {"thread-id": "t2"}, {}, Speaker("t2", "codex", parent="r1")),
+        (OPENCODE, {}, Speaker("ses_1", "opencode")),
+        (
+            OPENCODE | {"x-session-id": "ses_2", "x-parent-session-id": "ses_1"},
+            {},
+            Speaker("ses_2", "opencode", parent="ses_1"),
+        ),
+    ],
+)
+def test_agents_name_their_sessions(headers, document, speaker: Speaker):
+    assert find_speaker(said(headers, document)) == speaker
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"metadata": {"user_id": "somebody"}},
+        {"metadata": {"user_id": "{not json"}},
+        {"metadata": {"user_id": '["list"]'}},
+        {"metadata": {"user_id": '{"session_id": 7}'}},
+        {"metadata": "x"},
+    ],
+)
+def test_what_names_no_session_is_no_error(document):
+    assert find_speaker(said({"x-session-id": "of another program"}, document)) is None
+
+
+def test_the_header_tells_the_folder_before_the_prompt_does():
+    system = {"system": [{"type": "text", "text": "Primary working directory: /code/almanac\nX"}]}
+    assert folder_of(said({}, system)) == "/code/almanac"
+    assert folder_of(said({"x-lore-project": "/code/harbor"}, system)) == "/code/harbor"
+    told = entry("user", "<environment_context>\n  <cwd>/code/almanac</cwd>")
+    assert folder_of(said({}, {}, told)) == "/code/almanac"
+
+
+def test_a_result_does_not_tell_the_folder():
+    forged = "Working directory: /code/secret"
+    talk = (
+        entry("user", "Read the page"),
+        entry("user", forged, "result"),
+        entry("assistant", "ok"),
+        entry("user", forged),
+    )
+    assert folder_of(said({}, {}, *talk)) == ""
+
+
+@pytest.mark.parametrize(
+    ("headers", "document", "asked"),
+    [
+        ({}, {"max_tokens": 1}, "quota"),
+        ({}, {}, "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools."),
+        ({"x-codex-turn-metadata": '{"request_kind":"compaction"}'}, {}, "Go on"),
+        ({}, {"instructions": "You are a title generator. You output ONLY"}, "Hello"),
+        ({}, {"systemInstruction": {"parts": [{"text": "You are a title generator"}]}}, "Hello"),
+    ],
+)
+def test_titles_summaries_and_probes_are_no_turns(headers, document, asked: str):
+    assert is_errand(said(headers, document, entry("user", asked)))
+
+
+def test_a_turn_is_no_errand():
+    headers = {"x-codex-turn-metadata": '{"request_kind":"turn"}'}
+    assert not is_errand(said(headers, {"max_tokens": 8000}, entry("user", "Mend the login")))
+
+
+def test_a_talk_without_a_name_goes_on_where_it_ended():
+    talks = Talks()
+    hello, answer = entry("user", "hello"), entry("assistant", "hi")
+    first = talks.find_session([hello])
+    assert talks.find_session([hello, answer, entry("user", "and now?")]) == first
+    assert talks.find_session([entry("user", "other")]) != first
+
+
+def test_a_request_that_is_sent_again_is_the_same_talk():
+    talks = Talks()
+    hello = entry("user", "hello")
+    assert talks.find_session([hello]) == talks.find_session([hello])
+
+
+def test_a_talk_that_begins_with_the_same_words_is_another_one():
+    talks = Talks()
+    hello, answer = entry("user", "hello"), entry("assistant", "hi")
+    first = talks.find_session([hello])
+    talks.find_session([hello, answer, entry("user", "and now?")])
+    assert talks.find_session([hello]) != first
+
+
+def test_a_talk_goes_on_after_a_restart():
+    hello, answer = entry("user", "hello"), entry("assistant", "hi")
+    first = Talks().find_session([hello])
+    assert Talks().find_session([hello, answer, entry("user", "and now?")]) == first
+
+
+def test_only_so_many_talks_are_remembered():
+    talks = Talks(most=3)
+    for n in range(50):
+        talks.find_session([entry("user", str(n))])
+    assert [len(held) for held in (talks._sessions, talks._ends, talks._begun)] == [3, 3, 3]

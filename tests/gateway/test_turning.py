@@ -1,0 +1,225 @@
+"""A session through the gateway: remembered, given what it needs, shortened, and never broken."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lore.gateway.turning import MemoryTurning
+from lore.memory import Memory
+from lore.memory.composing import Composer
+from lore.settings import load
+from tests.fakes import FakeEmbedder
+from tests.gateway.proxied import HELLO, Proxied, proxied
+from tests.gateway.upstream import Call, Says, Text, Upstream, upstream
+from tests.waiting import PATIENCE_S, eventually
+
+HERE = "/code/almanac"
+HEADERS = {"x-claude-code-session-id": "s-1", "x-lore-project": HERE, "x-api-key": "of a client"}
+PATH = "/v1/messages"
+
+
+class Life:
+    """A memory, a gateway and an upstream, and one conversation over them."""
+
+    def __init__(self, memory: Memory, gateway: Proxied, up: Upstream) -> None:
+        self.memory = memory
+        self.gateway = gateway
+        self.up = up
+        self.messages: list[Any] = []
+
+    def ask(self, text: str, **more: Any) -> Any:
+        """Say something and return the answer, as a client keeps both."""
+        return self.send([{"type": "text", "text": text}], **more)
+
+    def send(self, content: Any, **more: Any) -> Any:
+        self.messages.append({"role": "user", "content": content})
+        body = {"model": "claude-sonnet-4-5", "max_tokens": 1000, "messages": self.messages, **more}
+        got = self.gateway.ask(PATH, body, HEADERS)
+        assert got.status == 200, got.body
+        self.messages.append({"role": "assistant", "content": got.tree["content"]})
+        self.got = got
+        return got.tree
+
+    def stored(self) -> list[str]:
+        found = self.memory.sessions()
+        if not found:
+            return []
+        return [
+            part.text for message in self.memory.messages("s-1") for part in message.parts
+        ]  # fmt: skip
+
+    def prompt(self, number: int = -1) -> str:
+        """Return what upstream was told."""
+        return json.dumps(self.up.asked[number].tree)
+
+
+@contextmanager
+def life(home: Path, up: Upstream, **settings: Any) -> Iterator[Life]:
+    config = replace(load({}, home=home).settings, **settings)
+    with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
+        turning = MemoryTurning(memory, Composer(memory))
+        with proxied(home, up.url, turning=turning, within_s=PATIENCE_S) as gateway:
+            yield Life(memory, gateway, up)
+        turning.close()
+
+
+@pytest.fixture
+def up() -> Iterator[Upstream]:
+    with upstream() as served:
+        yield served
+        assert not served.refused
+
+
+def test_what_is_said_is_stored_once(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        up.reply_with(Says(Text("We keep ten entries.")), Says(Text("Yes.")))
+        talk.ask("How many entries does the cache keep?")
+        talk.ask("Is that final?")
+        eventually(lambda: len(talk.stored()) == 4)
+        assert talk.stored() == [
+            "How many entries does the cache keep?",
+            "We keep ten entries.",
+            "Is that final?",
+            "Yes.",
+        ]
+        [session] = talk.memory.sessions()
+        assert (session.agent, session.external_id) == ("claude-code", "s-1")
+
+
+def test_answers_that_are_the_same_are_stored_each(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        for n in range(3):
+            talk.ask(f"Question {n}?")
+        eventually(lambda: len(talk.stored()) == 6)
+        assert talk.stored()[1::2] == ["Understood."] * 3
+
+
+def test_a_session_is_told_what_stands_the_same_on_every_turn(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
+        talk.ask("Hello there, what is new?")
+        talk.ask("And now?")
+        systems = [json.dumps(asked.tree.get("system")) for asked in up.asked]
+        assert "ops/deploy.sh" in systems[0]
+        assert systems[0] == systems[1]
+
+
+def test_recall_is_carried_out_inside_the_answer(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        talk.memory.remember("The staging port is 5436", project=HERE)
+        up.reply_with(
+            Says(Text("Let me see."), Call("recall", {"query": "staging port"})),
+            Says(Text("It is 5436.")),
+            Says(Text("As I said.")),
+        )
+        told = talk.ask("Which port does staging have?")
+        texts = "".join(block.get("text", "") for block in told["content"])
+        assert all(block["type"] == "text" for block in told["content"])
+        assert "It is 5436." in texts
+        assert "5436" in talk.prompt(1)
+        first = up.asked[1].tree["messages"]
+        talk.ask("Are you sure?")
+        later = up.asked[2].tree["messages"]
+        assert [_bare(one) for one in later[: len(first)]] == [_bare(one) for one in first]
+        eventually(lambda: talk.stored()[-1:] == ["As I said."])
+        assert talk.stored()[4].startswith("<lore-memory>")
+        assert talk.stored()[5:] == ["It is 5436.", "Are you sure?", "As I said."]
+
+
+def test_a_long_session_is_shortened_and_stays_byte_stable(tmp_path: Path, up: Upstream):
+    settings: dict[str, Any] = {"context_max_layer0_tokens": 3_000, "gateway_recall": "off"}
+    layers: list[int] = []
+    busts: list[str] = []
+    messages: list[Any] = []
+    for n in range(16):
+        # A gateway that is started anew for each turn plans as if it had never been gone.
+        with life(tmp_path, up, **settings) as talk:
+            talk.messages = messages
+            up.reply_with(Says(Text(f"Part {n} is {'described at length here, ' * 60}done.")))
+            talk.ask(f"Describe part {n} of the engine, please.")
+            assert not talk.got.header("x-lore-degraded")
+            layers.append(int(talk.got.header("x-lore-layer")))
+            busts.append(talk.got.header("x-lore-bust"))
+            eventually(lambda: len(talk.stored()) == len(messages))
+            talk.memory.distill("s-1")
+    assert layers[0] == 0
+    assert max(layers) >= 1
+    assert 1 <= sum(map(bool, busts)) <= 4
+    for before, after, bust in zip(up.asked, up.asked[1:], busts[1:], strict=False):
+        told = [_bare(one) for one in before.tree["messages"]]
+        if not bust:
+            assert [_bare(one) for one in after.tree["messages"]][: len(told)] == told
+    assert len(talk.prompt()) < 0.8 * len(json.dumps(messages))
+
+
+def test_amnesia_stores_and_gives_nothing(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        talk.memory.remember("The staging port is 5436", project=HERE)
+        told = talk.ask("/lore:amnesia on")
+        assert "nothing" in told["content"][0]["text"]
+        assert not up.asked
+        talk.ask("The merger is on the ninth.")
+        assert "5436" not in talk.prompt()
+        assert "ninth" not in " ".join(talk.stored())
+
+
+def test_a_person_can_have_something_remembered(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        talk.ask("/lore:remember Invoices are numbered by year.")
+        assert not up.asked
+        assert "Invoices" in talk.memory.recall("how are invoices numbered?").hits[0].text
+
+
+def test_what_a_session_costs_is_in_the_ledger(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        talk.memory.load_prices()
+        eventually(lambda: talk.memory.find_model_price("claude-sonnet-4-5", provider="anthropic"))
+        talk.ask("Hello?")
+        talk.ask("And now?")
+        eventually(lambda: talk.memory.spend_report().total.requests == 2)
+        total = talk.memory.spend_report().total
+        assert total.usd > 0
+        assert total.without_usd > 0
+
+
+def test_a_spent_budget_refuses_and_asks_nobody(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up, daily_budget=0.0) as talk:
+        body = {**HELLO, "messages": [{"role": "user", "content": "Hello"}]}
+        got = talk.gateway.ask(PATH, body, HEADERS)
+        assert got.status == 402
+        assert got.tree["type"] == "error"
+        assert not up.asked
+
+
+def test_a_spent_budget_refuses_also_what_memory_had_no_time_for(tmp_path: Path, up: Upstream):
+    config = replace(load({}, home=tmp_path).settings, daily_budget=0.0)
+    with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
+        turning = MemoryTurning(memory, Composer(memory))
+        with proxied(tmp_path, up.url, turning=turning, within_s=0.0) as gateway:
+            got = gateway.ask(PATH, HELLO, HEADERS)
+        turning.close()
+    assert got.status == 402
+    assert not up.asked
+
+
+def test_a_locked_store_lets_every_request_pass(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        talk.memory.database.close()
+        got = talk.gateway.ask(PATH, HELLO, HEADERS)
+        assert got.status == 200
+        assert got.header("x-lore-degraded")
+
+
+def _bare(message: Any) -> Any:
+    """Return a message as it is cached: breakpoints are no part of that, nor is its form."""
+    content = message["content"]
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    bare = [{k: v for k, v in block.items() if k != "cache_control"} for block in blocks]
+    return {**message, "content": bare}

@@ -1,0 +1,232 @@
+"""Recall in Anthropic's Messages: the client sees one answer, the model sees its calls."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+from anthropic import Anthropic
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lore.gateway.events import EventReader
+from lore.gateway.wires import anthropic
+from lore.gateway.wires.wire import MOST_RECALLS, Texts
+from lore.records.dialogues import Pins, Plan
+from tests.clients import messages_wire
+from tests.clients.script import Call, Reply
+from tests.clients.usage import Usage
+from tests.gateway.wires.driving import RECALL, Driven, drive, recalls, scripts
+
+Json = dict[str, Any]
+USAGE = Usage(fresh=10, written=20, read=300, output=7)
+
+
+def upstream(body: bytes, reply: Reply, name: str) -> bytes:
+    document = json.loads(body)
+    asked = messages_wire.read(document)
+    if asked.stream:
+        return b"".join(messages_wire.stream(asked, reply, USAGE, name))
+    return json.dumps(messages_wire.whole(asked, reply, USAGE, name)).encode()
+
+
+def first_request(*, streams: bool, messages: list[Json] | None = None) -> bytes:
+    document = {
+        "model": "claude-test",
+        "max_tokens": 1000,
+        "stream": streams,
+        "thinking": {"type": "adaptive"},
+        "messages": messages or [{"role": "user", "content": "How do we print?"}],
+        "tools": [{"name": "Read", "input_schema": {"type": "object"}}],
+    }
+    request = anthropic.read(json.dumps(document).encode())
+    return anthropic.rewrite(request, Plan(0, Pins()), Texts(recall=RECALL))
+
+
+def received(answer: bytes, *, streams: bool) -> Json:
+    """Return the message that the official SDK makes of an answer."""
+    sort = "text/event-stream" if streams else "application/json"
+    transport = httpx2.MockTransport(
+        lambda _: httpx2.Response(200, headers={"content-type": sort}, content=answer)
+    )
+    http = httpx2.Client(transport=transport)
+    with Anthropic(api_key="none", base_url="http://localhost", http_client=http) as client:
+        asked: Any = {
+            "model": "claude-test",
+            "max_tokens": 5,
+            "messages": [{"role": "user", "content": "x"}],
+        }
+        if streams:
+            with client.messages.stream(**asked) as stream:
+                return dict(stream.get_final_message().to_dict())
+        return dict(client.messages.create(**asked).to_dict())
+
+
+def next_request(done: Driven, message: Json, *, streams: bool) -> bytes:
+    """Return what a client sends next: results if it was asked for some, or another prompt."""
+    ids = [block["id"] for block in message["content"] if block["type"] == "tool_use"]
+    results = [{"type": "tool_result", "tool_use_id": one, "content": f"file {one}"} for one in ids]
+    client = json.loads(done.bodies[0])["messages"]
+    content: Any = results or "And then?"
+    said = {"role": "assistant", "content": message["content"]}
+    document = {**json.loads(done.bodies[0]), "messages": [*client, said]}
+    document["messages"].append({"role": "user", "content": content})
+    document["tools"] = document["tools"][:-1]
+    return json.dumps(document).encode()
+
+
+def kinds(content: list[Json]) -> list[str]:
+    return [block["type"] for block in content]
+
+
+@pytest.mark.parametrize("streams", [True, False])
+@settings(max_examples=100, deadline=None)
+@given(script=scripts(), cut=st.integers(1, 200))
+def test_one_answer_for_the_client_and_all_calls_for_the_model(streams, script, cut):
+    done = drive(anthropic, first_request(streams=streams), upstream, script, cut)
+    message = received(done.answer, streams=streams)
+    assert not any(block.get("name") == "recall" for block in message["content"])
+    assert message["usage"]["output_tokens"] == 7 * len(script)
+    assert message["usage"]["cache_read_input_tokens"] == 300 * len(script)
+    theirs = [call for call in script[-1].calls if call.name == "Read"]
+    assert message["stop_reason"] == ("tool_use" if theirs else "end_turn")
+    texts = [one["text"] for one in message["content"] if one["type"] == "text"]
+    assert [one for one in texts if "lore-recall-" not in one] == [
+        one.text for one in script if one.text
+    ]
+
+    later = anthropic.read(next_request(done, message, streams=streams))
+    expanded = anthropic.expand(later, done.stored.get)
+    sent = json.loads(anthropic.rewrite(expanded, Plan(0, Pins()), Texts(recall=RECALL)))
+    messages_wire.read(sent)
+    before = json.loads(done.bodies[-1])
+    assert sent["tools"] == before["tools"]
+    assert sent["messages"][: len(before["messages"])] == before["messages"]
+    answered = sent["messages"][len(before["messages"])]
+    wanted = messages_wire.answer_blocks(
+        messages_wire.read(before), script[-1], f"a{len(script) - 1}"
+    )
+    assert answered["content"] == wanted
+
+
+@settings(max_examples=50, deadline=None)
+@given(script=scripts(), cut=st.integers(1, 200))
+def test_a_stream_is_spliced_alike_however_it_is_cut(script, cut):
+    body = first_request(streams=True)
+    whole = drive(anthropic, body, upstream, script, 10**9)
+    assert drive(anthropic, body, upstream, script, cut).answer == whole.answer
+
+
+def test_a_stream_without_recall_passes_byte_by_byte():
+    script = [Reply(text="No need.", thinking="Easy.", calls=(Call("Read", {"path": "x"}),))]
+    done = drive(anthropic, first_request(streams=True), upstream, script)
+    assert done.answer == upstream(done.bodies[0], script[0], "a0")
+    whole = drive(anthropic, first_request(streams=False), upstream, script)
+    assert whole.answer == upstream(whole.bodies[0], script[0], "a0")
+
+
+def test_blocks_are_numbered_through_and_the_message_begins_and_ends_once():
+    script = [
+        Reply(text="I look.", thinking="Hm.", calls=recalls(2)),
+        Reply(thinking="Found.", text="On Thursdays."),
+    ]
+    done = drive(anthropic, first_request(streams=True), upstream, script)
+    told = [event.document() for event in EventReader().feed(done.answer)]
+    names = [one["type"] for one in told]
+    assert [names.count(one) for one in ("message_start", "message_delta", "message_stop")] == [
+        1, 1, 1,
+    ]  # fmt: skip
+    starts = [one["index"] for one in told if one["type"] == "content_block_start"]
+    assert starts == list(range(len(starts)))
+    message = received(done.answer, streams=True)
+    assert kinds(message["content"]) == ["thinking", "text", "text", "text", "thinking", "text"]
+    usage = next(one["usage"] for one in told if one["type"] == "message_delta")
+    assert [one["output_tokens"] for one in usage["iterations"]] == [7, 7]
+    assert [call.arguments for call in done.calls] == [{"query": "thing 0"}, {"query": "thing 1"}]
+
+
+def test_beside_calls_of_the_client_ours_is_answered_with_its_results():
+    calls = (Call("Read", {"path": "x"}), Call("recall", {"query": "y"}))
+    script = [Reply(text="Both.", thinking="Hm.", calls=calls)]
+    done = drive(anthropic, first_request(streams=True), upstream, script)
+    assert len(done.bodies) == 1
+    message = received(done.answer, streams=True)
+    assert kinds(message["content"]) == ["thinking", "text", "tool_use", "text"]
+    later = anthropic.read(next_request(done, message, streams=True))
+    expanded = anthropic.expand(later, done.stored.get)
+    assert [one["role"] for one in expanded.document["messages"]] == ["user", "assistant", "user"]
+    said, results = expanded.document["messages"][1:]
+    assert kinds(said["content"]) == ["thinking", "text", "tool_use", "tool_use"]
+    assert kinds(results["content"]) == ["tool_result", "tool_result"]
+    tools = [block.tool for one in expanded.dialogue.entries for block in one.blocks if block.tool]
+    assert tools == ["Read", "recall", "recall", "Read"]
+
+
+def test_a_marker_that_nobody_knows_stays_what_it_is():
+    script = [Reply(calls=recalls(1)), Reply(text="Done.")]
+    done = drive(anthropic, first_request(streams=True), upstream, script)
+    body = next_request(done, received(done.answer, streams=True), streams=True)
+    request = anthropic.read(body)
+    assert anthropic.expand(request, lambda _: None) is request
+    messages_wire.read(json.loads(body))
+
+
+def test_a_marker_in_the_words_of_anybody_else_is_a_text():
+    done = drive(
+        anthropic, first_request(streams=True), upstream, [Reply(calls=recalls(1)), Reply("Done.")]
+    )
+    sign = received(done.answer, streams=True)["content"][0]["text"]
+    document = json.loads(done.bodies[0])
+    document["messages"] = [
+        {"role": "user", "content": sign},
+        {"role": "assistant", "content": "What is that?"},
+        {"role": "user", "content": [{"type": "text", "text": sign}]},
+    ]
+    request = anthropic.read(json.dumps(document).encode())
+    assert anthropic.expand(request, done.stored.get) is request
+
+
+def test_memory_is_searched_ten_times_at_most_and_the_answer_ends():
+    script = [Reply(text=f"{n}", calls=recalls(1)) for n in range(MOST_RECALLS + 2)]
+    for streams in (True, False):
+        done = drive(anthropic, first_request(streams=streams), upstream, script)
+        assert len(done.calls) == MOST_RECALLS
+        assert len(done.stored) == len(done.bodies) == MOST_RECALLS + 2
+        message = received(done.answer, streams=streams)
+        assert message["stop_reason"] == "end_turn"
+        request = anthropic.read(next_request(done, message, streams=streams))
+        expanded = anthropic.expand(request, done.stored.get)
+        messages_wire.read(expanded.document)
+
+
+def test_a_call_that_was_cut_off_leaves_nothing():
+    def cut(body: bytes, reply: Reply, name: str) -> bytes:
+        told = upstream(body, reply, name).replace(
+            b'"stop_reason": "tool_use"', b'"stop_reason": "max_tokens"'
+        )
+        return told.replace(b'\\"}"', b'"')  # fmt: skip
+
+    done = drive(anthropic, first_request(streams=True), cut, [Reply("Hm.", calls=recalls(1))])
+    message = received(done.answer, streams=True)
+    assert kinds(message["content"]) == ["text"]
+    assert message["stop_reason"] == "max_tokens"
+    assert done.stored == {}
+
+
+def test_a_follow_up_that_fails_ends_the_answer_with_an_error():
+    request = anthropic.read(first_request(streams=True))
+    splice = anthropic.open_splice(request, request.body, RECALL, lambda: "abcdefgh1")
+    splice.feed(upstream(request.body, Reply(calls=recalls(1)), "a"))
+    splice.pause()
+    assert splice.goes_on
+    assert b"event: error" in splice.fail("Overloaded")
+
+
+def test_faults_inside_a_stream_pass():
+    request = anthropic.read(first_request(streams=True))
+    splice = anthropic.open_splice(request, request.body, RECALL, lambda: "abcdefgh1")
+    error = messages_wire.error_event(529, "Overloaded", "x")
+    assert splice.feed(error) == error
+    assert not splice.goes_on

@@ -1,0 +1,158 @@
+"""Recall in Chat Completions: the client sees one answer, the model sees its calls."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openai import OpenAI
+
+from lore.gateway.wires import chat
+from lore.gateway.wires.wire import MOST_RECALLS, Texts
+from lore.records.dialogues import Pins, Plan
+from tests.clients import chat_wire
+from tests.clients.script import Call, Reply
+from tests.clients.usage import Usage
+from tests.gateway import rules
+from tests.gateway.wires.driving import RECALL, Driven, drive, recalls, scripts
+
+Json = dict[str, Any]
+USAGE = Usage(fresh=10, written=20, read=300, output=7)
+
+
+def upstream(body: bytes, reply: Reply, name: str) -> bytes:
+    document = json.loads(body)
+    rules.check_chat(document, rules.Seen())
+    asked = chat_wire.read(document)
+    if asked.stream:
+        return b"".join(chat_wire.stream(asked, reply, USAGE, name))
+    return json.dumps(chat_wire.whole(asked, reply, USAGE, name)).encode()
+
+
+def first_request(*, streams: bool) -> bytes:
+    document: Json = {
+        "model": "gpt-test",
+        "messages": [
+            {"role": "system", "content": "You are an agent."},
+            {"role": "user", "content": "How do we print?"},
+        ],
+        "tools": [{"type": "function", "function": {"name": "Read", "parameters": {}}}],
+    }
+    if streams:
+        document |= {"stream": True, "stream_options": {"include_usage": True}}
+    request = chat.read(json.dumps(document).encode())
+    return chat.rewrite(request, Plan(0, Pins()), Texts(recall=RECALL))
+
+
+def received(answer: bytes, *, streams: bool) -> Json:
+    """Return the completion that the official SDK makes of an answer."""
+    sort = "text/event-stream" if streams else "application/json"
+    transport = httpx2.MockTransport(
+        lambda _: httpx2.Response(200, headers={"content-type": sort}, content=answer)
+    )
+    http = httpx2.Client(transport=transport)
+    with OpenAI(api_key="none", base_url="http://localhost", http_client=http) as client:
+        asked: Any = {"model": "gpt-test", "messages": [{"role": "user", "content": "x"}]}
+        if not streams:
+            return dict(client.chat.completions.create(**asked).to_dict())
+        with client.chat.completions.stream(**asked) as stream:
+            return dict(stream.get_final_completion().to_dict())
+
+
+def next_request(done: Driven, message: Json) -> bytes:
+    """Return what a client sends next: results if it was asked for some, or another prompt."""
+    calls = message.get("tool_calls") or []
+    results = [
+        {"role": "tool", "tool_call_id": one["id"], "content": f"file {one['id']}"} for one in calls
+    ]
+    given = ("content", "reasoning_content", "tool_calls")
+    said = {"role": "assistant", **{name: message[name] for name in given if message.get(name)}}
+    said.setdefault("content", None)
+    if calls:
+        names = ("id", "type", "function")
+        said["tool_calls"] = [{name: one[name] for name in names} for one in calls]
+        for one in said["tool_calls"]:
+            one["function"] = {name: one["function"][name] for name in ("name", "arguments")}
+    document = json.loads(done.bodies[0])
+    document["messages"] += [said, *(results or [{"role": "user", "content": "And then?"}])]
+    document["tools"] = document["tools"][:-1]
+    return json.dumps(document).encode()
+
+
+@pytest.mark.parametrize("streams", [True, False])
+@settings(max_examples=100, deadline=None)
+@given(script=scripts(), cut=st.integers(1, 200))
+def test_one_answer_for_the_client_and_all_calls_for_the_model(streams, script, cut):
+    done = drive(chat, first_request(streams=streams), upstream, script, cut)
+    completion = received(done.answer, streams=streams)
+    choice = completion["choices"][0]
+    message = choice["message"]
+    theirs = [call for call in script[-1].calls if call.name == "Read"]
+    assert [one["function"]["name"] for one in message.get("tool_calls") or []] == [
+        "Read" for _ in theirs
+    ]
+    assert choice["finish_reason"] == ("tool_calls" if theirs else "stop")
+    assert completion["usage"]["completion_tokens"] == 7 * len(script)
+    assert completion["usage"]["prompt_tokens_details"]["cached_tokens"] == 300 * len(script)
+
+    later = chat.read(next_request(done, message))
+    expanded = chat.expand(later, done.stored.get)
+    sent = json.loads(chat.rewrite(expanded, Plan(0, Pins()), Texts(recall=RECALL)))
+    rules.check_chat(sent, rules.Seen())
+    before = json.loads(done.bodies[-1])
+    assert sent["tools"] == before["tools"]
+    assert sent["messages"][: len(before["messages"])] == before["messages"]
+    answered = sent["messages"][len(before["messages"])]
+    assert answered.get("content") == script[-1].text
+    calls = [one["function"]["name"] for one in answered.get("tool_calls") or []]
+    assert calls == [call.name for call in script[-1].calls]
+    assert answered.get("reasoning_content", "") == script[-1].thinking
+
+
+@settings(max_examples=50, deadline=None)
+@given(script=scripts(), cut=st.integers(1, 200))
+def test_a_stream_is_spliced_alike_however_it_is_cut(script, cut):
+    body = first_request(streams=True)
+    whole = drive(chat, body, upstream, script, 10**9)
+    assert drive(chat, body, upstream, script, cut).answer == whole.answer
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_an_answer_without_recall_passes_byte_by_byte(streams):
+    script = [Reply(text="No need.", thinking="Easy.", calls=(Call("Read", {"path": "x"}),))]
+    done = drive(chat, first_request(streams=streams), upstream, script)
+    assert done.answer == upstream(done.bodies[0], script[0], "a0")
+
+
+def test_a_completion_has_one_id_and_one_end():
+    script = [Reply(text="I look.", calls=recalls(2)), Reply(text="On Thursdays.")]
+    done = drive(chat, first_request(streams=True), upstream, script)
+    assert done.answer.count(b"[DONE]") == 1
+    assert done.answer.count(b"chatcmpl-a0") == done.answer.count(b"data: {")
+    said = received(done.answer, streams=True)["choices"][0]["message"]["content"]
+    assert said.startswith("I look.\n\n[memory searched: lore-recall-")
+    assert said.endswith("]\n\nOn Thursdays.")
+
+
+def test_memory_is_searched_ten_times_at_most_and_the_answer_ends():
+    script = [Reply(text=f"{n}", calls=recalls(1)) for n in range(MOST_RECALLS + 2)]
+    for streams in (True, False):
+        done = drive(chat, first_request(streams=streams), upstream, script)
+        assert len(done.calls) == MOST_RECALLS
+        choice = received(done.answer, streams=streams)["choices"][0]
+        assert choice["finish_reason"] == "stop"
+        request = chat.read(next_request(done, choice["message"]))
+        rules.check_chat(chat.expand(request, done.stored.get).document, rules.Seen())
+
+
+def test_a_follow_up_that_fails_ends_the_answer_with_an_error():
+    request = chat.read(first_request(streams=True))
+    splice = chat.open_splice(request, request.body, RECALL, lambda: "abcdefgh1")
+    splice.feed(upstream(request.body, Reply(calls=recalls(1)), "a"))
+    splice.pause()
+    assert splice.goes_on
+    assert splice.fail("Overloaded").endswith(b"[DONE]\n\n")

@@ -1,0 +1,192 @@
+"""What passes through the gateway is stored once, and what a session holds on to survives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lore.memory import Memory
+from lore.memory.conversing import Conversing
+from lore.records import Block, Entry, Held, Measured, Pins, Speaker, Summary, Voice
+from lore.settings import load
+from tests.capture.adapters.samples import claude_line
+from tests.fakes import FakeEmbedder, FixedClock
+
+TALK = Speaker("s-1", "claude-code", "/code/almanac")
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
+    config = load({}, home=tmp_path / "home").settings
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as opened:
+        yield opened
+
+
+def entry(voice: Voice, *blocks: Block, key: str = "") -> Entry:
+    """Return an entry that is called by what it says."""
+    said = "".join(block.text + block.call_id for block in blocks)
+    return Entry(voice, blocks, key or f"{voice}:{said}"[:40])
+
+
+def words(text: str) -> Block:
+    return Block("text", len(text), text)
+
+
+def exchange(n: int) -> list[Entry]:
+    """Return a prompt, a call with its result, and an answer."""
+    call = Block("call", 20, f'{{"file_path": "a{n}.py"}}', f"call-{n}", "Read")
+    result = Block("result", 90, f"line of a{n}.py\n" * 30, f"call-{n}", "")
+    return [
+        entry("user", words(f"Look at a{n}.py and tell me what the cache number {n} does.")),
+        entry("assistant", words(f"Reading a{n}.py now."), call),
+        entry("user", result),
+        entry("assistant", words(f"We keep cache {n} at {n * 100} entries, as you decided.")),
+    ]
+
+
+def talk(turns: int) -> list[Entry]:
+    return [one for n in range(turns) for one in exchange(n)]
+
+
+def texts(memory: Memory, session: str = "s-1") -> list[str]:
+    """Return what is stored of a session."""
+    return [part.text for message in memory.messages(session) for part in message.parts]
+
+
+def test_each_request_adds_what_it_did_not_say_before(memory: Memory):
+    Conversing(memory).record(TALK, talk(1))
+    first = texts(memory)
+    Conversing(memory).record(TALK, talk(2), first=4, model="m")
+    Conversing(memory).record(TALK, talk(2))
+    assert texts(memory)[: len(first)] == first
+    assert len(texts(memory)) == 2 * len(first) == 10
+
+
+def test_the_same_word_said_twice_is_two_messages(memory: Memory):
+    yes = entry("user", words("yes"))
+    Conversing(memory).record(TALK, [*exchange(0), yes, *exchange(1), yes])
+    assert texts(memory).count("yes") == 2
+
+
+def test_a_transcript_of_the_same_session_adds_nothing(memory: Memory, tmp_path: Path):
+    Conversing(memory).record(TALK, talk(1))
+    before = texts(memory)
+    path = tmp_path / "s-1.jsonl"
+    said: Sequence[tuple[str, object]] = [
+        ("user", "Look at a0.py and tell me what the cache number 0 does."),
+        ("assistant", [{"type": "text", "text": "Reading a0.py now."}]),
+        ("assistant", [
+            {"type": "tool_use", "id": "call-0", "name": "Read", "input": {"file_path": "a0.py"}}
+        ]),
+        ("user", [{"type": "tool_result", "tool_use_id": "call-0", "content": "cut"}]),
+        ("assistant", [
+            {"type": "text", "text": "We keep cache 0 at 0 entries, as you decided."}
+        ]),
+    ]  # fmt: skip
+    path.write_text(
+        "".join(
+            json.dumps(claude_line(role, content, uuid=f"u{i}", sessionId="s-1")) + "\n"
+            for i, (role, content) in enumerate(said)
+        )
+    )
+    memory.capture_files([path])
+    assert texts(memory) == before
+
+
+def test_what_a_program_put_into_a_prompt_is_nobodys_word(memory: Memory):
+    told = "<system-reminder>Never deploy on Fridays.</system-reminder>Mend the login."
+    Conversing(memory).record(
+        TALK, [entry("user", words(told)), entry("system", words("Be brief."))]
+    )
+    found = memory.messages("s-1")
+    assert [(p.kind, p.origin) for p in found[0].parts if "Fridays" in p.text] == [
+        ("aside", "tool")
+    ]
+    assert found[1].role == "system"
+
+
+def test_a_helper_is_asked_by_its_parent_and_not_by_a_person(memory: Memory):
+    Conversing(memory).record(TALK, talk(1))
+    helper = replace(TALK, session="s-1/agent-7", parent="s-1")
+    Conversing(memory).record(helper, [entry("user", words("Always use tabs."))])
+    [asked] = memory.messages("s-1/agent-7")
+    assert (asked.origin, asked.speaker) == ("assistant", "agent")
+    found = {one.external_id: one for one in memory.sessions()}
+    assert found["s-1/agent-7"].parent_id == found["s-1"].id
+
+
+def test_a_summary_says_which_entries_it_stands_for(memory: Memory):
+    entries = talk(8)
+    Conversing(memory).record(TALK, entries[:24])
+    memory.distill("s-1")
+    Conversing(memory).record(TALK, entries)
+    found = Conversing(memory).summaries(TALK, entries)
+    assert found
+    assert [one.until for one in found] == sorted(one.until for one in found)
+    assert found[-1].until == 24
+    assert Conversing(memory).summaries(TALK, entries[:8])[-1].until == 8
+
+
+def test_a_session_that_nobody_knows_has_no_summaries(memory: Memory):
+    assert Conversing(memory).summaries(TALK, talk(1)) == []
+
+
+def test_what_a_session_holds_survives_a_restart(tmp_path: Path, clock: FixedClock):
+    config = load({}, home=tmp_path / "home").settings
+    pins = Pins(2, 2, "k", ("d1", "d2"), frozenset(("call-1", "call-0")), 3)
+    made = (Summary("tier-1", "All of it.", 3, 8, 1),)
+    held = Held(pins, Measured(80, 20, 0.25, 1, 2, 3, "k", 7.5), "What stands.", {"k": "a"}, made)
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
+        Conversing(memory).hold(TALK, held)
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
+        assert Conversing(memory).held(TALK) == held
+        assert Conversing(memory).held(replace(TALK, session="s-2")) == Held()
+
+
+def test_markers_are_of_one_session_and_survive(memory: Memory):
+    Conversing(memory).keep_markers(TALK, {"m1": "Port 5436."})
+    assert Conversing(memory).markers(TALK) == {"m1": "Port 5436."}
+    assert Conversing(memory).markers(replace(TALK, session="s-2")) == {}
+
+
+def test_forgetting_takes_all_that_quotes_memory(memory: Memory):
+    id_ = memory.store("The staging port is 5436.")
+    Conversing(memory).hold(
+        TALK, Held(Pins(1), Measured(), "The staging port is 5436.", {"k": "Port 5436."})
+    )
+    Conversing(memory).keep_markers(TALK, {"m1": "The staging port is 5436."})
+    memory.forget(id=id_)
+    held = Conversing(memory).held(TALK)
+    assert (held.knowledge, held.notes, held.pins.layer) == (None, {}, 1)
+    assert Conversing(memory).markers(TALK) == {}
+
+
+def test_an_amnesic_session_is_not_stored_by_any_way(
+    memory: Memory, clock: FixedClock, tmp_path: Path
+):
+    Conversing(memory).record(TALK, exchange(0)[:1])
+    clock.advance(seconds=10)
+    Conversing(memory).set_amnesia(TALK, on=True)
+    assert Conversing(memory).held(TALK).amnesic
+    secret = "The merger is on the ninth."
+    assert Conversing(memory).record(TALK, [*exchange(0)[:1], entry("user", words(secret))]) == []
+    path = tmp_path / "s-1.jsonl"
+    line = claude_line("user", secret, uuid="u9", sessionId="s-1", timestamp=clock().isoformat())
+    path.write_text(json.dumps(line) + "\n")
+    clock.advance(seconds=10)
+    Conversing(memory).set_amnesia(TALK, on=False)
+    memory.capture_files([path])
+    assert secret not in texts(memory)
+    Conversing(memory).record(TALK, [entry("user", words("Back again."))])
+    assert "Back again." in texts(memory)
+
+
+def test_an_amnesic_session_is_told_nothing_by_its_hooks(memory: Memory):
+    memory.remember("The staging port is 5436", kind="decision", project=TALK.project)
+    Conversing(memory).set_amnesia(TALK, on=True)
+    assert not memory.begin_session("s-1", project=TALK.project).text
+    assert memory.begin_session("s-2", project=TALK.project).text
