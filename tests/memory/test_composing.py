@@ -40,7 +40,7 @@ def test_knowledge_is_chosen_when_a_session_begins_and_never_again(memory: Memor
 
 def test_a_talk_that_has_gone_on_without_memory_is_not_told_any(memory: Memory):
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
-    assert not Composer(memory).compose(TALK, said(talk(80))).knowledge
+    assert not Composer(memory).compose(TALK, said(talk(250))).knowledge
 
 
 def test_a_helper_is_told_nothing_of_its_own_accord(memory: Memory):
