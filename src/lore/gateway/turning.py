@@ -87,6 +87,8 @@ class MemoryTurning:
 
     def prepare(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded."""
+        if not self._memory.settings.gateway_memory:
+            return self.admit(incoming)
         wire = WIRES.get(incoming.wire)
         if wire is None or incoming.path.endswith(_COUNTING):
             return Prepared()
