@@ -1,8 +1,8 @@
 """What does a request cost on its way through the gateway, against none and against LiteLLM?
 
 The same requests go straight to an upstream on this machine, through the gateway of a real daemon
-without and with memory, and through LiteLLM's proxy, in turns within one run. An upstream answers with a stream of 100
-events. Told for each: processor time of the proxy per request, time to the first byte of the body
+without and with memory, and through LiteLLM's proxy, in turns within one run. An upstream answers
+with a stream of 100 events. Told for each: processor time of the proxy per request, time to the first byte of the body
 above the direct way, and requests in a second with 1, 16 and 64 clients, for bodies of
 50 KB and 1 MB. LiteLLM is installed into an environment of its own; where that cannot be done, it
 is left out and the reason told.
@@ -394,8 +394,10 @@ def main() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         direct = stack.enter_context(upstream_process())
         ways = [direct]
-        for memory in (False, True):
-            ways.append(stack.enter_context(lore_process(folder, direct.port, memory=memory)))
+        ways += [
+            stack.enter_context(lore_process(folder, direct.port, memory=memory))
+            for memory in (False, True)
+        ]
         kept = given.litellm or folder / "litellm"
         wrong = install_litellm(kept)
         if wrong:
