@@ -277,13 +277,12 @@ def install_litellm(folder: Path) -> str:
     loosened = folder / "loosened.txt"
     loosened.parent.mkdir(parents=True, exist_ok=True)
     loosened.write_text(f"{LOOSENED}\n")
-    python = folder / "bin" / "python"
     steps = [
         ["uv", "venv", "--quiet", "--no-config", "--clear", str(folder / "venv")],
         ["uv", "pip", "install", "--quiet", "--no-config", "--python",
          str(folder / "venv" / "bin" / "python"), "--overrides", str(loosened), LITELLM],
     ]  # fmt: skip
-    if (folder / "venv" / "bin" / "litellm").exists() or python.exists():
+    if (folder / "venv" / "bin" / "litellm").exists():
         return ""
     for step in steps:
         try:
