@@ -3,9 +3,9 @@
 The same requests go straight to an upstream on this machine, through the gateway of a real daemon
 without and with memory, and through LiteLLM's proxy, in turns within one run. An upstream answers
 with a stream of 100 events. Told for each: processor time of the proxy per request, time to the
-first byte of the body above the direct way, and requests in a second with 1, 16 and 64 clients, for bodies of
-50 KB and 1 MB. LiteLLM is installed into an environment of its own; where that cannot be done, it
-is left out and the reason told.
+first byte of the body above the direct way, and requests in a second with 1, 16 and 64 clients, for
+bodies of 50 KB and 1 MB. LiteLLM is installed into an environment of its own; where that cannot be
+done, it is left out and the reason told.
 """
 
 from __future__ import annotations
