@@ -35,3 +35,4 @@ bench:
     uv run python benchmarks/durability.py
     uv run python benchmarks/redaction.py
     uv run python benchmarks/capture.py
+    uv run python benchmarks/gateway.py

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lore.daemon import address
+from lore.bridges.address import find_address
 from lore.daemon.lock import find_holder
 from lore.embed import open_embedder
 from lore.embed.none import NoEmbedder
@@ -240,7 +240,7 @@ def stop_s(home: Path) -> float:
 
 def use(home: Path, clients: int, rounds: int) -> None:
     """Let clients ask and store by every door at once: half of them over REST, half over MCP."""
-    found = address.find(home / ".lore")
+    found = find_address(str(home / ".lore"))
     assert found
     key = (home / ".lore" / "access.key").read_text().strip()
     headers = {

@@ -39,8 +39,12 @@ from lore.settings import Settings, load
 
 PROJECT = "/code/benchmark"
 BUSY_FILES, BUSY_LINES = 40, 400
+TOGETHER = 16
+"""So many sessions begin at one time, on a machine that has fewer processors."""
+
 CONFIG = "[server]\nport = 0\n[inject]\nthreshold = 0.0\n"
 HOOK = (sys.executable, "-c", "from lore.cli import main; main()", "hook", "UserPromptSubmit")
+BEGIN = (*HOOK[:-1], "SessionStart")
 BARE = (sys.executable, "-c", "pass")
 
 
@@ -108,6 +112,30 @@ def processes(command: Sequence[str], home: Path, said: Sequence[bytes]) -> dict
     return {"wall_ms": spread(wall), "cpu_ms": spread(cpu), "told": round(told / len(said), 3)}
 
 
+def beginnings(home: Path, count: int) -> dict[str, object]:
+    """Let sessions begin at one time, and measure how many are told something."""
+    began = time.perf_counter()
+    running = [
+        subprocess.Popen(
+            BEGIN, env=environment(home), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        for _ in range(count)
+    ]
+    for place, process in enumerate(running):
+        assert process.stdin
+        said = {"session_id": f"begin-{place}-{began}", "cwd": PROJECT, "source": "startup"}
+        process.stdin.write(json.dumps(said).encode())
+        process.stdin.close()
+    told = 0
+    for process in running:
+        assert process.stdout
+        told += bool(process.stdout.read())
+        process.stdout.close()
+        process.wait()
+    took_ms = round((time.perf_counter() - began) * 1000, 1)
+    return {"sessions": count, "told": told, "all_ended_ms": took_ms}
+
+
 def serve(home: Path) -> None:
     """Serve a memory as a daemon does that has no chores, until it is ended."""
     with Memory.open(home) as memory:
@@ -143,6 +171,7 @@ def measure(home: Path, said: Sequence[str], count: int) -> dict[str, object]:
         answers(address, inputs(said, 5))
         found["idle"] = answers(address, inputs(said, count))
         found["idle, lore hook"] = processes(HOOK, home, inputs(said, count // 2))
+        found["idle, sessions begin"] = [beginnings(home, TOGETHER) for _ in range(3)]
     for path in write_files(home, BUSY_FILES):
         append(path, random.Random(path.stem), count=BUSY_LINES)
     with daemon(home):
@@ -150,6 +179,7 @@ def measure(home: Path, said: Sequence[str], count: int) -> dict[str, object]:
         wait_until(lambda: status(home)["state"] not in ("idle", "starting"), 60)
         found["busy"] = answers(address, inputs(said, count))
         found["busy, lore hook"] = processes(HOOK, home, inputs(said, count // 2))
+        found["busy, sessions begin"] = [beginnings(home, TOGETHER) for _ in range(3)]
         found["busy with"] = status(home)["state"]
     found["no daemon, lore hook"] = processes(HOOK, home, inputs(said, count // 2))
     found["load"] = os.getloadavg()

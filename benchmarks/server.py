@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from daemon import cpu_s, fill, lore, resident, sentence, wait_until
-from lore.daemon import address
+from lore.bridges.address import find_address
 from lore.daemon.lock import find_holder
 from lore.memory import Memory
 from lore.settings import load
@@ -45,7 +45,7 @@ def ask_library(config_home: Path, questions: list[str], rounds: int) -> dict[st
 
 def ask_server(home: Path, questions: list[str], rounds: int, clients: int) -> dict[str, float]:
     """Ask over REST and return the same, with the processor time of the daemon."""
-    found, holder = address.find(home), find_holder(home)
+    found, holder = find_address(str(home)), find_holder(home)
     assert found
     assert holder
     key = (home / "access.key").read_text().strip()

@@ -3,7 +3,8 @@
 Processor time of the whole process, as a ratio to an interpreter that does nothing, and to one that
 imports typer (what `lore --help` is made of) or the SDK of MCP (what `lore mcp` does without), all
 in the same run. `lore mcp` and `lore hook` speak with a daemon that runs, which is how agents start
-them; `lore mcp` is timed to its answer to `initialize`.
+them; `lore mcp` is timed to its answer to `initialize`. Then the same without a daemon: with a
+greeting that the home keeps, and without; and the first call, for which the daemon has to be up.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ import time
 from pathlib import Path
 
 from daemon import daemon, environment, lore
+from lore.bridges.greeting import GREETING_FILE
 
 PROGRAM = (sys.executable, "-c", "from lore.cli import main; main()")
 """As the installed command does it."""
 
-INITIALIZE = {
+INITIALIZE: dict[str, object] = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
@@ -33,6 +35,13 @@ INITIALIZE = {
         "capabilities": {},
         "clientInfo": {"name": "benchmark", "version": "1"},
     },
+}
+LIST: dict[str, object] = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+RECALL: dict[str, object] = {
+    "jsonrpc": "2.0",
+    "id": 3,
+    "method": "tools/call",
+    "params": {"name": "recall", "arguments": {"query": "how do we deploy?"}},
 }
 PROMPT: dict[str, object] = {
     "session_id": "benchmark",
@@ -98,10 +107,49 @@ def measure(home: Path, rounds: int) -> dict[str, dict[str, float]]:
     }
 
 
+def ask_cold(home: Path, *, kept: bool) -> dict[str, float]:
+    """Start `lore mcp` where no daemon runs; return how long it took to its answers, ms."""
+    if not kept:
+        (home / ".lore" / GREETING_FILE).unlink()
+    started = time.perf_counter()
+    took = {}
+    with subprocess.Popen(
+        (*PROGRAM, "mcp"),
+        env=environment(home),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        for asked in (INITIALIZE, LIST, RECALL):
+            process.stdin.write(json.dumps(asked).encode() + b"\n")
+            process.stdin.flush()
+            process.stdout.readline()
+            took[str(asked["method"])] = (time.perf_counter() - started) * 1000
+    return took
+
+
+def measure_cold(home: Path, rounds: int) -> dict[str, dict[str, float]]:
+    """Start without a daemon, in turns with and without a greeting, and return the middle."""
+    found: dict[str, list[dict[str, float]]] = {"with greeting": [], "without": []}
+    for _ in range(rounds):
+        for name, kept in (("with greeting", True), ("without", False)):
+            found[name].append(ask_cold(home, kept=kept))
+            lore(home, "down")
+    return {
+        name: {
+            method: round(statistics.median(one[method] for one in took), 1) for method in took[0]
+        }
+        for name, took in found.items()
+    }
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--cold-rounds", type=int, default=5)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -110,6 +158,8 @@ def main() -> None:
         lore(home, "remember", "We deploy with ops/deploy.sh")
         with daemon(home):
             print(json.dumps(measure(home, options.rounds), indent=1))
+        cold = {"no daemon, ms to the answer": measure_cold(home, options.cold_rounds)}
+        print(json.dumps(cold | {"load": os.getloadavg()}, indent=1))
 
 
 if __name__ == "__main__":

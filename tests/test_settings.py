@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore.errors import InvalidInput, NotFound
-from lore.settings import Settings, load, wants_colour, write_user_setting
+from lore.settings import Settings, load, runs_by_uv, wants_colour, write_user_setting
 
 
 def value_of(home: Path, key: str, environ: dict[str, str] | None = None, **more):
@@ -116,6 +116,11 @@ def test_colour_can_be_refused():
     assert wants_colour({"NO_COLOR": ""})
     assert not wants_colour({"NO_COLOR": "1"})
     assert not wants_colour({"TERM": "dumb"})
+
+
+def test_a_process_knows_that_uv_started_it():
+    assert runs_by_uv({"UV_RUN_RECURSION_DEPTH": "1"})
+    assert not runs_by_uv({"UV": "/code/bin/uv"})
 
 
 COMMENTED = """\

@@ -136,6 +136,39 @@ def check_origin(origin: str) -> None:
         raise InvalidInput(msg, hint=f"Origins: {', '.join(ORIGINS)}.")
 
 
+MOST_VALUES, DEEPEST_VALUES, MOST_VALUE_CHARS = 1_000, 8, 200_000
+"""Of the fields beside a text. The largest schema of a kind has some 130 values on two levels, and
+the characters are those that the text itself may have."""
+
+
+def check_tree(name: str, tree: Mapping[str, Any]) -> None:
+    """Refuse nested values that are too many, too deep or too long for what stands beside a text.
+
+    Each of them is looked at by itself, so their number counts as much as their size.
+    """
+    level: list[Any] = [tree]
+    depth = values = chars = 0
+    while level:
+        depth += 1
+        inner = [one for value in level for one in _within(value)]
+        names = [str(key) for value in level if isinstance(value, Mapping) for key in value]
+        values += len(inner)
+        chars += sum(map(len, names)) + sum(len(one) for one in inner if isinstance(one, str))
+        level = [one for one in inner if isinstance(one, Mapping | list | tuple)]
+        for size, most, told in (
+            (values, MOST_VALUES, "values"),
+            (depth, DEEPEST_VALUES, "levels"),
+            (chars, MOST_VALUE_CHARS, "characters"),
+        ):
+            if size > most:
+                msg = f"The {name} has more than {most:,} {told}."
+                raise InvalidInput(msg, hint="Say the most of it in the text itself.")
+
+
+def _within(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, Mapping) else value
+
+
 def _check_for(hint: Any) -> _Check:
     """Return the check for one annotation."""
     origin, inner = get_origin(hint), get_args(hint)

@@ -227,7 +227,7 @@ def told(error: Exception) -> str:
     return f"{error} {error.hint}" if error.hint else str(error)
 
 
-def place_of(error: Exception) -> str:
+def place_of(error: BaseException) -> str:
     """Return the file and line in which an error was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""

@@ -164,7 +164,7 @@ class Settings:
     )
     inject_within_ms: int = _setting(
         180,
-        "How long an agent waits for memory before it goes on without.",
+        "How long an agent waits for memory before it goes on without; longer as a session begins.",
         Rule(least=20, most=4_000),
     )
     inject_threshold: float = _setting(
@@ -212,6 +212,9 @@ class Settings:
     )
     gateway_gemini_url: str = _setting(
         "https://generativelanguage.googleapis.com", "Where those to Gemini are.", ADDRESS
+    )
+    gateway_memory: bool = _setting(
+        default=True, doc="Let memory take part; off: every byte passes as it is, and is paid for."
     )
     gateway_recall: str = _setting(
         "auto",
@@ -357,6 +360,12 @@ def wants_colour(environ: Mapping[str, str] | None = None) -> bool:
     """Tell whether a terminal may be given colour."""
     environ = os.environ if environ is None else environ
     return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+
+def runs_by_uv(environ: Mapping[str, str] | None = None) -> bool:
+    """Tell whether `uv run` started this process."""
+    environ = os.environ if environ is None else environ
+    return "UV_RUN_RECURSION_DEPTH" in environ
 
 
 def write_user_setting(home: Path, key: str, raw: str | None) -> Path:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from lore.bridges.events import EVENTS
+from lore.bridges.hook import WAKING_FILE
 from lore.daemon import lock
 from tests.capture.adapters.samples import SESSION, claude_line
 from tests.cli.conftest import PROGRAM, environment, run_process
@@ -112,7 +113,7 @@ def test_its_help_names_the_events(tmp_path: Path):
 
 
 @pytest.mark.parametrize("event", ["UserPromptSubmit", "Stop", "PostToolUse"])
-def test_without_a_daemon_nothing_happens(tmp_path: Path, event: str):
+def test_without_a_home_nothing_happens(tmp_path: Path, event: str):
     assert says_nothing(run_hook(tmp_path / "home", event))
     assert not (tmp_path / "home").exists()
 
@@ -190,18 +191,40 @@ def test_output_that_nobody_reads_is_no_failure(tmp_path: Path):
         assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_a_session_that_begins_wakes_the_daemon_and_does_not_wait_for_it(tmp_path: Path):
+@pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit"])
+def test_a_session_without_a_daemon_wakes_one_and_does_not_wait_for_it(tmp_path: Path, event: str):
     home = tmp_path / "home"
     home.mkdir()
     (home / "config.toml").write_text('[server]\nport = 0\n[embed]\nprovider = "none"\n')
     try:
         eventually(
-            lambda: says_nothing(run_hook(home, "SessionStart")) and lock.find_holder(home),
-            every_s=2.0,
+            lambda: says_nothing(run_hook(home, event)) and lock.find_holder(home), every_s=2.0
         )
         eventually((home / "server.json").exists)
     finally:
         run_process("down", home=home)
+
+
+def test_sessions_that_begin_together_wake_one_daemon(tmp_path: Path):
+    (tmp_path / "config.toml").write_text("[mcp]\nstart = false\n")
+    waking = tmp_path / WAKING_FILE
+    eventually(lambda: says_nothing(run_hook(tmp_path, "SessionStart")) and waking.exists())
+    begun = waking.stat().st_mtime_ns
+    assert says_nothing(run_hook(tmp_path, "SessionStart"))
+    assert says_nothing(run_hook(tmp_path, "UserPromptSubmit"))
+    assert waking.stat().st_mtime_ns == begun
+    os.utime(waking, (1, 1))
+    eventually(
+        lambda: (
+            says_nothing(run_hook(tmp_path, "UserPromptSubmit"))
+            and waking.stat().st_mtime_ns > begun
+        )
+    )
+
+
+def test_a_daemon_that_hangs_holds_up_no_session_that_begins(tmp_path: Path):
+    with mute(tmp_path):
+        assert says_nothing(run_hook(tmp_path, "SessionStart"))
 
 
 def test_the_daemon_is_left_asleep_where_that_is_wanted(tmp_path: Path):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import socket
 import threading
 
 import pytest
@@ -10,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lore.bridges.address import Address
+from lore.bridges.greeting import Greeting
 from lore.bridges.mcp import Bridge
+from tests.bridges.agent import Agent
 from tests.mcp.served import serving_mcp
 
 META = {
@@ -190,3 +193,81 @@ def test_a_request_that_is_cancelled_is_not_answered():
         lines.close()
         thread.join(10)
     assert [json.loads(line)["id"] for line in out.getvalue().splitlines()] == [None]
+
+
+GREETING: Greeting = {
+    "2025-06-18": {
+        "initialize": {"protocolVersion": "2025-06-18"},
+        "tools/list": {"tools": ["kept"]},
+    }
+}
+
+
+def test_first_questions_are_answered_while_lore_is_starting_and_calls_wait_for_it(served):
+    started, asked = threading.Event(), threading.Event()
+
+    def reach():
+        asked.set()
+        started.wait(60)
+        return address_of(served)
+
+    agent = Agent(reach, lambda: GREETING)
+    assert agent.ask(INITIALIZE)["result"] == {"protocolVersion": "2025-06-18"}
+    assert asked.wait(60)  # it is being started before anything needs it
+    agent.say(request(1, "tools/call", name="recall", arguments={"query": "how do we deploy?"}))
+    assert agent.ask(request(2, "tools/list")) == {
+        "jsonrpc": "2.0", "id": 2, "result": {"tools": ["kept"]}
+    }  # fmt: skip
+    started.set()
+    answer = agent.hear()
+    assert answer["id"] == 1
+    assert "ops/deploy.sh" in answer["result"]["content"][0]["text"]
+    agent.hang_up()
+
+
+def test_what_the_greeting_does_not_have_is_asked_of_lore(served):
+    agent = Agent(lambda: address_of(served), lambda: GREETING)
+    agent.ask(INITIALIZE)
+    assert agent.ask(request(1, "prompts/list"))["result"]["prompts"]
+    agent.hang_up()
+
+
+def test_a_lore_that_cannot_be_started_is_told_with_the_first_call():
+    agent = Agent(lambda: None, lambda: GREETING)
+    assert "result" in agent.ask(INITIALIZE)
+    assert "lore status" in agent.ask(request(1, "tools/call", name="recall"))["error"]["message"]
+    agent.hang_up()
+
+
+def test_an_agent_is_heard_however_many_calls_are_under_way():
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as mute:
+        agent = Agent(lambda: Address("127.0.0.1", mute.getsockname()[1], "key"), lambda: GREETING)
+        agent.ask(INITIALIZE)
+        for id_ in range(1, 41):
+            agent.say(request(id_, "tools/call", name="recall"))
+        assert agent.ask(request("still there?", "ping"))["id"] == "still there?"
+        for id_ in range(1, 41):
+            agent.say({
+                "jsonrpc": "2.0",
+                "method": "notifications/cancelled",
+                "params": {"requestId": id_},
+            })
+        assert agent.ask(request("and now?", "ping"))["result"] == {}
+        agent.hang_up()
+
+
+def test_calls_beyond_those_that_are_carried_at_a_time_have_their_turn(served):
+    calls = [
+        request(id_, "tools/call", name="recall", arguments={"query": "deploy"})
+        for id_ in range(50)
+    ]
+    answers = carry(lambda: address_of(served), *calls)
+    assert {int(id_) for id_ in answers} == set(range(50))
+    assert all("result" in answer for answer in answers.values())
+
+
+def test_a_lore_that_does_not_even_say_that_it_is_well_is_not_waited_for():
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as mute:
+        hung = Address("127.0.0.1", mute.getsockname()[1], "key")
+        answers = carry(lambda: hung, request(1, "tools/call", name="recall"))
+    assert "lore down --force" in answers["1"]["error"]["message"]

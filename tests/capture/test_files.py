@@ -336,6 +336,27 @@ def test_a_line_of_fifty_megabytes_does_not_stop_the_rest(reading, talk, databas
     assert texts(database) == ["line 1", "line 3"]
 
 
+def test_a_line_without_an_end_is_passed_over_in_pieces(reading, talk, database):
+    talk.write_bytes(line(1) + b"x" * (110 << 20))
+    counts = read_file(reading, talk)
+    assert counts.skipped == {"too long": 1}
+    first = mark_of(database, talk).position
+    assert first == len(line(1)) + (96 << 20)
+    append(talk, b"\n" + line(2))
+    assert read_file(reading, talk).skipped == {"not JSON": 1}
+    assert texts(database) == ["line 1", "line 2"]
+
+
+def test_a_file_of_holes_is_not_read_byte_by_byte(reading, talk, database):
+    talk.write_bytes(line(1))
+    os.truncate(talk, 10 << 30)
+    assert read_file(reading, talk).added == 1
+    assert mark_of(database, talk).position == len(line(1))
+    append(talk, b"\n" + line(2))
+    read_file(reading, talk)
+    assert texts(database) == ["line 1", "line 2"]
+
+
 def test_a_link_is_not_followed_and_told_once(reading, talk, tmp_path):
     real = tmp_path / "real"
     real.write_bytes(line(1))

@@ -53,7 +53,12 @@ class Lore:
     def __call__(
         self, *arguments: str, stdin: bytes = b"", env: dict[str, str] | None = None
     ) -> Outcome:
-        environ = {"LORE_HOME": str(self.home), "LORE_EMBED_PROVIDER": "none", **(env or {})}
+        usual = {
+            "HOME": str(self.home.parent),
+            "LORE_HOME": str(self.home),
+            "LORE_EMBED_PROVIDER": "none",
+        }
+        environ = {**usual, **(env or {})}
         with CliRunner().isolation(input=stdin, env=environ) as (out, err, _):
             with pytest.raises(SystemExit) as left:
                 main(list(arguments))

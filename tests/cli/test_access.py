@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from lore.bridges.address import SERVER_FILE
-from lore.daemon import address, lock
+from lore.bridges.address import SERVER_FILE, find_address
+from lore.daemon import lock
 from lore.errors import DaemonError, InvalidInput, NotFound
 from tests.cli.conftest import Lore, run_process
 
@@ -36,7 +36,7 @@ def up(tmp_path: Path) -> Iterator[Path]:
 
 
 def ask(home: Path, method: str, path: str, **headers: str) -> http.client.HTTPResponse:
-    found = address.find(home)
+    found = find_address(str(home))
     assert found
     connection = http.client.HTTPConnection(found.host, found.port, timeout=30)
     connection.request(method, path, headers={k.replace("_", "-"): v for k, v in headers.items()})
@@ -93,7 +93,7 @@ def test_a_browser_is_logged_in_and_a_key_is_revoked_while_the_daemon_runs(up: P
     run_process("key", "revoke", "k", home=up).works()
     assert ask(up, "GET", "/api/v1/stats", x_lore_key=key).status == 401
     told = json.loads(run_process("status", "--json", home=up).works().out)
-    found = address.find(up)
+    found = find_address(str(up))
     assert found
     assert told["server"] == found.url
     assert found.url in run_process("status", home=up).works().out
@@ -103,7 +103,7 @@ def test_a_browser_is_logged_in_and_a_key_is_revoked_while_the_daemon_runs(up: P
 
 
 def test_a_daemon_stops_with_connections_open_and_leaves_no_address(up: Path):
-    found = address.find(up)
+    found = find_address(str(up))
     assert found
     idle = [socket.create_connection((found.host, found.port), 10) for _ in range(5)]
     key = (up / "access.key").read_text().strip()

@@ -221,6 +221,30 @@ def test_forgetting_a_text_takes_it_out_of_names_and_says_where_it_still_stands(
     assert "Okapi" not in seeded("session", "s").works().out
 
 
+def test_a_session_is_read_without_what_the_agents_program_put_beside_the_talk(seeded: Seeded):
+    config = load({"LORE_EMBED_PROVIDER": "none"}, home=seeded.home).settings
+    beside = Part("aside", "Today is Friday.")
+    when = datetime(2026, 5, 1, tzinfo=UTC)
+    with Memory.open(config=config) as memory:
+        said = Part("text", "good morning")
+        memory.capture(
+            "s", [NewMessage("user", parts, when) for parts in ((beside,), (said, beside))]
+        )
+    read = seeded("session", "s").works()
+    assert "good morning" in read.out
+    assert "Friday" not in read.out
+    assert read.out.count("user") == 1
+    assert "2 asides" in read.err
+    assert seeded("session", "s", "--asides").works().out.count("[aside] Today is Friday.") == 2
+    assert len(json.loads(seeded("session", "s", "--json").works().out)) == 2
+
+
+def test_the_first_status_says_what_may_be_spent(lore: Lore):
+    assert "$0.00 of $1.00 today" in lore("status").works().out
+    free = lore("status", env={"LORE_DAILY_BUDGET": "0"}).works().out
+    assert "$0.00 today, no budget is set" in free
+
+
 def test_forgetting_needs_exactly_one_thing(seeded: Seeded):
     seeded("forget").fails_with(2)
     seeded("forget", seeded.child, "--match", "x", "--yes").fails_with(2)

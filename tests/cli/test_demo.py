@@ -11,7 +11,8 @@ from tests.cli.conftest import PROGRAM, UNSET, Lore, environment, run_process
 
 
 def test_the_demo_digests_and_answers_with_the_real_model(tmp_path: Path):
-    environ = environment(None, HOME=str(tmp_path), LORE_EMBED_PROVIDER=UNSET)
+    unset = {"LORE_EMBED_PROVIDER": UNSET, "UV_RUN_RECURSION_DEPTH": UNSET}
+    environ = environment(None, HOME=str(tmp_path), **unset)
     done = subprocess.run(
         [*PROGRAM, "demo"], env=environ, capture_output=True, text=True, check=True
     )
@@ -24,13 +25,16 @@ def test_the_demo_digests_and_answers_with_the_real_model(tmp_path: Path):
     assert "24, one for each conversation" in done.stdout
     assert "$0.00" in done.stdout
     assert done.stdout.endswith("\n   lore setup\n")
+    assert "lore read" not in done.stdout  # there is nothing left to read
+    assert "lore standing" not in done.stdout
     assert not (tmp_path / ".lore").exists()
 
 
 def test_a_kept_demo_is_a_digested_memory(lore: Lore, tmp_path: Path):
     kept = tmp_path / "kept"
-    told = lore("demo", "--keep", str(kept)).works().out
-    assert f'lore --home {kept} recall "which date library' in told
+    told = lore("demo", "--keep", str(kept), env={"UV_RUN_RECURSION_DEPTH": "1"}).works().out
+    assert f'\n   uv run lore --home {kept} recall "which date library' in told
+    assert told.endswith("\n   uv run lore setup\n")
     stats = json.loads(run_process("stats", "--json", home=kept).works().out)
     assert (stats["sessions"], stats["messages"], stats["distillations"]) == (24, 335, 24)
     assert stats["fragments"] > 24

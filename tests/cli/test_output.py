@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 
-from lore.cli.output import progress_of_parts
+import pytest
+
+from lore.cli.output import progress_of_parts, tallied
 
 
 class Terminal(io.StringIO):
@@ -29,3 +31,16 @@ def test_nothing_is_shown_to_a_program_or_where_it_is_not_wanted():
         with progress_of_parts(quiet=quiet, to=shown) as report:
             report("digest", 1, 2)
         assert shown.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("counts", "told"),
+    [
+        ({}, ""),
+        ({"cycles": 1}, "1 cycle"),
+        ({"cycles": 2, "embedded": 1}, "2 cycles, 1 embedded"),
+        ({"episodes queued": 1, "messages": 1_204}, "1 episode queued, 1,204 messages"),
+    ],
+)
+def test_what_was_counted_once_is_told_in_the_singular(counts: dict[str, int], told: str):
+    assert tallied(counts) == told

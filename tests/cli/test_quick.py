@@ -7,15 +7,22 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from mcp.client.stdio import stdio_client
 
+from lore import __version__
+from lore.bridges import address, greeting
+from lore.bridges.greeting import GREETING_FILE
 from lore.cli import quick
 from lore.daemon import background, lock
+from lore.mcp import greeting as greetings
 from lore.memory import Memory
+from lore.settings import load
 from mcp import Client, StdioServerParameters
 from tests.cli.conftest import environment
+from tests.fakes import NOON
 
 INITIALIZE = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize",
@@ -116,6 +123,97 @@ def test_a_home_that_cannot_be_opened_leaves_standard_output_alone(tmp_path):
     assert b"Traceback" not in done.stderr
     assert done.stderr.startswith(b"lore: ")
     assert done.returncode > 0
+
+
+LISTS = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
+
+
+def keep_greeting(home, **changes):
+    settings = replace(load({}, home=home).settings, **changes)
+    return greetings.keep(settings)
+
+
+def tools(process):
+    answer = ask(process, {"jsonrpc": "2.0", "id": 5, "method": "tools/list"})
+    return {tool["name"] for tool in answer["result"]["tools"]}
+
+
+def test_an_agent_has_its_first_answers_before_there_is_a_daemon(home):
+    keep_greeting(home)
+    held = lock.take(home, now=NOON, version="test")  # so that none can be there
+    with bridge(home) as process:
+        assert ask(process, INITIALIZE)["result"]["serverInfo"]["name"] == "lore"
+        for method in LISTS:
+            assert ask(process, {"jsonrpc": "2.0", "id": method, "method": method})["result"]
+        held.release()
+        process.stdin.close()
+        assert process.wait(60) == 0
+        assert process.stdout.read() == b""
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_the_official_client_takes_a_greeting_for_the_server(home, mode):
+    keep_greeting(home)
+    program, *arguments = command(home)
+    parameters = StdioServerParameters(command=program, args=arguments, env=surroundings(home))
+
+    async def run():
+        async with Client(stdio_client(parameters), mode=mode) as client:
+            listed = await client.list_tools()
+            found = await client.call_tool("recall", {"query": "how do we deploy?"})
+            return {tool.name for tool in listed.tools}, found
+
+    names, found = asyncio.run(run())
+    assert "recall" in names
+    assert "ops/deploy.sh" in found.content[0].text
+
+
+def test_a_greeting_of_other_settings_is_not_served(home):
+    keep_greeting(home, mcp_aliases=True)
+    with bridge(home) as process:
+        ask(process, INITIALIZE)
+        assert "query_memory" not in tools(process)
+
+
+def test_the_greeting_of_the_daemon_that_runs_is_the_one_that_is_served(home):
+    background_env = surroundings(home, LORE_MCP_ALIASES="true")
+    subprocess.run(
+        [sys.executable, "-m", "lore.cli", "--home", str(home), "up", "--detach"],
+        env=background_env, check=True, capture_output=True, timeout=60,
+    )  # fmt: skip
+    found = address.find_address(str(home))
+    assert found
+    settings = replace(load({}, home=home).settings, mcp_aliases=True)
+    assert found.greeting == greeting.mark_of(__version__, settings)
+    with bridge(home) as process:
+        ask(process, INITIALIZE)
+        assert "query_memory" in tools(process)
+
+
+def test_a_daemon_that_hangs_is_told_and_not_waited_for(home):
+    with bridge(home) as process:
+        ask(process, INITIALIZE)
+        assert "result" in ask(process, recall(2))
+        pid = holder_of(home)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            assert "recall" in tools(process)
+            assert "lore down --force" in ask(process, recall(3))["error"]["message"]
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        assert "result" in ask(process, recall(4))
+
+
+def test_a_promise_that_cannot_be_kept_is_not_made_again(home):
+    keep_greeting(home)
+    held = lock.take(home, now=NOON, version="test")
+    try:
+        with bridge(home) as process:
+            assert "result" in ask(process, INITIALIZE)
+            assert "lore status" in ask(process, recall(2))["error"]["message"]
+    finally:
+        held.release()
+    assert not (home / GREETING_FILE).exists()
 
 
 @pytest.mark.parametrize(

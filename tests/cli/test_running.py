@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from lore.daemon import lock
-from lore.errors import AlreadyRunning
+from lore.errors import AlreadyRunning, StoreDamaged
 from tests.cli.conftest import PROGRAM, Outcome, environment, run_process
 from tests.waiting import PATIENCE_S, eventually
 
@@ -96,12 +96,48 @@ def test_up_captures_what_is_said_and_down_stops(lore: Running):
     assert "otter" not in logged
 
 
+def test_the_status_counts_hooks_while_the_daemon_runs(lore: Running):
+    lore("up", "--detach").works()
+    assert "hooks" not in lore("status").works().out
+    prompt = {"session_id": "s", "cwd": "/code/demo", "prompt": "where does the heron nest?"}
+
+    def hooks_met() -> dict[str, int]:
+        run_process(
+            "hook", "UserPromptSubmit", home=lore.home, env=lore.env,
+            stdin=json.dumps(prompt).encode(),
+        ).works()  # fmt: skip
+        counts: dict[str, int] = lore.status()["hooks"]
+        return counts if any(counts.values()) else {}
+
+    assert set(eventually(hooks_met)) == {"answered", "nothing", "late", "told"}
+    assert "with nothing to say" in lore("status").works().out
+    lore("down").works()
+    assert "hooks" not in lore("status").works().out
+
+
+def test_doctor_looks_at_the_daemon_and_the_agents(lore: Running):
+    lore("remember", SAID).works()
+    lore("setup", "codex").works()
+    lore("up", "--detach").works()
+
+    def states() -> dict[str, str]:
+        checks = json.loads(lore("doctor", "--json").out)
+        return {check["name"]: check["state"] for check in checks}
+
+    assert {"daemon": "ok", "codex": "ok"}.items() <= states().items()
+    os.kill(lore.pid(), signal.SIGSTOP)
+    assert states()["daemon"] == "broken"
+    assert lore("doctor").code == StoreDamaged.exit_code
+    os.kill(lore.pid(), signal.SIGCONT)
+    lore("down").works()
+    assert states()["daemon"] == "ok"
+
+
 def test_there_is_one_daemon_for_a_home(lore: Running):
     lore("up", "--detach").works()
     pid = lore.pid()
-    for again in (("up",), ("up", "--detach")):
-        outcome = lore(*again).fails_with(AlreadyRunning.exit_code)
-        assert f"pid {pid}" in outcome.err
+    assert f"pid {pid}" in lore("up").fails_with(AlreadyRunning.exit_code).err
+    assert lore("up", "--detach").works().out == f"Lore is running already (pid {pid}).\n"
     assert lore.pid() == pid
     lore("down").works()
 
@@ -151,7 +187,7 @@ def test_a_daemon_in_the_background_holds_on_to_nothing_of_its_starter(lore: Run
     if not Path("/proc/self/fd").exists():
         pytest.skip("this system does not show the files of a process")
     held = {Path(f"/proc/{pid}/fd/{number}").readlink() for number in (0, 1, 2)}
-    assert held == {Path("/dev/null"), lore.home / "lore.log"}
+    assert held == {Path("/dev/null")}
     assert Path(f"/proc/{pid}/cwd").readlink() == lore.home
     assert os.getsid(pid) == pid
     lore("down").works()

@@ -4,7 +4,9 @@ import json
 import tomllib
 from pathlib import Path
 
+from lore.daemon import lock
 from tests.cli.conftest import Lore, Seeded, run_process
+from tests.fakes import NOON
 
 
 def test_every_setting_is_shown_with_value_source_and_doc(lore: Lore):
@@ -27,6 +29,17 @@ def test_a_value_is_written_and_in_force(lore: Lore):
     lore("config", "recall.max_hits", "3").works()
     (shown,) = json.loads(lore("config", "recall.max_hits", "--json").works().out)
     assert (shown["value"], shown["source"]) == (3, "config.toml")
+
+
+def test_who_changes_a_setting_is_told_that_a_daemon_has_the_former_value(lore: Lore):
+    assert "daemon" not in lore("config", "recall.max_hits", "3").works().err
+    held = lock.take(lore.home, now=NOON, version="1")
+    try:
+        assert "'lore down'" in lore("config", "recall.max_hits", "4").works().err
+        assert "'lore down'" in lore("config", "recall.max_hits", "--unset").works().err
+        assert "daemon" not in lore("config").works().err
+    finally:
+        held.release()
 
 
 def test_a_value_is_taken_back(lore: Lore):

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from lore import __version__
+from lore.bridges.greeting import GREETING_FILE, find, mark_of
+from lore.settings import load
 from tests.cli.conftest import PROGRAM, environment
-from tests.setup.files import FILES, write
+from tests.setup.files import FILES, turn_plugin_on, write
 
 
 @pytest.fixture
@@ -23,7 +26,8 @@ def here(lore, person):
     """Return the command line of a person."""
 
     def run(*words, **env):
-        return lore(*words, env={"HOME": str(person), **env})
+        path = str(person / "bin")  # agents that are installed on this machine are not theirs
+        return lore(*words, env={"HOME": str(person), "PATH": path, **env})
 
     return run
 
@@ -53,6 +57,15 @@ def test_what_is_done_to_an_agent_needs_one(here, person, option):
     assert files_of(person) == before
 
 
+def test_setup_keeps_what_the_agent_will_ask_first(here, lore, person):
+    write(person, ["codex"])
+    here("setup", "codex", "--dry-run").works()
+    assert not (lore.home / GREETING_FILE).exists()
+    here("setup", "codex").works()
+    settings = load({}, home=lore.home).settings
+    assert find(str(lore.home), mark_of(__version__, settings))
+
+
 def test_setup_shows_what_it_adds_and_is_done_once(here, person):
     write(person, ["codex"])
     done = here("setup", "codex").works()
@@ -63,6 +76,41 @@ def test_setup_shows_what_it_adds_and_is_done_once(here, person):
     assert files_of(person) == after
     listed = json.loads(here("setup", "--json").works().out)
     assert [one["agent"] for one in listed if one["set_up"]] == ["codex"]
+
+
+def test_an_agent_that_was_installed_and_never_ran_is_set_up_with_all(here, person):
+    program = person / "bin" / "gemini"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    assert "Gemini CLI has memory now." in here("setup", "all").works().out
+
+
+@pytest.mark.parametrize("words", [("claude-code",), ("all",), ("all", "--dry-run")])
+def test_an_agent_with_the_plugin_is_not_set_up_beside_it(here, person, words):
+    turn_plugin_on(person)
+    before = files_of(person)
+    done = here("setup", *words).works()
+    assert "Claude Code has memory by its plugin: nothing to change." in done.out
+    assert "looks for 'lore' on the PATH" in done.err
+    assert files_of(person) == before
+    [listed] = [one for one in json.loads(here("setup", "--json").works().out) if one["plugin"]]
+    assert (listed["agent"], listed["set_up"]) == ("claude-code", False)
+    assert "set up, by its plugin" in here("setup").works().out
+
+
+def test_a_plugin_beside_a_setup_is_told_and_the_setup_can_be_taken_out(here, person):
+    here("setup", "claude-code").works()
+    settings = (person / ".claude" / "settings.json").read_text()
+    turn_plugin_on(person)
+    on = json.loads((person / ".claude" / "settings.json").read_text())
+    both = json.dumps({**json.loads(settings), **on}, indent=2)
+    (person / ".claude" / "settings.json").write_text(both)
+    for words in (("setup",), ("setup", "claude-code")):
+        assert "its tools are there twice" in here(*words).works().err
+    here("setup", "claude-code", "--undo").works()
+    assert "twice" not in here("setup").works().err
+    assert json.loads((person / ".claude" / "settings.json").read_text()) == on
 
 
 def test_undo_gives_back_every_byte(here, person):

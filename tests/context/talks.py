@@ -17,6 +17,8 @@ from lore.records.dialogues import Block, Dialogue, Entry, Plan, Summary
 SESSIONS = Path(__file__).parents[2].parent / "shared" / "bench" / "coding-sessions.jsonl.gz"
 """Recorded sessions beside the project; not there for everybody."""
 
+LONG = SESSIONS.with_name("long-session-cli-nightly.jsonl.gz")
+
 Item = tuple[str, ...]
 
 

@@ -1,0 +1,74 @@
+"""Turns: where they begin, and where a window may."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from lore.context.turns import begins_turn, find_named, name_of, turn_starts, whole_starts
+from tests.context.talks import call, entry, plain_talk, reminder, result, talks, text
+
+
+def test_a_turn_begins_with_what_a_person_says():
+    entries = plain_talk(3, steps=1)
+    assert turn_starts(entries) == (0, 4, 8)
+
+
+def test_results_and_reminders_go_on_with_a_turn():
+    assert not begins_turn(entry("user", result("a")))
+    assert not begins_turn(entry("user", reminder()))
+    assert not begins_turn(entry("user", result("a"), text("and hurry")))
+    assert not begins_turn(entry("assistant", text("yes")))
+    assert begins_turn(entry("user", reminder(), text("why?")))
+
+
+def test_a_picture_alone_is_something_that_is_said():
+    from lore.records.dialogues import Block
+
+    assert begins_turn(entry("user", Block("other", 1_000)))
+
+
+def test_what_is_said_at_once_in_several_entries_begins_one_turn():
+    entries = [
+        entry("user", text("one")),
+        entry("system", text("the date")),
+        entry("user", text("two")),
+        entry("assistant", text("yes")),
+    ]
+    assert turn_starts(entries) == (0,)
+
+
+def test_no_window_begins_between_a_call_and_its_result():
+    entries = [
+        entry("user", text("one")),
+        entry("assistant", call("a"), call("b")),
+        entry("user", result("b")),
+        entry("user", text("wait")),
+        entry("user", result("a")),
+        entry("assistant", text("done")),
+        entry("user", text("two")),
+    ]
+    assert turn_starts(entries) == (0, 3, 6)
+    assert whole_starts(entries) == (0, 6)
+
+
+def test_a_call_that_was_never_answered_keeps_no_window_from_beginning():
+    entries = [
+        entry("user", text("one")),
+        entry("assistant", call("a")),
+        entry("user", text("stop")),
+        entry("assistant", text("yes")),
+    ]
+    assert whole_starts(entries) == (0, 2)
+
+
+@given(talks())
+def test_an_entry_is_known_again_by_its_name(entries):
+    names = [name_of(entries, number) for number in range(len(entries))]
+    assert len(set(names)) == len(names)
+    assert [find_named(entries, name) for name in names] == list(range(len(entries)))
+    assert find_named(entries[:-1], names[-1]) is None
+
+
+def test_a_name_that_is_none_is_not_found():
+    assert find_named(plain_talk(1), "") is None
+    assert find_named(plain_talk(1), "abc#x") is None

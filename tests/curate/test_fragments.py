@@ -6,6 +6,7 @@ import pytest
 
 from lore.capture.messages import Conversation
 from lore.capture.messages import capture as capture_messages
+from lore.checking import DEEPEST_VALUES, MOST_VALUE_CHARS, MOST_VALUES
 from lore.curate import fragments as capture
 from lore.curate import undoing
 from lore.errors import InvalidInput, NotFound
@@ -463,3 +464,33 @@ def test_a_deleted_fragment_neither_supersedes_nor_is_superseded(database, store
     for old, new in ((a, b), (b, a)):
         with pytest.raises(NotFound):
             capture.supersede(database, old, new)
+
+
+def nested(levels: int) -> dict[str, object]:
+    tree: dict[str, object] = {"inmost": True}
+    for _ in range(levels - 1):
+        tree = {"inner": tree}
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("payload", "told"),
+    [
+        ({f"name {i}": i for i in range(MOST_VALUES + 1)}, "values"),
+        ({"all": [[i] for i in range(MOST_VALUES)]}, "values"),
+        ({"text": "x" * (MOST_VALUE_CHARS + 1)}, "characters"),
+        ({"x" * (MOST_VALUE_CHARS + 1): 1}, "characters"),
+        (nested(DEEPEST_VALUES + 1), "levels"),
+    ],
+)
+@pytest.mark.parametrize("field", ["payload", "metadata"])
+def test_fields_beside_a_text_are_bounded(store, field: str, payload: dict[str, object], told: str):
+    with pytest.raises(InvalidInput, match=told):
+        store("Deploys run on Fridays.", **{field: payload})
+
+
+def test_fields_beside_a_text_may_reach_their_bounds(store, get):
+    many = {f"name {i}": i for i in range(MOST_VALUES)}
+    assert get(store("Deploys run on Fridays.", payload=many)).payload == many
+    deep = nested(DEEPEST_VALUES)
+    assert get(store("Deploys run on Mondays.", payload=deep)).payload == deep

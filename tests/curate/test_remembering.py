@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from lore.curate import remembering
 from lore.embed.none import NoEmbedder
 from lore.errors import EmbedderError, InvalidInput
 from lore.memory import Memory
+from lore.records import Draft
+from lore.text.secrets import Redactor
 from tests.fakes import FakeEmbedder, FixedClock
 
 RULE = "Deploys of the shop go through ops/deploy.sh on Thursdays"
@@ -164,3 +167,24 @@ def test_many_at_once_store_the_same_words_once(memory: Memory):
         kept = list(pool.map(lambda _: memory.remember(RULE), range(16)))
     assert len({one.id for one in kept}) == 1
     assert memory.stats().fragments == 1
+
+
+class CountingRedactor(Redactor):
+    """Counts how often it sees each text."""
+
+    def __init__(self) -> None:
+        super().__init__(b"key")
+        self.seen: list[str] = []
+
+    def redact(self, text: str, *, name: str = "") -> str:
+        self.seen.append(text)
+        return super().redact(text, name=name)
+
+
+def test_what_is_stored_is_redacted_once(memory: Memory):
+    redactor = CountingRedactor()
+    draft = Draft(RULE, payload={"command": "ops/deploy.sh"})
+    remembering.remember(
+        memory.database, draft, memory.sources.embedder, memory.sources.nearest, redactor=redactor
+    )
+    assert redactor.seen.count(RULE) == redactor.seen.count("ops/deploy.sh") == 1

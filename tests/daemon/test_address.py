@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from lore.bridges.address import SERVER_FILE
+from lore.bridges.address import KEY_FILE, SERVER_FILE, find_address
 from lore.daemon import address, lock
-from lore.daemon.address import Address
+from lore.daemon.address import PORT_FILE, Listening
 from tests.fakes import NOON
 
-HERE = Address("127.0.0.1", 3207, os.getpid(), "0.1.0", hook_ms=250)
+HERE = Listening("127.0.0.1", 3207, os.getpid(), "0.1.0", hook_ms=250, greeting="m")
 
 
 def test_an_address_is_told_to_the_owner_only_and_taken_back(tmp_path: Path):
@@ -22,29 +22,46 @@ def test_an_address_is_told_to_the_owner_only_and_taken_back(tmp_path: Path):
     address.remove(tmp_path)
 
 
-def test_an_address_holds_only_while_its_daemon_has_the_lock(tmp_path: Path):
+def test_an_address_is_found_only_while_its_daemon_has_the_lock(tmp_path: Path):
+    (tmp_path / KEY_FILE).write_text("k" * 50)
     address.write(tmp_path, HERE)
-    assert address.find(tmp_path) is None
+    assert find_address(str(tmp_path)) is None
     held = lock.take(tmp_path, now=NOON, version="0.1.0")
-    assert address.find(tmp_path) == HERE
-    address.write(tmp_path, Address("127.0.0.1", 3207, 1, "0.1.0"))
-    assert address.find(tmp_path) is None
+    found = find_address(str(tmp_path))
+    assert found
+    told = (found.url, found.hook_s, found.greeting)
+    assert told == (HERE.url, HERE.hook_ms / 1000, HERE.greeting)
+    address.write(tmp_path, Listening("127.0.0.1", 3207, 1, "0.1.0"))
+    assert find_address(str(tmp_path)) is None
     held.release()
 
 
 def test_what_another_daemon_has_written_stays(tmp_path: Path):
-    address.write(tmp_path, Address("127.0.0.1", 3207, 1, "0.1.0"))
+    address.write(tmp_path, Listening("127.0.0.1", 3207, 1, "0.1.0"))
     address.remove(tmp_path)
     assert (tmp_path / SERVER_FILE).exists()
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"host": 1}', '{"port": "x"}', "null"])
-def test_what_cannot_be_an_address_is_none(tmp_path: Path, content: str):
+def test_what_cannot_be_an_address_is_left_where_it_is(tmp_path: Path, content: str):
     (tmp_path / SERVER_FILE).write_text(content)
-    held = lock.take(tmp_path, now=NOON, version="0.1.0")
-    assert address.find(tmp_path) is None
-    held.release()
+    address.remove(tmp_path)
+    assert (tmp_path / SERVER_FILE).exists()
+
+
+def test_a_port_is_remembered(tmp_path: Path):
+    assert address.find_last_port(tmp_path) is None
+    address.keep_port(tmp_path, 4711)
+    assert address.find_last_port(tmp_path) == 4711
+    assert [path.name for path in tmp_path.iterdir()] == [PORT_FILE]
+    address.keep_port(tmp_path / "gone", 4711)
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"0", b"-1", b"65536", b"9" * 5_000, b"\xff"])
+def test_what_cannot_be_a_port_is_none(tmp_path: Path, content: bytes):
+    (tmp_path / PORT_FILE).write_bytes(content)
+    assert address.find_last_port(tmp_path) is None
 
 
 def test_an_address_of_six_is_spelt_for_a_browser():
-    assert Address("::1", 80, 1, "").url == "http://[::1]:80"
+    assert Listening("::1", 80, 1, "").url == "http://[::1]:80"

@@ -4,6 +4,8 @@ import gc
 import http.client
 import json
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,9 +14,11 @@ from pathlib import Path
 import pytest
 
 from lore.bridges.address import SERVER_FILE
+from lore.daemon import logfile
 from lore.daemon.doors import Doors
 from lore.embed.none import NoEmbedder
 from lore.memory import Memory
+from lore.server.serving import bind
 from lore.settings import load
 
 
@@ -100,6 +104,25 @@ def test_a_port_that_is_taken_is_told_and_another_one_is_used(tmp_path: Path):
             assert doors.close()
 
 
+def test_a_server_whose_port_is_taken_keeps_the_other_one_that_it_found(tmp_path: Path):
+    urls = []
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        for _ in range(3):
+            told = Told()
+            with memory_at(tmp_path, port=other.getsockname()[1]) as memory:
+                doors = Doors(memory, told)
+                doors.open()
+                assert doors.close()
+            urls.append(told.url)
+        assert len(set(urls)) == 1
+        last = int(urls[0].rpartition(":")[2])
+        with socket.create_server(("127.0.0.1", last)):
+            bound, was_free = bind("127.0.0.1", other.getsockname()[1], last)
+            assert bound.getsockname()[1] not in (other.getsockname()[1], last)
+            assert not was_free
+            bound.close()
+
+
 @pytest.mark.parametrize("host", ["192.0.2.7", "no.such.host.invalid", "x" * 300, "300.1.1.1"])
 def test_a_server_that_cannot_start_says_why_and_stops_nobody(tmp_path: Path, host: str):
     told = Told()
@@ -163,3 +186,62 @@ def test_no_body_breaks_mcp(opened: Opened, body: bytes):
 def test_doors_that_were_never_opened_can_be_closed(tmp_path: Path):
     with memory_at(tmp_path) as memory:
         assert Doors(memory, Told()).close()
+
+
+def test_what_is_sent_to_mcp_does_not_come_into_the_log(opened: Opened, tmp_path: Path):
+    known = {"authorization": f"Bearer {opened.key}", "content_type": "application/json"}
+    both = {**known, "accept": "application/json, text/event-stream"}
+    canary = "heron-7731"
+    close = logfile.open_log(tmp_path, echo=False)
+    try:
+        opened.ask("POST", f"/messages/?session_id={canary}%0A2026", b"{}", **known)
+        opened.ask("POST", f"/messages/?session_id={'0' * 32}", canary.encode(), **known)
+        for params in ({"name": canary}, {"name": "recall", "arguments": canary}, [canary], canary):
+            body = {"jsonrpc": "2.0", "id": canary, "method": "tools/call", "params": params}
+            for version in ("2025-06-18", "2026-07-28", canary):
+                told = {**both, "mcp_protocol_version": version, "mcp_method": canary}
+                opened.ask("POST", "/mcp", json.dumps(body).encode(), **told)
+                body.pop("id", None)
+    finally:
+        close()
+    said = (tmp_path / logfile.LOG_FILE).read_text()
+    assert "mcp.server" in said
+    assert canary not in said
+    assert opened.key not in said
+    assert all(line.startswith("20") and "Z " in line[:22] for line in said.splitlines())
+
+
+ASKED = """
+import json, sys
+from dataclasses import replace
+from pathlib import Path
+from lore.daemon.doors import Doors
+from lore.embed.none import NoEmbedder
+from lore.memory import Memory
+from lore.settings import load
+import urllib.request
+
+home, told = Path(sys.argv[1]), []
+settings = replace(load({}, home=home).settings, server_port=0)
+with Memory.open(config=settings, embedder=NoEmbedder()) as memory:
+    doors = Doors(memory, lambda url, _notice: told.append(url))
+    doors.open()
+    key = (home / "access.key").read_text().strip()
+    known = {"authorization": f"Bearer {key}", "accept": "application/json, text/event-stream"}
+    get = urllib.request.Request(f"{told[-1]}/api/v1/stats", headers=known)
+    urllib.request.urlopen(get).read()
+    before = "mcp" in sys.modules
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
+    known["content-type"] = "application/json"
+    ask = urllib.request.Request(f"{told[-1]}/mcp", body, known)
+    answers = [json.load(urllib.request.urlopen(ask)) for _ in range(2)]
+    print(before, "mcp" in sys.modules, *(len(a["result"]["tools"]) > 5 for a in answers))
+    print(doors.close())
+"""
+
+
+def test_the_sdk_of_mcp_is_loaded_for_who_speaks_it(tmp_path: Path):
+    done = subprocess.run(
+        [sys.executable, "-c", ASKED, str(tmp_path)], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.split() == ["False", "True", "True", "True", "True"], done.stderr

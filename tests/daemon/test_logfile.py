@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import threading
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +27,55 @@ def test_an_event_is_one_line_with_its_fields(home: Path):
     (line,) = logfile.last_lines(home, 10)
     assert line.endswith('info    lore.test: chore done chore=embed took_s=0.123 file="a b\\nc"')
     assert line[:2] == "20"
+
+
+def test_what_a_library_says_is_told_by_its_place_alone(home: Path):
+    forged = "hunter2\n2026-01-01T00:00:00Z warning lore.server: forged"
+    other = logging.getLogger("mcp.server.sse")
+    other.warning("Received invalid session ID: %s", forged)
+    other.info("Terminating session: hunter2")
+    try:
+        int(forged)
+    except ValueError:
+        other.exception("Failed to parse %s", forged)
+    logging.warning(forged)  # noqa: LOG015 - some libraries do that
+    lines = logfile.last_lines(home, 10)
+    assert [" ".join(line.split()[1:4]) for line in lines] == [
+        "warning mcp.server.sse: said", "error mcp.server.sse: said", "warning root: said",
+    ]  # fmt: skip
+    assert "error=ValueError" in lines[1]
+    assert "hunter2" not in str(lines)
+    assert "forged" not in str(lines)
+
+
+def test_no_library_gets_an_output_of_its_own(home: Path):
+    before = list(logging.getLogger().handlers)
+    logging.basicConfig()
+    logging.debug("hunter2")  # noqa: LOG015 - makes an output where there is none
+    assert logging.getLogger().handlers == before
+    assert logfile.last_lines(home, 10) == []
+
+
+def test_an_event_of_several_lines_is_one(home: Path):
+    log.warning("a\nb \x1b[31m")
+    (line,) = logfile.last_lines(home, 10)
+    assert line.endswith('"a\\nb \\u001b[31m"')
+
+
+def test_errors_that_nobody_catches_are_events_without_what_they_quote(home: Path):
+    quoted = "hunter2\nnext"
+
+    def fail() -> None:
+        raise ValueError(quoted)
+
+    thread = threading.Thread(target=fail)
+    thread.start()
+    thread.join()
+    warnings.showwarning("hunter2", ResourceWarning, "somewhere.py", 1)
+    (first, second) = logfile.last_lines(home, 10)
+    assert "thread failed error=ValueError place=test_logfile.py:" in first
+    assert "py.warnings: said something" in second
+    assert "hunter2" not in first + second
 
 
 def test_the_log_is_for_its_owner_only_and_is_renewed(home: Path):

@@ -20,6 +20,7 @@ TOLD = Status(
     last_error="embed: no model",
     last_error_at=NOON,
     today={"messages": 3},
+    hooks={"answered": 2, "nothing": 1_000, "late": 0, "told": 4},
     chores=(ChoreStatus("embed", 5.0, NOON, NOON, 0.1, 2, "no model"),),
 )
 
@@ -62,6 +63,19 @@ def test_fields_of_another_version_are_passed_over(tmp_path: Path):
 
 def test_a_status_that_cannot_be_written_is_no_error(tmp_path: Path):
     assert not status.write(tmp_path / "gone", TOLD)
+
+
+def test_hooks_are_told_in_words_once_there_was_one():
+    words = status.told_hooks(TOLD)
+    assert words == "2 answered, 1,000 with nothing to say, 0 too late, 4 told something"
+    assert status.told_hooks(Status(hooks={"answered": 0})) == ""
+
+
+def test_a_daemon_that_starts_has_met_no_hooks(tmp_path: Path):
+    status.write(tmp_path, replace(TOLD, pid=-1))
+    held = lock.take(tmp_path, now=NOON, version="1.2")
+    assert status.read(tmp_path).hooks == {}
+    held.release()
 
 
 def test_the_memory_of_this_process_is_known():

@@ -121,7 +121,9 @@ class Machine:
         eventually(lambda: any(text in one for one in self.said(session)))
         eventually(lambda: self.ask("/stats")["waiting"] == 0)
 
-    def client(self, command: str, sessions: ModuleType, project: Path) -> Client:
+    def client(
+        self, command: str, sessions: ModuleType, project: Path, *, patient: bool = True
+    ) -> Client:
         """Return an agent that works on a project with the home of this person."""
         found = find_client(command)
         settings = dict(sessions.prepare(self.home, self.upstream.url))
@@ -131,9 +133,8 @@ class Machine:
             if name.startswith("LORE_") or name in ("PATH", "PYTHONPYCACHEPREFIX")
         }
         lore["PATH"] = os.pathsep.join([str(found.parent), lore["PATH"]])
-        return Client(
-            found, self.home, project, self.upstream.url, (*(settings | lore | PATIENT).items(),)
-        )
+        known = settings | lore | (PATIENT if patient else {})
+        return Client(found, self.home, project, self.upstream.url, (*known.items(),))
 
     def asked(self, cue: str) -> list[Exchange]:
         """Return the requests that a cue led to, in order."""

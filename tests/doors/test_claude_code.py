@@ -26,6 +26,8 @@ MORE = (
     "Fridays at nine, and to keep forty copies in the tower."
 )
 FIX = "ModuleNotFoundError: No module named 'tidewise' is mended by running ops/vendor.sh once."
+WIRED = "The foghorn on Skerry Point is wired to relay K7 in the cabinet below the tower stairs."
+TRACE = "Which relay in the cabinet is the foghorn on Skerry Point wired to?"
 FAIL = "Print the tide table of today."
 DELEGATE = "Let a subagent count the tide tables."
 ERRAND = "Count the tide tables below src and report the number."
@@ -61,6 +63,7 @@ SCENES = (
             Reply(text="The module is missing."),
         ),
     ),
+    Scene(TRACE, (Reply(text="To relay K7."),)),
     Scene(ELSEWHERE, (Reply(text="I do not know."),)),
     Scene(
         DELEGATE,
@@ -127,6 +130,9 @@ def tell(machine: Machine, almanac: Path, harbour: Path) -> Story:
     say(ELSEWHERE, "--session-id", other, project=harbour)
     machine.lore("remember", FIX, "--kind", "bug_fix", "--project", str(almanac))
     say(FAIL, "--resume", second)
+    machine.lore("remember", WIRED, "--project", str(almanac))
+    eventually(lambda: machine.ask("/stats")["waiting"] == 0)
+    say(TRACE, "--resume", second)
     say(MORE, "--resume", second)
     say("/compact", "--resume", second)
     say(DELEGATE, "--session-id", delegating)
@@ -164,6 +170,12 @@ def test_a_prompt_does_not_come_with_what_its_session_began_with(story):
     (asked, *_) = story.machine.asked(ASK)
     told = [memory for _, memory in given(asked) if f"> {TELL}" in memory]
     assert len(told) == 1
+
+
+def test_a_prompt_comes_with_what_its_session_could_not_begin_with(story):
+    (asked,) = story.machine.asked(TRACE)
+    told = [event for event, memory in given(asked) if f"> {WIRED}" in memory]
+    assert told == ["UserPromptSubmit"]
 
 
 def test_an_error_comes_with_what_mended_it_before(story):

@@ -34,6 +34,10 @@ WAYS = {
     "as a plugin of a marketplace": "mcp__plugin_lore_lore__recall",
     "by setup": "mcp__lore__recall",
     "for one run": "mcp__plugin_lore_lore__recall",
+    "for one run, beside setup": "mcp__lore__recall",
+    "as a plugin, beside setup": "mcp__lore__recall",
+    "for one run, with a server": "mcp__lore__recall",
+    "for one run, with hooks": "mcp__lore__recall",
 }
 
 
@@ -116,6 +120,9 @@ def test_claude_code_has_memory_by_the_marketplace(person):
         assert done.status == 0, done
     say_to_claude(client, prompt)
     check(person, prompt, "mcp__plugin_lore_lore__recall")
+    assert "has memory by its plugin" in person.lore("setup", "claude-code").stdout
+    client.run("plugin", "disable", "lore@lore")
+    assert "has memory now" in person.lore("setup", "claude-code").stdout
 
 
 def test_claude_code_has_memory_by_setup_and_its_hooks_run(person):
@@ -139,6 +146,43 @@ def test_claude_code_has_memory_for_one_run(person):
     say_to_claude(client, prompt, "run", "claude")
     check(person, prompt, "mcp__plugin_lore_lore__recall")
     assert not (person.home / ".claude" / "settings.json").exists()
+
+
+def test_claude_code_that_is_set_up_is_run_without_a_second_server(person):
+    prompt = cue("claude", "for one run, beside setup")
+    person.lore("setup", "claude-code")
+    client = with_lore(person.client("claude", claude_code, project(person)))
+    say_to_claude(client, prompt, "run", "claude")
+    check(person, prompt, "mcp__lore__recall")
+    assert "mcp__plugin_lore" not in "".join(offered(person.asked(prompt)[0]))
+
+
+@pytest.mark.parametrize(
+    ("way", "emptied"),
+    [
+        ("for one run, with a server", ".claude/settings.json"),
+        ("for one run, with hooks", ".claude.json"),
+    ],
+)
+def test_claude_code_that_is_set_up_by_half_is_given_the_rest_for_one_run(person, way, emptied):
+    prompt = cue("claude", way)
+    person.lore("setup", "claude-code")
+    (person.home / emptied).write_text("{}")
+    client = with_lore(person.client("claude", claude_code, project(person)))
+    say_to_claude(client, prompt, "run", "claude")
+    check(person, prompt, "mcp__lore__recall")
+    assert "mcp__plugin_lore" not in "".join(offered(person.asked(prompt)[0]))
+    assert "Ines" in dict(given(person.asked(prompt)[0]))["SessionStart"]
+
+
+def test_claude_code_with_the_plugin_beside_setup_is_told_once(person):
+    prompt = cue("claude", "as a plugin, beside setup")
+    person.lore("setup", "claude-code")
+    client = person.client("claude", claude_code, project(person))
+    say_to_claude(client, prompt, "--plugin-dir", str(PLUGIN))
+    check(person, prompt, "mcp__lore__recall")
+    first = "".join(texts_of(person.asked(prompt)[0].body))
+    assert (first.count("<lore-memory>"), first.count(KNOWN)) == (1, 1)
 
 
 def test_codex_has_memory_by_setup(person):

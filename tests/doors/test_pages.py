@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-import shlex
 import subprocess
 from collections.abc import Iterator
 
 import pytest
 
+from lore.daemon import lock
 from tests.clients import claude_code, codex, opencode
 from tests.clients.script import Reply, Scene
 from tests.clients.upstream import running_upstream
 from tests.doors.machine import Machine, find_client, given, write_folder
 from tests.house.source import ROOT
+from tests.setup.files import write
 from tests.waiting import eventually
 
 FOLDER = ROOT / "docs" / "how-to"
@@ -61,7 +62,7 @@ def run(command: str, machine: Machine, environ: dict[str, str]) -> None:
     """Run a command where its words lead somewhere: in a project that has the plugin beside it."""
     project = machine.home / "code" / "almanac"
     done = subprocess.run(
-        shlex.split(FOR_ONE_RUN.get(command, command)), cwd=project, env=environ,
+        ["sh", "-c", FOR_ONE_RUN.get(command, command)], cwd=project, env=environ,
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180, check=False,
     )  # fmt: skip
     assert done.returncode == 0, (command, done.stdout, done.stderr)
@@ -96,4 +97,17 @@ def test_a_page_on_an_agent_that_is_not_run_here_writes_its_file(machine, name):
 def test_there_is_a_page_for_every_agent():
     from lore.setup.agents import AGENTS as KNOWN
 
-    assert {agent.name for agent in KNOWN} == {path.stem for path in FOLDER.glob("*.md")}
+    pages = {path.stem for path in FOLDER.glob("*.md")}
+    assert pages == {agent.name for agent in KNOWN} | {"uninstall"}
+
+
+def test_the_page_on_taking_lore_out_leaves_agents_as_they_were_and_nothing_running(machine):
+    write_folder(machine.home / "code" / "almanac")
+    before = write(machine.home)
+    machine.lore("setup", "all")
+    machine.start()
+    for command in commands("uninstall"):
+        if command.startswith("lore ") and command != "lore service uninstall":  # none was made
+            run(command, machine, machine.environment())
+    assert {path: path.read_bytes() for path in before} == before
+    assert lock.find_holder(machine.lore_home) is None

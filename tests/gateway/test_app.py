@@ -32,8 +32,10 @@ def test_a_web_socket_is_refused_so_that_clients_fall_back(
 
 
 @pytest.mark.parametrize(
-    "path", ["/health", "/login", "/api/v1/stats", "/api/v1/nothing", "/api/v1", "/metrics", "/"]
-)
+    "path",
+    ["/health", "/login", "/api/v1/stats", "/api/v1/nothing", "/api/v1", "/metrics", "/", "/login/",
+     "/health/x", "/status/"],
+)  # fmt: skip
 def test_paths_of_the_server_stay_its_own(gateway: Proxied, up: Upstream, path: str):
     came = len(up.asked)
     headers = {"x-api-key": "k", "anthropic-version": "2023-06-01"}

@@ -54,7 +54,7 @@ NAMES = st.sampled_from([*sorted(headers.CREDENTIALS), "x-a", "content-type", "x
 
 @given(st.lists(st.tuples(NAMES, st.text("abc", min_size=1)), max_size=10))
 def test_no_credential_is_shown(pairs: list[tuple[str, str]]):
-    shown = headers.to_show([(name.encode(), value.encode()) for name, value in pairs])
+    shown = headers.to_show(dict(pairs))
     assert not set(shown) & headers.CREDENTIALS
     assert set(shown) == {name for name, _ in pairs} - headers.CREDENTIALS
 
@@ -63,4 +63,3 @@ def test_no_credential_is_shown(pairs: list[tuple[str, str]]):
 def test_any_header_can_be_read(pairs: list[tuple[bytes, bytes]]):
     headers.for_upstream(pairs, identity=True)
     headers.for_client(pairs)
-    headers.to_show(pairs)

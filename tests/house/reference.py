@@ -116,7 +116,9 @@ def settings() -> str:
         " is allowed),\nelse from the user's `config.toml` in the home, else it is the default."
         " `lore config` shows all of\nthem with where each came from; `lore config KEY VALUE`"
         " writes one to `config.toml`, and\n`lore config KEY --unset` removes it. What is wrong in"
-        " a project's `.lore.json` is told on stderr\nand left out; the command goes on.\n",
+        " a project's `.lore.json` is told on stderr\nand left out; the command goes on. A daemon"
+        " reads its settings when\nit starts: after a change, `lore down` and"
+        " `lore up --detach`.\n",
         "| setting | environment | default | may be | in a project | meaning |",
         "|---|---|---|---|---|---|",
     ]
@@ -134,10 +136,11 @@ def tools() -> str:
     parts = [
         f"# Tools\n\n{MADE}\n",
         "What an agent can do with a memory, the same by MCP, by REST (`POST"
-        " /api/v1/tools/NAME`) and by the\ncommand line. Every tool answers in a few lines for a"
-        " model;\nREST gives the same as data, MCP only with `mcp.structured`, because some agents"
-        " then"
-        " show their model\nthe data alone. Ids can be shortened to a prefix of at least 8"
+        " /api/v1/tools/NAME`) and\nby `lore tool NAME`. (The other [commands](cli.md) are made for"
+        " people, with words and options of\ntheir own.) Every tool answers in a few"
+        " lines for a model;\nREST gives the same as data, MCP only with `mcp.structured`, because"
+        " some agents then show their model\nthe data alone. Ids can be shortened to a prefix"
+        " of at least 8"
         " characters that fits one item. What comes from memory stands\nbetween"
         " `<lore-memory>` marks, each line of stored text behind `> ` or at the end of a line of"
         " the\ntool's own, without invisible characters; whoever is not the person or the"

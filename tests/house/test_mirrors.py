@@ -15,7 +15,8 @@ APART = {"clients", "doors", "house", "stories", "trust"}
 """Folders of tests on the whole: real clients, installed doors, the house, lives, bad days."""
 
 TESTED_BY_NEIGHBOURS = {
-    ".": "rules",
+    ".": "config_files rules",
+    "budget": "counters",
     "capture": (
         "gathering peers rehearsing shapes slips staging transcript_files transcript_lines "
         "transcripts"
@@ -29,23 +30,30 @@ TESTED_BY_NEIGHBOURS = {
     "daemon": "attempts background chores",
     "embed": "embedder graph",
     "evals": "baselines recordings",
+    "gateway": "boundary exchanges forwarding paying refusals streaming",
+    "gateway/wires": "composing faults framing listening markers searches shapes summing wire",
+    "gateway/wires/anthropic": "expanding reading replies splicing writing",
+    "gateway/wires/chat": "expanding reading replies splicing writing",
+    "gateway/wires/gemini": "expanding reading replies splicing writing",
+    "gateway/wires/responses": "expanding reading replies splicing writing",
     "llm": "anthropic bounded chat digester late ledger openai presets recording refusals replies",
     "llm/offline": "choices digester finding fixes orders reflecting told_settings tool_lines",
     "llm/prompts": "condensing extracting judging observing prompt telling",
     "recall": "beginnings graph pool presenting ranking remedies unasked",
-    "records": "access answers digest kinds knowledge prompting talk upkeep",
+    "mcp": "late",
+    "records": "access answers dialogues digest kinds knowledge prompting spending talk upkeep",
     "store": (
         "access_keys conflicts consolidation copies episodes foreign listing loading names "
-        "session_figures shared surroundings turns vector_layout vector_snapshot writing"
+        "session_figures shared surroundings turn_times turns vector_layout vector_snapshot writing"
     ),
     "text": (
         "fences secret_addresses secret_codes secret_commands secret_crowds secret_fitting "
-        "secret_forms secret_habits secret_lines secret_names secret_pem "
+        "secret_forms secret_habits secret_lines secret_names "
         "secret_place_patterns secret_raw_keys secret_reading secret_talk secret_values "
         "stories typed"
     ),
 }
-"""Modules that are reached through others of their room; the doors have none."""
+"""Modules that are reached through others of their room: a wire is tested as a whole."""
 
 OF_SEVERAL = {
     "capture": "file_schedules killed_readers",
@@ -54,6 +62,11 @@ OF_SEVERAL = {
     "consolidate": "pruning stopping traces",
     "curate": "poisoning repeating",
     "daemon": "digest",
+    "gateway": "faults passing upstream",
+    "gateway/wires": (
+        "anthropic_prompts anthropic_replies anthropic_splicing chat_splicing collected "
+        "gemini_splicing offering prompts replies responses_splicing"
+    ),
     "llm": "poisoning providers variants",
     "mcp": "conformance",
     "recall": "bounds",

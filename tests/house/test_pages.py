@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from lore.daemon.chores import chores_of
 from lore.memory import Memory
+from lore.settings import load
 from tests.house.source import PACKAGE, ROOT
 
 DOCS = ROOT / "docs"
@@ -51,6 +53,12 @@ def test_every_room_has_a_line_in_the_architecture():
         if path.suffix == ".py" or (path / "__init__.py").is_file()
     }
     assert rooms - {"__init__"} <= words_of(DOCS / "architecture.md")
+
+
+def test_every_chore_of_the_daemon_is_on_its_page_in_its_order():
+    page = (DOCS / "reference" / "daemon.md").read_text("utf-8")
+    told = re.findall(r"^\| `(\w+)` \|", page.split("## Chores")[1].split("##")[0], re.MULTILINE)
+    assert told == [chore.name for chore in chores_of(load({}).settings)]
 
 
 def test_rooms_stand_in_the_architecture_in_the_order_of_their_imports():

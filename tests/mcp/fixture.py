@@ -166,7 +166,7 @@ def with_key(app: ASGIApp, key: str) -> ASGIApp:
 @contextmanager
 def serving_fixture(home: Path) -> Iterator[Served]:
     """Serve the names of the suite until the block ends."""
-    mounts = mounts_of(make_fixture())
+    mounts = mounts_of(make_fixture)
     with serving(home, mounts_for=lambda _memory: mounts, around=with_key) as served:
         yield served
 

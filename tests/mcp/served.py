@@ -14,5 +14,5 @@ from tests.server.served import Served, serving
 @contextmanager
 def serving_mcp(home: Path) -> Iterator[Served]:
     """Serve a new memory by MCP until the block ends."""
-    with serving(home, mounts_for=lambda memory: mounts_of(make_server(memory))) as served:
+    with serving(home, mounts_for=lambda memory: mounts_of(lambda: make_server(memory))) as served:
         yield served

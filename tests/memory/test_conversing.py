@@ -183,3 +183,10 @@ def test_an_amnesic_session_is_not_stored_by_any_way(
     assert secret not in texts(memory)
     Conversing(memory).record(TALK, [entry("user", words("Back again."))])
     assert "Back again." in texts(memory)
+
+
+def test_an_amnesic_session_is_told_nothing_by_its_hooks(memory: Memory):
+    memory.remember("The staging port is 5436", kind="decision", project=TALK.project)
+    Conversing(memory).set_amnesia(TALK, on=True)
+    assert not memory.begin_session("s-1", project=TALK.project).text
+    assert memory.begin_session("s-2", project=TALK.project).text

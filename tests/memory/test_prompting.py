@@ -63,6 +63,70 @@ def test_a_prompt_is_given_nothing_from_an_empty_memory(memory: Memory):
     assert not memory.begin_session("new", project=HERE).text
 
 
+RULE = "From now on we print the almanac with ops/press.sh, from the pier branch."
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "hello", "thanks", "hi there, what can you do?", "How do we print the almanac?",
+        "how do we print the almanac", "What do you remember about this project?",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("ended", [True, False], ids=["told", "at work"])
+def test_a_session_that_nothing_came_of_is_not_told(memory: Memory, said: str, *, ended: bool):
+    say(memory, "old", said, "With the script for it.")
+    memory.end_session("old") if ended else memory.end_turn("old")
+    assert not memory.begin_session("new", project=HERE).text
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Please mend the login", "The tide tables moved to the pier server", "can you fix the docs?"],
+)
+def test_a_session_of_few_words_is_told_if_they_ask_for_work_or_tell_something(
+    memory: Memory, said: str
+):
+    say(memory, "old", said, "Noted.")
+    memory.end_session("old")
+    assert said in memory.begin_session("new", project=HERE).text
+
+
+def test_a_question_that_something_was_decided_upon_is_told(memory: Memory):
+    say(
+        memory, "old", "Postgres or SQLite for the tides?", "Either.", "We keep SQLite, it is small"
+    )
+    memory.end_session("old")
+    assert "Postgres or SQLite" in memory.begin_session("new", project=HERE).text
+
+
+def test_what_several_sessions_were_for_is_told_once(memory: Memory):
+    for session in ("one", "two", "three"):
+        say(memory, session, "Run the nightly checks of the almanac", "All green.")
+        memory.end_session(session)
+    assert memory.begin_session("new", project=HERE).text.count("nightly checks") == 1
+
+
+def test_a_rule_is_told_once_as_a_rule_and_not_as_the_session_it_was_said_in(memory: Memory):
+    say(memory, "old", RULE, "Noted.")
+    memory.end_session("old")
+    memory.digest()
+    assert memory.begin_session("new", project=HERE).text.count("ops/press.sh") == 1
+
+
+def test_a_prompt_is_given_the_rule_and_not_the_message_or_the_episode_that_says_it(
+    memory: Memory,
+):
+    say(memory, "old", RULE, "Noted.")
+    memory.end_session("old")
+    memory.digest()
+    memory.embed_waiting()
+    given = injected(memory, "which script prints the almanac from the pier branch")
+    assert "Preferences:\n[" in given
+    assert given.count(RULE) == 1
+    assert "Goal:" not in given
+
+
 def test_what_does_not_reach_the_threshold_is_not_given(memory: Memory):
     say(memory, "old", "Mend the login", FINDING)
     assert not injected(memory, threshold=50.0)

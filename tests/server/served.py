@@ -106,7 +106,7 @@ def serving(
         bound, _ = bind(host, 0)
         port = bound.getsockname()[1]
         logins = Logins(f"lore_{port}")
-        access = Access(local_key(home), memory.find_key, logins)
+        access = Access(local_key(home), memory.recognise_key, logins)
         app = make_app(
             memory,
             access,

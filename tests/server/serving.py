@@ -14,6 +14,7 @@ from typing import Any
 from lore.daemon import lock
 from lore.daemon.doors import Doors
 from lore.memory import Memory
+from lore.server.tally import Tally
 from lore.settings import load
 from tests.fakes import NOON, FakeEmbedder, FixedClock
 
@@ -26,6 +27,7 @@ class Served:
     home: Path
     url: str
     key: str
+    hooks: Tally
 
     def post(self, path: str, body: object, **headers: str) -> tuple[int, Any]:
         """Post JSON and return the status and the JSON of the answer."""
@@ -52,7 +54,8 @@ def serving(home: Path) -> Iterator[Served]:
         doors = Doors(memory, lambda url, notice: told.append((url, notice)))
         doors.open()
         try:
-            yield Served(memory, home, told[-1][0], (home / "access.key").read_text().strip())
+            key = (home / "access.key").read_text().strip()
+            yield Served(memory, home, told[-1][0], key, doors.hooks)
         finally:
             doors.close()
             held.release()

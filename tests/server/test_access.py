@@ -106,6 +106,23 @@ def test_a_revoked_key_opens_nothing_at_once(served: Served):
     assert served.ask("GET", "/api/v1/stats", headers=bearer(key)).status == 401
 
 
+def test_who_has_a_key_that_opens_nothing_any_more_is_told_why(served: Served):
+    key, record = served.memory.create_key("for a test", scopes=["read"])
+    served.memory.revoke_key(record.prefix)
+    brief, _ = served.memory.create_key("brief", expires_in_s=0)
+    for shown, told in ((key, "was revoked"), (brief, "expired")):
+        assert told in served.ask("GET", "/api/v1/stats", headers=bearer(shown)).tree["detail"]
+
+
+def test_who_has_only_the_prefix_of_a_revoked_key_learns_nothing(served: Served):
+    key, record = served.memory.create_key("for a test", scopes=["read"])
+    served.memory.revoke_key(record.prefix)
+    guessed = [f"lore_{record.prefix}_x", key[:-1], f"{key}x", "lore_0123456789_x"]
+    told = [served.ask("GET", "/api/v1/stats", headers=bearer(one)).tree for one in guessed]
+    assert all(tree == told[0] for tree in told)
+    assert "revoked" not in told[0]["detail"]
+
+
 def test_a_key_that_another_process_revoked_opens_nothing(served: Served, tmp_path: Path):
     key, record = served.memory.create_key("another", scopes=["read"])
     with Memory.open(config=served.memory.settings) as other:

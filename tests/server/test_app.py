@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from lore.server.calling import Toolbox
 from lore.server.gate import OPEN
 from lore.server.limits import Limits
 from lore.server.logins import Logins
+from lore.tools import catalogue
 from lore.tools.tool import Arguments, Caller, Outcome, Result, Tool
 from tests.server.served import TOOLBOX, Served, serving
 
@@ -102,7 +103,7 @@ def wishing(tmp_path_factory) -> Iterator[Served]:
 
 def routes_of(memory: Memory) -> list[tuple[str, str]]:
     """Return every method and path that the app answers."""
-    access = Access("key", memory.find_key, Logins("c"))
+    access = Access("key", memory.recognise_key, Logins("c"))
     app = make_app(
         memory,
         access,
@@ -241,3 +242,18 @@ def test_the_description_names_the_cookie_that_a_login_leaves(wishing: Served):
     path = wishing.post("/api/v1/logins", {}).tree["path"]
     left = wishing.ask("GET", path).headers["set-cookie"].partition("=")[0]
     assert described["components"]["securitySchemes"]["cookie"]["name"] == left
+
+
+def test_what_a_caller_waits_for_a_thread_is_taken_off_its_patience(tmp_path: Path):
+    left: list[float | None] = []
+
+    def call(memory: Memory, name: str, arguments: Mapping[str, object], caller: Caller) -> Outcome:
+        left.append(caller.within_s)
+        return catalogue.call(memory, name, arguments, caller)
+
+    with serving(tmp_path, toolbox=Toolbox(catalogue.TOOLS, call)) as served:
+        for headers in ({}, {"x-lore-within-ms": "60000"}, {"x-lore-within-ms": "0"}):
+            assert served.post("/api/v1/tools/list_roots", {}, **headers).status == 200
+    assert (left[0], left[2]) == (None, 0.0)
+    assert left[1] is not None
+    assert 0 < left[1] < 60

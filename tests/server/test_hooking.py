@@ -13,7 +13,7 @@ import pytest
 
 from lore.bridges.events import ANSWERED, EVENTS, TOLD
 from lore.records import NewMessage, Part
-from lore.server.hooking import Event, HookInput, Warming, endpoints
+from lore.server.hooking import TRANSCRIPTS, Event, HookInput, Warming, endpoints
 from tests.capture.adapters.samples import claude_line
 from tests.fakes import NOON
 from tests.server.serving import Served, serving
@@ -72,6 +72,36 @@ def test_nothing_to_tell_is_an_empty_object(served: Served, event: str):
     assert served.post(f"/hooks/{event}", PROMPT) == (200, {})
 
 
+@pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit"])
+def test_a_moment_that_two_hooks_tell_of_is_answered_once(served: Served, event: str):
+    remember(served)
+    said = {**PROMPT, "source": "startup"}
+    with ThreadPoolExecutor(4) as pool:
+        told = [pool.submit(served.post, f"/hooks/{event}", said) for _ in range(4)]
+    assert [bool(one.result()[1]) for one in told].count(True) == 1
+
+
+def test_a_turn_that_ends_while_the_one_before_is_stored_is_stored_too(
+    served: Served, tmp_path: Path
+):
+    said = {"session_id": "s1", "transcript_path": transcript(tmp_path, "s1", "Mend the login")}
+    begun, over = threading.Event(), threading.Event()
+
+    def hold(_db: object) -> None:
+        begun.set()
+        over.wait(60)
+
+    with ThreadPoolExecutor(3) as pool:
+        pool.submit(served.memory.database.write, hold)
+        assert begun.wait(30)
+        first = pool.submit(served.post, "/hooks/Stop", said)
+        transcript(tmp_path, "s1", "Mend the login", FINDING)
+        second = pool.submit(served.post, "/hooks/Stop", said)
+        over.set()
+        assert first.result() == second.result() == (200, {})
+    assert len(served.memory.messages("s1")) == 2
+
+
 def test_an_agent_that_names_no_folder_is_told_nothing_of_any_project(served: Served):
     remember(served)
     homeless = {**PROMPT, "cwd": ""}
@@ -91,7 +121,7 @@ def test_an_agent_that_waits_no_longer_is_given_nothing(served: Served, event: s
 
 
 def transcript(folder: Path, session: str, *said: str, name: str = "") -> str:
-    path = folder / f"{name or session}.jsonl"
+    path = folder / TRANSCRIPTS / "-code" / f"{name or session}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [
         claude_line("assistant" if i % 2 else "user", text, uuid=f"{name}{i}", sessionId=session)
@@ -117,7 +147,7 @@ def test_a_session_that_ends_is_told_as_an_episode(served: Served, tmp_path: Pat
 
 def test_a_subagent_does_not_mix_with_its_parent(served: Served, tmp_path: Path):
     parent = transcript(tmp_path, "s1", "Mend the login test", "I ask a helper")
-    helper = transcript(tmp_path / "s1" / "subagents", "s1", "Find it", FINDING, name="agent-7")
+    helper = transcript(tmp_path, "s1", "Find it", FINDING, name="s1/subagents/agent-7")
     said = {"session_id": "s1", "transcript_path": parent}
     served.post("/hooks/Stop", said)
     told = {**said, "agent_id": "7", "agent_transcript_path": helper}
@@ -170,10 +200,31 @@ def test_what_is_no_transcript_is_not_read(served: Served, path: str):
 
 def test_a_link_in_the_place_of_a_transcript_is_not_followed(served: Served, tmp_path: Path):
     real = transcript(tmp_path / "elsewhere", "s1", "Mend the login test", FINDING)
-    link = tmp_path / "s1.jsonl"
-    link.symlink_to(real)
-    served.post("/hooks/Stop", {"session_id": "s1", "transcript_path": str(link)})
+    folder = tmp_path / TRANSCRIPTS
+    (folder / "own").mkdir(parents=True)
+    (folder / "own" / "s1.jsonl").symlink_to(real)
+    (folder / "linked").symlink_to(Path(real).parent)
+    (folder / "own" / "deep").symlink_to(tmp_path / "elsewhere")
+    for path in ("own/s1.jsonl", "linked/s1.jsonl", "own/../linked/s1.jsonl", "own/deep/s1.jsonl"):
+        said = {"session_id": "s1", "transcript_path": f"{folder}/{path}"}
+        assert served.post("/hooks/Stop", said) == (200, {})
     assert served.memory.stats().messages == 0
+
+
+def test_a_file_that_lies_in_no_folder_of_transcripts_is_not_read(served: Served, tmp_path: Path):
+    real = Path(transcript(tmp_path, "s1", "Mend the login test", FINDING))
+    other = real.rename(tmp_path / real.name)
+    served.post("/hooks/Stop", {"session_id": "s1", "transcript_path": str(other)})
+    assert served.memory.stats().messages == 0
+
+
+def test_the_folder_of_transcripts_itself_may_be_a_link(served: Served, tmp_path: Path):
+    """So it is where a person keeps it on another disk."""
+    real = transcript(tmp_path / "disk", "s1", "Mend the login test", FINDING)
+    (tmp_path / TRANSCRIPTS).symlink_to(tmp_path / "disk" / TRANSCRIPTS)
+    path = tmp_path / Path(real).relative_to(tmp_path / "disk")
+    served.post("/hooks/Stop", {"session_id": "s1", "transcript_path": str(path)})
+    assert served.memory.stats().messages == 2
 
 
 def test_who_may_not_do_all_may_not_name_files(served: Served):
@@ -204,7 +255,7 @@ def test_only_what_an_agent_tells_has_threads_of_its_own(event: Event):
 def test_a_prompt_does_not_wait_for_what_others_tell(served: Served, tmp_path: Path):
     remember(served)
     path = transcript(tmp_path, "s1", "Mend the login test", FINDING)
-    told = {"session_id": "s1", "transcript_path": path}
+    told = [{"session_id": f"s{i}", "transcript_path": path} for i in range(8)]
     begun, over = threading.Event(), threading.Event()
 
     def hold(_db: object) -> None:
@@ -215,7 +266,7 @@ def test_a_prompt_does_not_wait_for_what_others_tell(served: Served, tmp_path: P
         pool.submit(served.memory.database.write, hold)
         try:
             assert begun.wait(30)
-            telling = [pool.submit(served.post, "/hooks/Stop", told) for _ in range(8)]
+            telling = [pool.submit(served.post, "/hooks/Stop", one) for one in told]
             assert served.post("/hooks/UserPromptSubmit", PROMPT)[1]
             assert not any(one.done() for one in telling)
         finally:

@@ -101,3 +101,10 @@ def test_a_login_without_a_good_ticket_sets_no_cookie(served: Served, query: str
     reply = served.ask("GET", f"/login{query}")
     assert reply.status == 401
     assert "set-cookie" not in reply.headers
+
+
+@pytest.mark.parametrize("method", ["HEAD", "POST", "OPTIONS"])
+def test_a_look_at_the_address_of_a_ticket_does_not_use_it_up(served: Served, method: str):
+    path = f"/login?ticket={served.logins.make_ticket()}"
+    assert served.ask(method, path).status == 405
+    assert served.ask("GET", path).status == 303

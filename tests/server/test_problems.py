@@ -37,7 +37,7 @@ def test_who_has_to_wait_is_told_for_how_many_whole_seconds():
 
 def test_a_refusal_of_http_keeps_its_headers():
     refused = HTTPException(405, "Not that way.", {"allow": "GET"})
-    response = problems.of_refusal(refused)
+    response = problems.of_refusal(refused, {"type": "http", "method": "GET", "headers": []})
     assert response.headers["allow"] == "GET"
     assert json.loads(bytes(response.body))["code"] == "MethodNotAllowed"
 

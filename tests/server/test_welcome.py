@@ -8,6 +8,8 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
+
 from lore import __version__
 from tests.server.served import Served, serving
 
@@ -51,6 +53,20 @@ def test_the_page_is_closed_without_access_and_to_keys_that_may_not_read(served:
     pushing, _ = served.memory.create_key("pusher", scopes=("push",))
     headers = {"authorization": f"Bearer {pushing}"}
     assert served.ask("GET", "/", headers=headers).status == 403
+
+
+@pytest.mark.parametrize("path", ["/", "/status", "/login?ticket=old"])
+def test_a_browser_without_access_is_told_how_to_come_in(served: Served, path: str):
+    reply = served.ask("GET", path, headers={"accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    assert reply.status == 401
+    assert reply.headers["content-type"].startswith("text/html")
+    assert "<pre>lore open</pre>" in reply.body.decode()
+    assert reply.headers["content-security-policy"] == "default-src 'none'"
+
+
+def test_a_program_without_access_is_told_in_json(served: Served):
+    for accept in ("*/*", "application/json", ""):
+        assert served.ask("GET", "/", headers={"accept": accept}).tree["code"] == "Unauthorized"
 
 
 def test_the_policy_allows_the_style_of_the_page_and_nothing_else(served: Served):

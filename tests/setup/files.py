@@ -108,3 +108,13 @@ def write(home: Path, names: Sequence[str] = tuple(FILES)) -> dict[Path, bytes]:
             (home / path).parent.mkdir(parents=True, exist_ok=True)
             (home / path).write_text(text)
     return held
+
+
+def turn_plugin_on(user_home: Path, project: Path | None = None) -> None:
+    """Write what Claude Code writes when the plugin is installed, by a person or a project."""
+    plugins = user_home / ".claude" / "plugins" / "installed_plugins.json"
+    plugins.parent.mkdir(parents=True, exist_ok=True)
+    plugins.write_text('{"version": 2, "plugins": {"lore@lore": [{"version": "0.1.0"}]}}')
+    settings = (project or user_home) / ".claude" / "settings.json"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text('{"enabledPlugins": {"lore@lore": true}}')

@@ -50,6 +50,13 @@ def test_twice_is_once(name, tmp_path):
     assert all(path.read_text() == text for path, text in edited(name, tmp_path).items())
 
 
+def test_an_agent_that_writes_its_settings_anew_is_still_set_up(tmp_path):
+    write(tmp_path, ["claude-code"])
+    for path, text in edited("claude-code", tmp_path).items():
+        path.write_text(json.dumps(json.loads(text), indent=4, sort_keys=True))
+    assert all(path.read_text() == text for path, text in edited("claude-code", tmp_path).items())
+
+
 @EVERY
 def test_another_installation_takes_the_place_of_the_former(name, tmp_path):
     write(tmp_path)
@@ -155,7 +162,24 @@ def test_an_agent_that_nobody_knows_is_refused_with_those_that_are_known():
     assert all(name in (caught.value.hint or "") for name in NAMES)
 
 
+def found(home, path=""):
+    return [agent.name for agent in AGENTS if agent.is_found(home, str(path))]
+
+
 def test_an_agent_is_found_by_its_files(tmp_path):
-    assert not [agent for agent in AGENTS if agent.is_found(tmp_path)]
+    assert found(tmp_path) == []
     write(tmp_path, ["codex", "gemini"])
-    assert [agent.name for agent in AGENTS if agent.is_found(tmp_path)] == ["codex", "gemini"]
+    assert found(tmp_path) == ["codex", "gemini"]
+
+
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [("claude", "claude-code"), ("cursor-agent", "cursor"), ("opencode", "opencode")],
+)
+def test_an_agent_that_never_ran_is_found_by_its_program(tmp_path, program, name):
+    made = tmp_path / "bin" / program
+    made.parent.mkdir()
+    made.write_text("#!/bin/sh\n")
+    assert found(tmp_path, made.parent) == []  # nobody can run it
+    made.chmod(0o755)
+    assert found(tmp_path, made.parent) == [name]

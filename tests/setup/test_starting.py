@@ -6,8 +6,11 @@ import tomllib
 import pytest
 
 from lore import __version__
+from lore.bridges.events import EVENTS
 from lore.errors import InvalidInput, NotFound
-from lore.setup.starting import find_plugin, prepare
+from lore.setup.agents import get_agent
+from lore.setup.starting import Place, find_plugin, prepare
+from tests.setup.files import turn_plugin_on
 
 LORE = ("/code/bin/lore", "--home", "/code/memory")
 
@@ -15,23 +18,84 @@ LORE = ("/code/bin/lore", "--home", "/code/memory")
 @pytest.fixture
 def path(tmp_path):
     """Return where three agents are installed."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
     for name in ("claude", "codex", "opencode"):
-        program = tmp_path / name
+        program = folder / name
         program.write_text("#!/bin/sh\n")
         program.chmod(0o755)
-    return str(tmp_path)
+    return str(folder)
+
+
+@pytest.fixture
+def place(tmp_path):
+    """Return a person who has set up nothing, in a project of theirs."""
+    project = tmp_path / "person" / "code" / "almanac"
+    project.mkdir(parents=True)
+    return Place(tmp_path / "person", project)
 
 
 @pytest.mark.parametrize("name", ["claude", "claude-code"])
-def test_claude_code_is_given_the_plugin_and_a_way_to_find_lore(path, name):
-    start = prepare(name, ["-p", "hello"], LORE, path)
+def test_claude_code_is_given_the_plugin_and_a_way_to_find_lore(path, place, name):
+    start = prepare(name, ["-p", "hello"], LORE, path, place)
     assert start.words == (f"{path}/claude", "--plugin-dir", str(find_plugin()), "-p", "hello")
     assert start.environ == {"LORE_HOME": "/code/memory"}
     assert start.folder == "/code/bin"
 
 
-def test_codex_is_told_on_its_command_line(path):
-    start = prepare("codex", ["exec", "-"], LORE, path)
+def set_up(place, command):
+    for edit in get_agent("claude-code").edits(place.user_home, command):
+        edit.path.parent.mkdir(exist_ok=True)
+        edit.path.write_text(edit.put(""))
+
+
+@pytest.mark.parametrize(
+    "command", [LORE, ("/code/old/lore", *LORE[1:]), LORE[:1]], ids=["same", "other", "by home"]
+)
+def test_claude_code_that_is_set_up_is_given_nothing_twice(path, place, command):
+    set_up(place, command)
+    start = prepare("claude", ["-p", "hello"], LORE, path, place)
+    assert start.words == (f"{path}/claude", "-p", "hello")
+    assert start.environ == {"LORE_HOME": "/code/memory"}
+
+
+def given_to_claude(path, place):
+    """Return the server and the hooks that Claude Code is given for one run."""
+    _, *words = prepare("claude", [], LORE, path, place).words
+    given = dict(zip(words[::2], words[1::2], strict=True))
+    server = json.loads(given.pop("--mcp-config", "{}")).get("mcpServers", {})
+    hooks = json.loads(given.pop("--settings", "{}")).get("hooks", {})
+    assert given == {}
+    return server, set(hooks)
+
+
+def test_claude_code_that_has_only_the_server_is_given_the_hooks(path, place):
+    set_up(place, LORE)
+    (place.user_home / ".claude" / "settings.json").write_text("{}")
+    assert given_to_claude(path, place) == ({}, set(EVENTS))
+
+
+@pytest.mark.parametrize("held", ["{}", "{ broken", "", '{"mcpServers": {"lore": 5}}'])
+def test_claude_code_that_has_only_the_hooks_is_given_the_server(path, place, held):
+    set_up(place, LORE)
+    (place.user_home / ".claude.json").write_text(held)
+    server = {"command": "/code/bin/lore", "args": ["--home", "/code/memory", "mcp"]}
+    assert given_to_claude(path, place) == ({"lore": server}, set())
+
+
+def test_claude_code_that_is_set_up_for_another_memory_is_given_this_one(path, place):
+    set_up(place, ("/code/bin/lore", "--home", "/code/other"))
+    assert "--plugin-dir" in prepare("claude", [], LORE, path, place).words
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["of the project", "of the person"])
+def test_claude_code_that_has_the_plugin_is_not_given_it_again(path, place, own):
+    turn_plugin_on(place.user_home, place.project if own else None)
+    assert "--plugin-dir" not in prepare("claude", [], LORE, path, place).words
+
+
+def test_codex_is_told_on_its_command_line(path, place):
+    start = prepare("codex", ["exec", "-"], LORE, path, place)
     settings = tomllib.loads("\n".join(word for word in start.words if "=" in word))
     assert settings["mcp_servers"]["lore"] == {
         "command": "/code/bin/lore", "args": ["--home", "/code/memory", "mcp"],
@@ -39,21 +103,21 @@ def test_codex_is_told_on_its_command_line(path):
     assert start.words[-2:] == ("exec", "-")
 
 
-def test_opencode_is_told_by_its_environment(path):
-    start = prepare("opencode", [], LORE, path)
+def test_opencode_is_told_by_its_environment(path, place):
+    start = prepare("opencode", [], LORE, path, place)
     told = json.loads(start.environ["OPENCODE_CONFIG_CONTENT"])
     assert told["mcp"]["lore"]["command"] == [*LORE, "mcp"]
     assert start.words == (f"{path}/opencode",)
 
 
-def test_an_agent_that_cannot_be_started_is_refused(path):
+def test_an_agent_that_cannot_be_started_is_refused(path, place):
     with pytest.raises(InvalidInput, match="'emacs'"):
-        prepare("emacs", [], LORE, path)
+        prepare("emacs", [], LORE, path, place)
 
 
-def test_an_agent_that_is_not_installed_is_named(tmp_path):
+def test_an_agent_that_is_not_installed_is_named(tmp_path, place):
     with pytest.raises(NotFound, match="'codex'"):
-        prepare("codex", [], LORE, str(tmp_path))
+        prepare("codex", [], LORE, str(tmp_path), place)
 
 
 def test_the_plugin_is_part_of_what_is_installed():

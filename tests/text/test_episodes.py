@@ -89,6 +89,15 @@ def test_the_content_is_short_and_says_what_matters():
     assert tokens.count(text) <= CONTENT_TOKENS
 
 
+def test_a_talk_without_a_deed_is_told_by_what_was_asked_alone():
+    talk = Talk()
+    talk.user("How do we print the almanac?")
+    talk.assistant("With ops/press.sh.")
+    told = derive(talk.messages)
+    assert told is not None
+    assert readable(told) == "Goal: How do we print the almanac?"
+
+
 def test_the_sources_are_the_messages_that_are_quoted():
     told = derive(mended().messages)
     assert told is not None

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lore.text.goals import GOAL_CHARS, find_goal, request_of
+from lore.text.goals import GOAL_CHARS, find_goal, is_small_talk, request_of
 
 
 def goal(*said: str, title: str = "") -> str:
@@ -79,3 +79,19 @@ def test_small_words_are_signs_and_no_requests():
     for text in ("commit this", "yes and yes", "1", "ok go on"):
         request = request_of(text)
         assert request is None or not request.real
+
+
+@pytest.mark.parametrize(
+    ("said", "small"),
+    [
+        ((), True),
+        (("hello",), True),
+        (("hey, how are the tides computed",), True),
+        (("Is the cache thread-safe?", "thanks"), True),
+        (("Fix the cache?",), False),
+        (("Is the cache thread-safe?", "We make it thread-safe with a lock per shard"), False),
+        (("/review the tides",), False),
+    ],
+)
+def test_small_talk_asks_for_no_work_and_tells_nothing(said, small):
+    assert is_small_talk(said) is small

@@ -130,3 +130,10 @@ def test_an_agent_that_repeats_the_user_in_fewer_words_changes_nothing(memory: M
     assert (data.id, data.outcome) == (said, "known")
     assert "We use tabs" in text
     assert memory.read([said])[0].origin == "user"
+
+
+def test_a_payload_that_is_none_is_refused_and_nothing_is_stored(memory: Memory):
+    huge = {f"key{i}": f"value {i}" for i in range(50_000)}
+    with pytest.raises(InvalidInput, match="payload has more than 1,000 values"):
+        store(memory, "Deploys go through ops/deploy.sh", payload=huge)
+    assert memory.stats().fragments == 0

@@ -139,6 +139,19 @@ def as_episodes(memory: Memory) -> None:
         memory.episode(f"episode-{place}")
 
 
+def as_names_of_a_session(memory: Memory) -> None:
+    """Names have no origin: who brings in a session gives them, in one with trusted words too."""
+    for place, text in enumerate(PAYLOADS[::7]):
+        page = NewMessage("user", (Part("text", "a page"),), at(place), origin="web", speaker=text)
+        asked = NewMessage("user", (Part("text", f"Please try number {place}"),), at(place), "b",
+                           speaker=text)  # fmt: skip
+        for session, new in ((f"of-the-web-{place}", [page]), (f"of-both-{place}", [asked, page])):
+            memory.capture(session, new, title=text, branch=text, agent=text[:90], files=[text])
+            memory.end_turn(session)
+        memory.capture(f"told-{place}", [page], title=text)
+        memory.end_session(f"told-{place}")
+
+
 def as_an_import(memory: Memory) -> None:
     memory.import_lines(forged(), trust=True)
 
@@ -188,6 +201,7 @@ WAYS = (
     as_fragments,
     as_what_an_assistant_learned,
     as_episodes,
+    as_names_of_a_session,
     as_an_import,
     as_an_import_of_another_home,
 )
@@ -202,7 +216,7 @@ def unasked(memory: Memory) -> str:
             question, trusted_only=True, limit=50, budget_tokens=100_000, log=False
         )
         for hit in (*answer.hits, *answer.standing):
-            texts += [hit.text, hit.title, hit.breadcrumb]
+            texts += [hit.text, hit.title, hit.breadcrumb, hit.role]
     return "\n".join(texts)
 
 

@@ -23,17 +23,32 @@ _LONGEST_PID = 20
 class Address:
     """Where to reach a running Lore, and how long a hook may take for it; 0 if it does not say.
 
-    One that was read in a home is only true as long as that home says so.
+    One that was read in a home is only true as long as that home says so. `greeting` is the mark
+    of what this Lore says of itself.
     """
 
-    __slots__ = ("home", "hook_s", "host", "key", "port")
+    __slots__ = ("greeting", "home", "hook_s", "host", "key", "port")
 
-    def __init__(self, host: str, port: int, key: str, hook_s: float = 0.0, home: str = "") -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        key: str,
+        hook_s: float = 0.0,
+        home: str = "",
+        greeting: str = "",
+    ) -> None:
         self.host = host
         self.port = port
         self.key = key
         self.hook_s = hook_s
         self.home = home
+        self.greeting = greeting
+
+    @property
+    def url(self) -> str:
+        """Return the address as a browser takes it."""
+        return url_of(self.host, self.port)
 
     def is_true(self) -> bool:
         """Tell whether this still is where the Lore of its home listens."""
@@ -41,6 +56,11 @@ class Address:
             return True
         now = find_address(self.home)
         return now is not None and (now.host, now.port, now.key) == (self.host, self.port, self.key)
+
+
+def url_of(host: str, port: int) -> str:
+    """Return the URL of a server."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def find_home(given: str, usual: str) -> str:
@@ -62,11 +82,12 @@ def find_address(home: str) -> Address | None:
         server = json.loads(told)
         host, port, teller = server["host"], server["port"], server["pid"]
         hook_s = int(server.get("hook_ms", 0)) / 1000
+        greeting = str(server.get("greeting", ""))
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     if teller != pid or not (isinstance(host, str) and isinstance(port, int) and _is_key(key)):
         return None
-    return Address(host, port, key, hook_s, home)
+    return Address(host, port, key, hook_s, home, greeting)
 
 
 def _is_key(key: str) -> bool:

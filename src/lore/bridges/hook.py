@@ -27,6 +27,20 @@ WHOLE_S = 0.18
 """How long the process may take from its start, so that it has ended after 200 ms, unless the
 setting `inject.within_ms` gives it more or less."""
 
+BEGINNING_S = 1.5
+"""How long it may take where a session begins, once, with a daemon there: on a machine at work
+half of the sessions would begin without memory for a tenth of a second."""
+
+_BEGINNING = "SessionStart"
+_WAKING = (_BEGINNING, "UserPromptSubmit")
+"""The events that start a daemon where there is none, so that the next prompt has memory."""
+
+WAKING_FILE = "waking"
+
+_AGAIN_S = 30.0
+"""A start that was begun so long ago has come to its end. Of sessions that begin together, one
+starts a daemon."""
+
 TOLD_S = 60.0
 """How long passing on may take: to condense a long session takes seconds."""
 
@@ -47,19 +61,41 @@ def run(event: str, home: str, wake: Callable[[str], None]) -> None:
     """Pass on what the agent says and print what it is given; `wake` starts a Lore, unwaited."""
     try:
         started = time.monotonic() - _age_s()
-        _end_at(started + WHOLE_S)
+        whole_s = BEGINNING_S if event == _BEGINNING else WHOLE_S
+        _end_at(started + whole_s)
         address = find_address(home)
         if address is None:
-            if event == "SessionStart":
+            if event in _WAKING and _may_wake(home, event):
                 wake(home)
         elif event in TOLD:
             _pass_on(event, address)
         else:
-            until = started + (address.hook_s or WHOLE_S)
+            wanted_s = address.hook_s or WHOLE_S
+            until = started + (max(wanted_s, whole_s) if event == _BEGINNING else wanted_s)
             _end_at(until)
             _answer(event, address, until - ENDING_S)
     finally:
         os._exit(0)  # errors too: an agent takes another exit code for a refusal, or shows it
+
+
+def _may_wake(home: str, event: str) -> bool:
+    """Tell whether nobody has begun to start a daemon just now; from then on this process has.
+
+    A prompt alone starts none for a home that nobody has made yet.
+    """
+    path = os.path.join(home, WAKING_FILE)
+    try:
+        now_s = time.time()  # noqa: TID251 - the clock of files; lore.clock would load datetime
+        if abs(now_s - os.stat(path).st_mtime) < _AGAIN_S:
+            return False
+    except FileNotFoundError:
+        pass
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        os.utime(path)
+    except FileNotFoundError:
+        return event == _BEGINNING
+    return True
 
 
 def _answer(event: str, address: Address, until: float) -> None:

@@ -8,6 +8,14 @@ from contextlib import suppress
 
 from lore.bridges.address import Address
 
+QUIET_S = 5.0
+"""After so long without a byte of the answer, Lore is asked whether it still answers at all."""
+
+_WELL_S = 5.0
+"""The loop of the server has that answer at once, however busy the rest of it is."""
+
+_WELL_PATH = "/health"
+
 _CONNECT_S = 1.0
 _LARGEST_ANSWER = 64 * 1024 * 1024
 _CHUNK = 65_536
@@ -42,6 +50,13 @@ class TooLate(Lost):
         super().__init__("it took too long")
 
 
+class Hung(Lost):
+    """Lore does not even say that it is well."""
+
+    def __init__(self) -> None:
+        super().__init__("it does not answer at all")
+
+
 class Call:
     """One request under way, which another thread may end."""
 
@@ -64,9 +79,31 @@ class Call:
         return self._ended
 
     def post(
-        self, address: Address, path: str, body: bytes, headers: dict[str, str], within_s: float
+        self,
+        address: Address,
+        path: str,
+        body: bytes,
+        headers: dict[str, str],
+        within_s: float,
+        *,
+        while_well: bool = False,
     ) -> tuple[int, bytes]:
-        """Send JSON and return the status and the body of the answer."""
+        """Send JSON and return the status and the body of the answer.
+
+        With `while_well` it is not waited for a Lore that has stopped to answer altogether.
+        """
+        told = {"content-type": "application/json", "content-length": str(len(body)), **headers}
+        return self._ask(
+            address, _head(address, "POST", path, told) + body, within_s, while_well=while_well
+        )
+
+    def get(self, address: Address, path: str, within_s: float) -> tuple[int, bytes]:
+        """Read what is at a path and return the status and the body of the answer."""
+        return self._ask(address, _head(address, "GET", path, {}), within_s, while_well=False)
+
+    def _ask(
+        self, address: Address, request: bytes, within_s: float, *, while_well: bool
+    ) -> tuple[int, bytes]:
         until = time.monotonic() + within_s
         try:
             line = socket.create_connection((address.host, address.port), min(_CONNECT_S, within_s))
@@ -77,9 +114,11 @@ class Call:
             raise Unreachable
         self._socket = line
         try:
+            if self._ended:
+                raise CutOff
             line.settimeout(_left(until))
-            line.sendall(_head(address, path, len(body), headers) + body)
-            return _read_answer(line, until)
+            line.sendall(request)
+            return _read_answer(line, until, address if while_well else None)
         except Lost:
             raise
         except OSError as error:
@@ -88,15 +127,22 @@ class Call:
             line.close()
 
 
-def _head(address: Address, path: str, length: int, headers: dict[str, str]) -> bytes:
+def is_well(address: Address, within_s: float = _WELL_S) -> bool:
+    """Tell whether Lore answers at an address, whatever it says."""
+    try:
+        Call().get(address, _WELL_PATH, within_s)
+    except OSError:
+        return False
+    return True
+
+
+def _head(address: Address, method: str, path: str, headers: dict[str, str]) -> bytes:
     host = f"[{address.host}]" if ":" in address.host else address.host
     lines = [
-        f"POST {path} HTTP/1.1",
+        f"{method} {path} HTTP/1.1",
         f"host: {host}:{address.port}",
         f"authorization: Bearer {address.key}",
-        "content-type: application/json",
         "accept: application/json, text/event-stream",
-        f"content-length: {length}",
         "connection: close",
         *(f"{name}: {value}" for name, value in headers.items()),
     ]
@@ -112,13 +158,12 @@ def encoded(text: str) -> str:
     )
 
 
-def _read_answer(line: socket.socket, until: float) -> tuple[int, bytes]:
+def _read_answer(line: socket.socket, until: float, watched: Address | None) -> tuple[int, bytes]:
     """Read to the end: the server closes the connection after its answer."""
     parts: list[bytes] = []
     size = 0
     while True:
-        line.settimeout(_left(until))
-        part = line.recv(_CHUNK)
+        part = _read_part(line, until, watched)
         if not part:
             break
         parts.append(part)
@@ -138,6 +183,17 @@ def _read_answer(line: socket.socket, until: float) -> tuple[int, bytes]:
     except ValueError as error:
         raise Lost(str(error)) from error
     return int(words[1]), body
+
+
+def _read_part(line: socket.socket, until: float, watched: Address | None) -> bytes:
+    while True:
+        left_s = _left(until)
+        line.settimeout(left_s if watched is None else min(left_s, QUIET_S))
+        try:
+            return line.recv(_CHUNK)
+        except TimeoutError:
+            if watched is not None and not is_well(watched):
+                raise Hung from None
 
 
 def _fields(head: bytes) -> dict[bytes, bytes]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
@@ -10,6 +12,9 @@ import orjson
 
 LONGEST_LINE = 32 << 20
 """Pictures make lines of a few megabytes; what is longer is no talk, and memory is bounded."""
+
+_MOST_SKIPPED = 64 << 20
+"""So much of a line that is too long is passed over at once."""
 
 _STEP = 1 << 20
 _BOM = b"\xef\xbb\xbf"
@@ -58,13 +63,30 @@ def read_lines(stream: BinaryIO, position: int, longest: int = LONGEST_LINE) -> 
 
 
 def _skip_line(stream: BinaryIO) -> int:
-    """Go to the end of a line and return how far that was; 0 if it has no end yet."""
-    length = 0
+    """Go to the end of a line and return how far that was; 0 if it has no end yet.
+
+    What goes on for too long is left in the middle: the rest is a line of its own, so that whoever
+    reads can stop there, and nothing is read twice.
+    """
+    start = stream.tell()
     while raw := stream.readline(_STEP):
-        length += len(raw)
-        if raw.endswith(b"\n"):
+        length = stream.tell() - start
+        if raw.endswith(b"\n") or length >= _MOST_SKIPPED:
             return length
+        _skip_hole(stream)
     return 0
+
+
+def _skip_hole(stream: BinaryIO) -> None:
+    """Go to where a file has bytes again: a hole has no end of a line, however large it is."""
+    place, file = stream.tell(), stream.fileno()
+    at = os.lseek(file, 0, os.SEEK_CUR)
+    try:
+        data = os.lseek(file, place, os.SEEK_DATA)
+    except OSError as error:  # none has no bytes behind it, and some systems do not tell
+        data = os.fstat(file).st_size if error.errno == errno.ENXIO else place
+    os.lseek(file, at, os.SEEK_SET)
+    stream.seek(max(data, place))
 
 
 def parse(raw: bytes) -> Any:

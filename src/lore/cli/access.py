@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lore.bridges.address import KEY_FILE, PREFIX
+from lore.bridges.address import PREFIX
 from lore.cli.output import (
     Json,
     clean,
@@ -19,12 +19,13 @@ from lore.cli.output import (
 from lore.errors import DaemonError, InvalidInput
 
 if TYPE_CHECKING:
-    from lore.daemon.address import Address
+    from lore.bridges.address import Address
     from lore.records import AccessKey
 
 key = typer.Typer(name="key", invoke_without_command=True, rich_markup_mode=None)
 
 _ANSWER_S = 10.0
+_OK = 200
 _DAY_S = 86_400.0
 
 
@@ -137,35 +138,31 @@ def open_browser(
     """
     import webbrowser
 
-    from lore.daemon import address
+    from lore.bridges.address import find_address
     from lore.settings import load
 
-    home = load(home=context.obj).settings.home
-    found = address.find(home)
+    found = find_address(str(load(home=context.obj).settings.home))
     if found is None:
         msg = "No server runs for this memory."
         raise DaemonError(msg, hint="'lore up --detach' starts it.")
-    url = f"{found.url}{_ticket_path(found, (home / KEY_FILE).read_text('ascii').strip())}"
+    url = f"{found.url}{_ticket_path(found)}"
     if print_only or not webbrowser.open(url):
         print(url)
 
 
-def _ticket_path(address: Address, local_key: str) -> str:
+def _ticket_path(address: Address) -> str:
     """Ask the server for a ticket and return the path that redeems it."""
-    import http.client
     import json
 
-    connection = http.client.HTTPConnection(address.host, address.port, timeout=_ANSWER_S)
+    from lore.bridges.wire import Call
+
     try:
-        connection.request("POST", f"{PREFIX}/logins", headers={"x-lore-key": local_key})
-        response = connection.getresponse()
-        told = json.loads(response.read())
-        if response.status == http.HTTPStatus.OK:
+        status, body = Call().post(address, f"{PREFIX}/logins", b"", {}, _ANSWER_S)
+        told = json.loads(body)
+        if status == _OK:
             return str(told["path"])
-        msg = f"The server refuses: {told.get('detail', response.status)}"
-        raise InvalidInput(msg)
-    except (OSError, ValueError, KeyError, http.client.HTTPException) as error:
+        msg = f"The server refuses: {told.get('detail', status)}"
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         msg = "The server does not answer."
         raise DaemonError(msg, hint="'lore status' and 'lore logs' show more.") from error
-    finally:
-        connection.close()
+    raise InvalidInput(msg)

@@ -15,6 +15,7 @@ from lore.cli.finding import print_answer
 from lore.cli.output import (
     Json,
     bold,
+    called,
     counted,
     dim,
     notice,
@@ -172,7 +173,7 @@ def _show(memory: Memory, kept: Kept, answers: list[Answer]) -> None:
     )
     for answer in answers:
         print(bold(f"? {answer.question}"))
-        print_answer(memory, answer)
+        print_answer(memory, answer, hints=False)  # this memory is gone, or not the usual one
         print()
 
 
@@ -209,6 +210,8 @@ def _name_what_is_next(keep: Path | None) -> None:
         from shlex import quote
 
         print("\nGo on in this memory:")
-        print(f'   lore --home {quote(str(keep))} recall "which date library do we use?"')
+        here = f"{called()} --home {quote(str(keep))}"
+        print(f'   {here} recall "which date library do we use?"')
+        print(f"   {here} read ID      # with an id from above")
     print("\nNow your own agents:")
-    print("   lore setup")
+    print(f"   {called()} setup")

@@ -23,6 +23,7 @@ from lore.cli.output import (
     progress,
     progress_of_parts,
     project_names,
+    tallied,
 )
 from lore.errors import InvalidInput
 
@@ -135,8 +136,7 @@ def print_report(report: CycleReport, spent: SpentToday | None = None) -> None:
 
 def _print_phase(phase: PhaseReport) -> None:
     state = coloured(f"{phase.state:<8}", _STATES[phase.state])
-    counts = ", ".join(f"{count:,} {name}" for name, count in phase.counts.items())
-    remark = phase.reason or counts or "nothing to do"
+    remark = phase.reason or tallied(phase.counts) or "nothing to do"
     print(f"   {phase.phase:<16} {state} {one_line(remark, 200)}")
     for line in phase.told[:_TOLD]:
         print(dim(f"      {one_line(line, 160)}"))
@@ -167,8 +167,8 @@ def _print_history(memory: Memory, *, json: bool) -> None:
             for name, count in phase.counts.items():
                 counts[name] = counts.get(name, 0) + count
         state = "taken back" if report.undone else "ended" if report.ended_at else "stopped"
-        told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-        print(f"{report.id[:13]}  {report.started_at:%Y-%m-%d %H:%M}  {state:<10}  {told}")
+        when = f"{report.started_at:%Y-%m-%d %H:%M}"
+        print(f"{report.id[:13]}  {when}  {state:<10}  {tallied(counts)}")
 
 
 def conflicts(

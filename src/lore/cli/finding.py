@@ -219,8 +219,10 @@ def standing(context: typer.Context, project: Project = "", json: Json = False) 
         print("No standing instructions yet.")
 
 
-def print_answer(memory: Memory, answer: Answer, *, explain: bool = False) -> None:
-    """Show an answer to a person."""
+def print_answer(
+    memory: Memory, answer: Answer, *, explain: bool = False, hints: bool = True
+) -> None:
+    """Show an answer to a person; `hints` say how to go on in the same memory."""
     hits = answer.hits if answer.relevant else answer.hits[:NEAREST_SHOWN]
     short = memory.short_ids([hit.id for hit in hits])
     if hits and not answer.relevant:
@@ -236,13 +238,14 @@ def print_answer(memory: Memory, answer: Answer, *, explain: bool = False) -> No
     if not answer.hits:
         print("Nothing found.")
     if answer.standing:
-        _print_standing(answer.standing)
+        _print_standing(answer.standing, hints=hints)
     for fate in answer.fates:
         _print_fate(memory, answer, fate)
     if hits:
         shown = f"{counted(len(hits), 'hit')} of {answer.considered:,} considered"
         cost = counted(answer.tokens if answer.relevant else _size(hits), "token")
-        print(dim(f"{shown}, {cost}. 'lore read ID' shows one whole."))
+        onward = " 'lore read ID' shows one whole." if hints else ""
+        print(dim(f"{shown}, {cost}.{onward}"))
 
 
 def _size(hits: Iterable[Hit]) -> int:
@@ -259,12 +262,13 @@ def _heading(hit: Hit) -> str:
     return "  ".join(word for word in words if word)
 
 
-def _print_standing(hits: tuple[Hit, ...]) -> None:
+def _print_standing(hits: tuple[Hit, ...], *, hints: bool) -> None:
     print(bold("Standing instructions"))
     for hit in hits[:STANDING_SHOWN]:
         print(f" · {one_line(hit.text, 200)}")
     if len(hits) > STANDING_SHOWN:
-        print(dim(f" … and {len(hits) - STANDING_SHOWN} more: lore standing"))
+        onward = ": lore standing" if hints else ""
+        print(dim(f" … and {len(hits) - STANDING_SHOWN} more{onward}"))
 
 
 def _print_signals(signals: Iterable[Signal]) -> None:

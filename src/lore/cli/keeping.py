@@ -27,7 +27,7 @@ from lore.errors import InvalidInput, NotFound, StoreDamaged
 
 if TYPE_CHECKING:
     from lore.memory import Memory
-    from lore.records import Stats
+    from lore.records import Check, Stats
 
 
 _STANDARD = Path("-")
@@ -243,21 +243,31 @@ def doctor(
     fix: Annotated[bool, typer.Option("--fix", help="Rebuild what is derived.")] = False,
     json: Json = False,
 ) -> None:
-    """Check the database, its indexes, the disk and permissions.
+    """Check the database, its indexes, the disk and permissions, the daemon and your agents.
 
     Exit code 7 says that something is broken.
     """
     from lore.memory import examine
 
-    checks = examine(home=context.obj, fix=fix)
+    checks = [*examine(home=context.obj, fix=fix), *_check_doors(context)]
     if json:
         print_json(checks)
     else:
         colours = {"ok": "green", "fixed": "green", "degraded": "yellow", "broken": "red"}
         for check in checks:
             state = coloured(f"{check.state:<9}", colours[check.state])
-            print(f"{state} {check.name:<10} {one_line(check.detail, 500)}")
+            print(f"{state} {check.name:<11} {one_line(check.detail, 500)}")
             if check.remedy:
-                print(f"{'':<20} → {one_line(check.remedy, 500)}")
+                print(f"{'':<21} → {one_line(check.remedy, 500)}")
     if any(check.state == "broken" for check in checks):
         raise typer.Exit(StoreDamaged.exit_code)
+
+
+def _check_doors(context: typer.Context) -> list[Check]:
+    """Look at what stands between agents and the memory."""
+    from lore.cli.setting_up import check_agents
+    from lore.settings import load
+    from lore.setup.reaching import check_daemon
+
+    settings = load(home=context.obj).settings
+    return [check_daemon(settings), *check_agents(settings.home)]

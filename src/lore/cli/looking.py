@@ -18,6 +18,7 @@ from lore.cli.output import (
     counted,
     dim,
     indented,
+    notice,
     one_line,
     open_memory,
     print_columns,
@@ -104,20 +105,33 @@ def _print_around(memory: Memory, reading: Reading) -> None:
 def session(
     context: typer.Context,
     id: Annotated[str, typer.Argument(help="Id of a session, or the agent's own name for it.")],
+    asides: Annotated[
+        bool, typer.Option("--asides", help="Also what the agent's program put beside the talk.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Read a conversation from beginning to end."""
-    from lore.text.parts import readable
+    """Read a conversation from beginning to end.
+
+    What nobody said, but the agent's program put there, is left out; JSON has it.
+    """
+    from lore.text.parts import is_spoken, readable
 
     with open_memory(context) as memory:
         messages = memory.messages(id)
-        if json:
-            print_json(messages)
-            return
-        for message in messages:
-            who = message.speaker or message.role
-            print(bold(f"{message.created_at:%Y-%m-%d %H:%M}  {clean(who)}"))
-            print(indented(readable(message.parts, brief=True)))
+    if json:
+        print_json(messages)
+        return
+    left_out = 0
+    for message in messages:
+        shown = [part for part in message.parts if asides or is_spoken(part)]
+        left_out += len(message.parts) - len(shown)
+        if not shown:
+            continue
+        who = message.speaker or message.role
+        print(bold(f"{message.created_at:%Y-%m-%d %H:%M}  {clean(who)}"))
+        print(indented(readable(shown, brief=True)))
+    if left_out:
+        notice(f"{counted(left_out, 'aside')} of the agent's program left out; --asides shows it.")
 
 
 def explore(

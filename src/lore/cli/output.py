@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from datetime import datetime
@@ -55,6 +55,9 @@ _ACTING = re.compile(
 """Characters that act on a terminal, turn the reading direction, or hide text."""
 
 
+_PLURAL = re.compile(r"(?<=\w)s\b")
+
+
 @contextmanager
 def open_memory(context: typer.Context, *, create: bool = False) -> Iterator[Memory]:
     """Open the memory that the command line names; only what stores something makes one."""
@@ -65,6 +68,13 @@ def open_memory(context: typer.Context, *, create: bool = False) -> Iterator[Mem
     notice(loaded.warning)
     with Memory.open(config=loaded.settings, create=create) as memory:
         yield memory
+
+
+def called() -> str:
+    """Return the words by which this person runs Lore, for them to type again."""
+    from lore.settings import runs_by_uv
+
+    return "uv run lore" if runs_by_uv() else "lore"
 
 
 def notice(text: str) -> None:
@@ -92,6 +102,14 @@ def indented(text: str, by: int = 3) -> str:
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun: '1 record', '1,204 records'."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def tallied(counts: Mapping[str, int]) -> str:
+    """Return counts by what was counted, in the plural: '1 cycle, 3 episodes queued'."""
+    return ", ".join(
+        f"{count:,} {_PLURAL.sub('', name, count=1) if count == 1 else name}"
+        for name, count in counts.items()
+    )
 
 
 def lasting(seconds: float) -> str:

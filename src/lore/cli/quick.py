@@ -12,12 +12,14 @@ TYPE_CHECKING = False  # as type checkers read it; `typing` would double the sta
 
 if TYPE_CHECKING:
     from lore.bridges.address import Address
+    from lore.bridges.greeting import Greeting
+    from lore.settings import Settings
 
 _START_S = 30.0
 """A large database may have to be brought up to date first."""
 
-_LISTEN_S = 5.0
-"""The daemon listens a moment after it is up."""
+_LISTEN_S = 10.0
+"""The daemon listens a moment after it is up, also one that another agent has just started."""
 
 _POLL_S = 0.02
 
@@ -46,19 +48,59 @@ def home_of(arguments: list[str]) -> tuple[str, list[str]]:
 
 
 def serve_mcp(given_home: str) -> bool:
-    """Serve one agent by the daemon until it hangs up; False if no daemon can be reached."""
+    """Serve one agent by the daemon until it hangs up; False if no daemon can be reached.
+
+    Where the home keeps the greeting of the daemon that is to be started, the agent is not made to
+    wait for that.
+    """
     from lore.bridges import address
 
     home = address.find_home(given_home, os.environ.get("LORE_HOME", ""))
-    if address.find_address(home) is None and start(home) is None:
+    is_cold = address.find_address(home) is None
+    if is_cold and _find_greeting(home) is None and start(home) is None:
         return False
+    from lore.bridges import greeting
     from lore.bridges.mcp import Bridge
 
     def reach() -> Address | None:
-        return address.find_address(home) or start(home)
+        found = address.find_address(home) or start(home)
+        if found is None:
+            greeting.forget(home)
+        return found
 
-    Bridge(reach, _folder(), sys.stdout.buffer).run(sys.stdin.buffer)
+    bridge = Bridge(reach, _folder(), sys.stdout.buffer, lambda: _find_greeting(home))
+    bridge.run(sys.stdin.buffer)
     return True
+
+
+def _find_greeting(home: str) -> Greeting | None:
+    """Return what the daemon of a home says of itself: the one that runs, or that may be started.
+
+    One that runs may have other settings than this process, and says itself which those are.
+    """
+    from lore import __version__
+    from lore.bridges import address, greeting
+
+    running = address.find_address(home)
+    if running is not None:
+        return greeting.find(home, running.greeting)
+    settings = _find_settings(home)
+    if settings is None or not settings.mcp_start:
+        return None
+    return greeting.find(home, greeting.mark_of(__version__, settings))
+
+
+def _find_settings(home: str) -> Settings | None:
+    """Return the settings in force; None if they are wrong, which the daemon will say."""
+    from pathlib import Path
+
+    from lore.errors import LoreError
+    from lore.settings import load
+
+    try:
+        return load(home=Path(home)).settings
+    except LoreError:
+        return None
 
 
 def serve_hook(given_home: str, event: str) -> None:
@@ -92,16 +134,12 @@ def start(home: str) -> Address | None:
     """Start the daemon and wait until it listens; None where that is not wanted or fails."""
     import subprocess
     import time
-    from contextlib import suppress
-    from pathlib import Path
 
     from lore.bridges.address import find_address
-    from lore.errors import LoreError
-    from lore.settings import load
 
-    with suppress(LoreError):
-        if not load(home=Path(home)).settings.mcp_start:
-            return None
+    settings = _find_settings(home)
+    if settings is not None and not settings.mcp_start:
+        return None
     command = [sys.executable, "-m", "lore.cli", "--home", home, "up", "--detach"]
     try:
         subprocess.run(  # noqa: S603 - our own program

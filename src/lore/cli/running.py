@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lore.cli.ending import leave_threads
 from lore.cli.output import (
     Json,
     bold,
@@ -23,8 +24,9 @@ from lore.cli.output import (
     open_memory,
     print_columns,
     print_json,
+    tallied,
 )
-from lore.errors import InvalidInput, LoreError
+from lore.errors import AlreadyRunning, InvalidInput, LoreError
 
 if TYPE_CHECKING:
     from lore.daemon.status import ChoreStatus, Status
@@ -62,7 +64,7 @@ def up(
     """Run the daemon: capture, embedding, jobs and upkeep.
 
     It serves one home and stops within 4 seconds on Ctrl-C or SIGTERM. Exit code 12 says that
-    one is running already.
+    one is running already; with --detach that is no error.
     """
     settings = _settings(context)
     if detach:
@@ -78,16 +80,20 @@ def up(
         else:
             print(f"Lore is up (pid {os.getpid()}); Ctrl-C stops it.", flush=True)
 
-    ended = serve(settings, echo=not in_background and sys.stderr.isatty(), on_ready=tell)
-    at_work = [t for t in threading.enumerate() if t is not threading.main_thread()]
-    if not ended or not all(thread.daemon for thread in at_work):
-        os._exit(0)  # what is at hand would go on; the store loses nothing that was acknowledged
+    serve(settings, echo=not in_background and sys.stderr.isatty(), on_ready=tell)
+    leave_threads()
 
 
 def _start(home: Path) -> None:
-    from lore.daemon import background
+    from lore.daemon import background, lock
 
+    if holder := lock.find_holder(home):
+        print(f"Lore is running already (pid {holder.pid}).")
+        return
     started = background.start(home)
+    if started.code == AlreadyRunning.exit_code and (holder := lock.find_holder(home)):
+        print(f"Lore is running already (pid {holder.pid}).")  # another has just started it
+        return
     print(clean(started.said), end="", file=sys.stderr)
     if started.code is not None:
         raise typer.Exit(started.code or LoreError.exit_code)
@@ -121,6 +127,8 @@ def status(context: typer.Context, json: Json = False) -> None:
     found = read(settings.home)
     if not found.running:
         found = _with_queues(context, settings, found)
+    if not found.budget_usd:  # nobody counted yet
+        found = replace(found, budget_usd=settings.background_daily_budget)
     if json:
         print_json(found)
     else:
@@ -129,6 +137,8 @@ def status(context: typer.Context, json: Json = False) -> None:
 
 
 def _print_status(found: Status) -> None:
+    from lore.daemon.status import told_hooks
+
     if found.running and found.since:
         state, since = coloured(found.state, "green"), _moment(found.since)
         size = f"{found.memory_mb:.0f} MB"
@@ -139,13 +149,15 @@ def _print_status(found: Status) -> None:
         print(f"server   {found.server}  'lore open' shows it in a browser")
     if found.running and found.server_notice:
         print(f"server   {one_line(found.server_notice, 300)}")
+    if found.running and (hooks := told_hooks(found)):
+        print(f"hooks    {hooks}")
     parked = f", {found.jobs_parked:,} parked ('lore jobs')" if found.jobs_parked else ""
     pending = counted(found.jobs_pending, "job")
     print(f"waiting  {counted(found.waiting, 'item')} to embed, {pending} pending{parked}")
-    print(f"spent    ${found.spent_usd:.2f} of ${found.budget_usd:.2f} today, on background work")
-    done = ", ".join(f"{count:,} {name}" for name, count in found.today.items())
-    if done and found.date == _date_today():
-        print(f"today    {clean(done)}")
+    limit = f"of ${found.budget_usd:.2f} today" if found.budget_usd else "today, no budget is set"
+    print(f"spent    ${found.spent_usd:.2f} {limit}, on background work")
+    if found.today and found.date == _date_today():
+        print(f"today    {clean(tallied(found.today))}")
     if found.last_error and found.last_error_at:
         print(f"error    {_moment(found.last_error_at)}  {one_line(found.last_error, 300)}")
     if found.running:
@@ -154,7 +166,7 @@ def _print_status(found: Status) -> None:
 
 def _with_queues(context: typer.Context, settings: Settings, found: Status) -> Status:
     """Count what waits, where no daemon tells it."""
-    from dataclasses import asdict, replace
+    from dataclasses import asdict
 
     if not settings.database.exists():
         return replace(found, waiting=0, jobs_pending=0, jobs_parked=0, notice="")

@@ -9,6 +9,7 @@ import typer
 
 from lore.bridges.events import EVENTS
 from lore.cli import quick
+from lore.cli.ending import leave_threads
 from lore.cli.output import notice, open_memory
 
 
@@ -22,13 +23,15 @@ def mcp(context: typer.Context) -> None:
     """Serve an agent by the Model Context Protocol on standard input and output.
 
     Agents start this for every session. It passes messages to the daemon, which it starts if
-    none runs; where that is not allowed (setting mcp.start) or fails, it serves by itself.
+    none runs, and answers what agents ask first meanwhile; where a start is not allowed (setting
+    mcp.start) or fails, it serves by itself.
     """
     # Whoever comes here was not served by cli/quick.py: no daemon can be reached.
     from lore.mcp.stdio import serve
 
     with open_memory(context, create=True) as memory:
         serve(memory, str(Path.cwd()))
+    leave_threads()
 
 
 def hook(
@@ -40,7 +43,8 @@ def hook(
     """Tell Lore of a moment in an agent's session, and print what the agent is given for it.
 
     Agents start this, with JSON on standard input. It gives up after a fifth of a second (setting
-    inject.within_ms) and always ends with exit code 0: nothing that goes wrong stops an agent.
+    inject.within_ms), or 1.5 s where a session begins, and always ends with exit code 0: nothing
+    that goes wrong stops an agent.
     """
     # Whoever comes here was not served by cli/quick.py: the words are not those of an agent.
     if not event:

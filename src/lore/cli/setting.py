@@ -51,6 +51,7 @@ def config(
         path = write_user_setting(loaded.settings.home, key, value)
         loaded = _load(context)
         notice(f"{path} is written.")
+        _tell_of_daemon(loaded.settings.home)
     shown = [_shown(setting) for setting in loaded.values if not key or setting.key == key]
     if not shown:
         msg = f"There is no setting '{key}'."
@@ -64,6 +65,14 @@ def config(
     )
     if (value is not None or unset) and shown[0].source not in ("config.toml", "default"):
         notice(f"The value from {_winner(shown[0])} goes before the one just written.")
+
+
+def _tell_of_daemon(home: Path) -> None:
+    """Say that a daemon reads its settings when it starts, where one runs."""
+    from lore.daemon.lock import find_holder
+
+    if find_holder(home):
+        notice("The daemon goes on as before until 'lore down' and 'lore up --detach'.")
 
 
 def _load(context: typer.Context) -> Loaded:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lore.cli import gateways
-from lore.cli.output import Json, bold, clean, coloured, dim, print_columns, print_json
+from lore.cli.output import Json, bold, clean, coloured, dim, notice, print_columns, print_json
 from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from lore.records import Check
+    from lore.settings import Settings
     from lore.setup.agents import Agent
     from lore.setup.changing import Change
 
@@ -55,7 +59,8 @@ def setup(
     from lore.setup import changing
     from lore.setup.agents import AGENTS
 
-    home = load(home=context.obj).settings.home
+    settings = load(home=context.obj).settings
+    home = settings.home
     command = _command(home)
     if not agents and (undo or dry_run):
         msg = f"'{'--undo' if undo else '--dry-run'}' needs an agent."
@@ -63,21 +68,47 @@ def setup(
     if not agents:
         _list(home, command, json=json)
         return
+    chosen = _chosen(agents, list(AGENTS))
+    plugged = [agent for agent in chosen if not undo and agent.has_plugin(Path.home())]
     plan = changing.plan_undo if undo else changing.plan
     told = [
         (agent, plan(home, agent, agent.edits(Path.home(), command)))
-        for agent in _chosen(agents, list(AGENTS))
+        for agent in chosen
+        if agent not in plugged
     ]
     if not dry_run:
         for agent, planned in told:
             changing.apply(home, agent, planned, undo=undo)
+    if not undo and not dry_run:
+        _keep_greeting(settings)
     if json:
+        told += [(agent, []) for agent in plugged]
         print_json([_as_json(agent, planned, dry_run=dry_run) for agent, planned in told])
         return
+    for agent in plugged:
+        _print_plugged(agent, home, command)
     for agent, planned in told:
         _print(agent, planned, undo=undo, dry_run=dry_run)
     if not undo and not dry_run:
-        print("'lore capture --all' brings in what your agents said so far; 'lore up -d' goes on.")
+        print(
+            "'lore capture --all' brings in what your agents said so far; with 'lore up --detach'"
+        )
+        print("that happens by itself from now on.")
+
+
+def check_agents(home: Path) -> list[Check]:
+    """Look at the agents of this person, for doctor."""
+    from lore.setup import reaching
+
+    return reaching.check_agents(home, _command(home), Path.home(), _search_path())
+
+
+def _keep_greeting(settings: Settings) -> None:
+    """Keep what agents ask first: the first session does not wait until a daemon has started."""
+    from lore.mcp.greeting import keep
+
+    with suppress(OSError):
+        keep(settings)
 
 
 def _chosen(names: list[str], known: list[Agent]) -> list[Agent]:
@@ -85,11 +116,15 @@ def _chosen(names: list[str], known: list[Agent]) -> list[Agent]:
 
     if "all" not in names:
         return [get_agent(name) for name in dict.fromkeys(names)]
-    found = [agent for agent in known if agent.is_found(Path.home())]
+    found = [agent for agent in known if agent.is_found(Path.home(), _search_path())]
     if not found:
-        msg = "None of the agents that Lore knows has left files here."
+        msg = "None of the agents that Lore knows is installed or has left files here."
         raise InvalidInput(msg, hint="Name one to set it up all the same.")
     return found
+
+
+def _search_path() -> str:
+    return os.pathsep.join(os.get_exec_path())
 
 
 def _command(home: Path) -> list[str]:
@@ -106,32 +141,58 @@ def _list(home: Path, command: list[str], *, json: bool) -> None:
     from lore.setup import changing
     from lore.setup.agents import AGENTS
 
-    rows = []
+    rows: list[tuple[Agent, bool, bool, bool, str]] = []
     for agent in AGENTS:
-        found = agent.is_found(Path.home())
+        found = agent.is_found(Path.home(), _search_path())
         try:
             planned = changing.plan(home, agent, agent.edits(Path.home(), command))
             ready, wrong = changing.is_set_up(planned), ""
         except InvalidInput as error:
             ready, wrong = False, str(error)
-        rows.append((agent, found, ready, wrong))
+        rows.append((agent, found, ready, agent.has_plugin(Path.home()), wrong))
     if json:
-        print_json([
-            {"agent": agent.name, "found": found, "set_up": ready, "problem": wrong}
-            for agent, found, ready, wrong in rows
-        ])
+        names = ("agent", "found", "set_up", "plugin", "problem")
+        print_json([dict(zip(names, (row[0].name, *row[1:]), strict=True)) for row in rows])
         return
     print_columns(
         (
             agent.name,
             agent.title,
             "found" if found else dim("not found"),
-            coloured("set up", "green") if ready else "not set up",
+            _state(ready=ready, plugged=plugged),
             clean(wrong),
         )
-        for agent, found, ready, wrong in rows
+        for agent, found, ready, plugged, wrong in rows
     )
+    for agent, _, ready, plugged, _ in rows:
+        if ready and plugged:
+            _print_twice(agent)
     print("'lore setup AGENT' gives it memory, 'lore setup all' all that are found.")
+
+
+def _state(*, ready: bool, plugged: bool) -> str:
+    if plugged:
+        return coloured("set up, by its plugin", "yellow" if ready else "green")
+    return coloured("set up", "green") if ready else "not set up"
+
+
+def _print_plugged(agent: Agent, home: Path, command: list[str]) -> None:
+    """Say that an agent has memory by a plugin, and what keeps that from being all."""
+    from lore.setup import changing
+
+    print(f"{bold(agent.title)} has memory by its plugin: nothing to change.")
+    if not shutil.which("lore"):
+        notice("The plugin looks for 'lore' on the PATH, and there is none.")
+    planned = changing.plan_undo(home, agent, agent.edits(Path.home(), command))
+    if not changing.is_set_up(planned):
+        _print_twice(agent)
+
+
+def _print_twice(agent: Agent) -> None:
+    notice(
+        f"{agent.title} is set up and has the plugin, so its tools are there twice."
+        f" 'lore setup {agent.name} --undo' leaves the plugin."
+    )
 
 
 def _as_json(agent: Agent, planned: list[Change], *, dry_run: bool) -> dict[str, object]:
@@ -172,17 +233,18 @@ def run(
     name is passed on to it: lore run claude -p "where were we?"
     """
     from lore.settings import load
-    from lore.setup.starting import prepare
+    from lore.setup.starting import Place, prepare
 
     if agent in ("-h", "--help"):
         print(context.get_help())
         return
     settings = load(home=context.obj).settings
     path = os.get_exec_path()
-    words = (agent, context.args, _command(settings.home), os.pathsep.join(path))
-    start = prepare(*words)
+    place = Place(Path.home(), Path.cwd())
+    words = (agent, context.args, _command(settings.home), _search_path())
+    start = prepare(*words, place)
     if gateway and settings.gateway_on:
-        start = prepare(*words, gateways.through(settings, agent))
+        start = prepare(*words, replace(place, through=gateways.through(settings, agent)))
     added = dict(start.environ)
     if start.folder:
         added["PATH"] = os.pathsep.join([start.folder, *path])

@@ -18,6 +18,9 @@ from lore.records.dialogues import Dialogue, Layer, Summary
 OUTPUT_SHARE, KNOWLEDGE_SHARE = 0.25, 0.05
 """What of the usable window is left free for the answer and for long-term knowledge."""
 
+LAYERS: tuple[Layer, ...] = (1, 2, 3, 4)
+"""The layers at which something is left out."""
+
 RAW_SHARES = {1: 0.40, 2: 0.50, 3: 0.55}
 DISTILLED_SHARES = {1: 0.25, 2: 0.25, 3: 0.15}
 """What of the usable window the raw window and the prefix may take, by layer."""
@@ -43,7 +46,8 @@ class Room:
     fixed_tokens: int = 0
     """What stands before the first entry: knowledge; a plan adds the client's own."""
     keep_tokens: int = 0
-    """To so many tokens a window is cut where it is cut at all; 0: as far as it must."""
+    """To so many tokens a window is cut where it is cut at all, and so long may the prefix be;
+    0: as far as it must."""
 
     @property
     def usable_tokens(self) -> int:
@@ -61,7 +65,8 @@ class Room:
 
     def prefix_tokens(self, layer: Layer) -> int:
         """Return how long the summaries may be at a layer."""
-        return int(self.usable_tokens * DISTILLED_SHARES.get(layer, OUTPUT_SHARE))
+        most = int(self.usable_tokens * DISTILLED_SHARES.get(layer, OUTPUT_SHARE))
+        return min(most, self.keep_tokens) if self.keep_tokens else most
 
     def evict_to_tokens(self, layer: Layer) -> int:
         """Return to what size a window is cut at a layer."""
@@ -150,7 +155,7 @@ class Scene:
         before = replace(self.whole(), start=least_start) if not least_start else None
         found: dict[Layer, Shape] = {}
         start = least_start
-        for layer in _LAYERS:
+        for layer in LAYERS:
             shape = self._shape(layer, start)
             if before is not None and shape.tokens > before.tokens:
                 shape = replace(before, layer=layer)
@@ -195,22 +200,23 @@ class Scene:
         return Shape(layer, start, prefix, annotated, told, self.raw_tokens(start, annotated))
 
     def _prefix(self, layer: Layer, start: int) -> tuple[Summary, ...]:
-        """Return the summaries that tell of what is before the window, as many as fit."""
-        told: list[Summary] = []
-        if start:
-            for one in self.standing:
-                told.append(one)
-                if one.until >= start:
-                    break
-        if layer == 3:
-            told = _newest(told, KEPT_AT_3)
-        elif layer == 4:
-            told = told[-KEPT_AT_4:]
+        """Return the summaries that tell of what is before the window, as many as fit.
+
+        Metas say little of much: they are told only where the logs of all segments find no room.
+        """
+        if not start:
+            return ()
         most = self.room.prefix_tokens(layer)
-        while told and sum(one.tokens for one in told) > most:
-            # What lasts is in the metas: the oldest log of a segment goes first.
-            told.remove(next((one for one in told if not one.generation), told[0]))
-        return tuple(told)
+        if layer >= 3:
+            told = list(_until(self.standing, start))
+            told = _newest(told, KEPT_AT_3) if layer == 3 else told[-KEPT_AT_4:]
+            return tuple(_fitting(told, most))
+        logs = _until([one for one in self.known if not one.generation], start)
+        if sum(one.tokens for one in logs) <= most:
+            return tuple(logs)
+        meta = [one for one in self.standing if one.generation]
+        left = most - sum(one.tokens for one in meta)
+        return (*meta, *_fitting(logs, left)) if left >= 0 else tuple(_fitting(logs, most))
 
     @cached_property
     def _sums(self) -> list[int]:
@@ -251,8 +257,24 @@ class Scene:
         }
 
 
-_LAYERS: tuple[Layer, ...] = (1, 2, 3, 4)
 _NONE: frozenset[str] = frozenset()
+
+
+def _until(told: Sequence[Summary], start: int) -> list[Summary]:
+    """Return the summaries that are needed to tell of all before an entry."""
+    ends = (number for number, one in enumerate(told) if one.until >= start)
+    return list(told[: next(ends, len(told)) + 1])
+
+
+def _fitting(told: Sequence[Summary], most_tokens: int) -> list[Summary]:
+    """Return the newest summaries that fit, metas before logs of segments, in their order."""
+    kept: list[Summary] = []
+    for one in sorted(told, key=lambda one: (one.generation, one.until), reverse=True):
+        most_tokens -= one.tokens
+        if most_tokens < 0:
+            break
+        kept.append(one)
+    return [one for one in told if one in kept]
 
 
 def _newest(told: list[Summary], most: int) -> list[Summary]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from lore.context import turns
-from lore.context.layers import Room, Scene, Shape
+from lore.context.layers import LAYERS, Room, Scene, Shape
 from lore.context.sizing import Measure
 from lore.records.dialogues import Dialogue, Layer, Pins, Plan, Summary
 
@@ -21,8 +21,6 @@ MOST_BUSTS_IN_A_ROW = 5
 
 FAR_TOO_LONG = 1.2
 """A prompt refused for being so many times too long needs layer 3 at once."""
-
-_LAYERS: tuple[Layer, ...] = (1, 2, 3, 4)
 
 
 class Cost(Protocol):
@@ -165,7 +163,7 @@ def _next(scene: Scene, now: Shape, floor: int, cost: Cost, *, fresh: bool) -> t
 
 def _first_fitting(shapes: dict[Layer, Shape], least: int, room: Room) -> Shape:
     """Return the lowest layer that fits, layer 4 if none does."""
-    for layer in _LAYERS:
+    for layer in LAYERS:
         if layer >= least and shapes[layer].fits(room):
             return shapes[layer]
     return shapes[4]
@@ -202,4 +200,4 @@ def _notes(scene: Scene, then: Shape, tokens: int) -> tuple[str, ...]:
 
 
 def _layer(number: int) -> Layer:
-    return (0, *_LAYERS)[number]
+    return (0, *LAYERS)[number]

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lore.context.choosing import REPEATED
 from lore.records import Beginning, Hit, Past, Remedy
-from lore.text import tokens
+from lore.text import tokens, words
 from lore.text.sheets import Sheet, fenced, one_line, quoted
 
 ITEM_TOKENS = 130
@@ -89,13 +90,21 @@ def word_beginning(told: Beginning, short: Mapping[str, str], *, budget_tokens: 
         (hit.id, f"[{short[hit.id]}] > {one_line(hit.text, _STANDING_TOKENS)}")
         for hit in told.standing
     ), budget_tokens // 3)  # fmt: skip
+    stands = [frozenset(words.split(hit.text)) for hit in told.standing if hit.id in ids]
     _add_all(sheet, ids, "Last sessions:", (
-        (past.id, _past(past, short)) for past in told.past
+        (past.id, _past(past, short)) for past in told.past if not _is_told(past.goal, stands)
     ), budget_tokens // 2)  # fmt: skip
     _add_all(sheet, ids, "Known about:", (
-        (id_, f"[{short[id_]}] > {one_line(title, _TITLE_TOKENS)}") for id_, title in told.roots
+        (id_, f"[{short[id_]}] > {one_line(title, _TITLE_TOKENS)}")
+        for id_, title in told.roots if not _is_told(title, stands)
     ), budget_tokens // 3)  # fmt: skip
     return Worded(sheet.text(), tuple(ids)) if ids else Worded()
+
+
+def _is_told(text: str, stands: Iterable[frozenset[str]]) -> bool:
+    """Tell whether an instruction that stands says the same, in the person's own words."""
+    own = frozenset(words.split(text))
+    return bool(own) and any(len(own & said) >= REPEATED * len(own) for said in stands)
 
 
 def _add_all(

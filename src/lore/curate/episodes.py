@@ -67,7 +67,8 @@ def kept(db: Connection, fragment: Fragment) -> KeptEpisode:
 
 def _keep(database: Database, db: Connection, session_n: int, episode: Episode) -> str | None:
     source_ns = [items.resolve(db, id_, type="message").n for id_ in episode.sources]
-    origin = trusting.lowest(db, "assistant", source_ns)
+    own: Origin = "tool" if episode.titled else "assistant"  # a title has no origin to go by
+    origin = trusting.lowest(db, own, source_ns)
     n = episodes.find(db, session_n)
     if n is None:
         return _add(database, db, session_n, episode, origin)
@@ -159,6 +160,7 @@ def episode_of(payload: dict[str, Any]) -> Episode:
         tasks=tuple(_task(task) for task in _tables(payload, "tasks")),
         duration_s=_number(payload, "duration_s"),
         tokens=_number(payload, "tokens"),
+        titled=payload.get("titled") is True,
     )
 
 

@@ -11,7 +11,7 @@ from itertools import islice
 import orjson
 
 from lore import clock, projects
-from lore.checking import check_origin
+from lore.checking import check_origin, check_tree
 from lore.curate import trust
 from lore.errors import InvalidInput, NotFound
 from lore.projects import Projects
@@ -77,7 +77,11 @@ def storing(
 
     What a person approved is trusted like the assistant's words, whatever its origin.
     """
-    draft = prepared(draft, redactor)
+    return storing_prepared(database, prepared(draft, redactor), approved=approved)
+
+
+def storing_prepared(database: Database, draft: Draft, *, approved: bool = False) -> Storing:
+    """Return the work that stores a draft in the words that it has now."""
     content, now = draft.content, database.now()
     title = lines.one_line(draft.summary, SUMMARY_CHARS)
     mentioned = entities.extract(content, title=title)
@@ -154,6 +158,8 @@ def _checked(draft: Draft) -> str:
     if not (0 <= draft.importance <= 1 and 0 <= draft.confidence <= 1):
         msg = "Importance and confidence lie between 0 and 1."
         raise InvalidInput(msg)
+    check_tree("payload", draft.payload)
+    check_tree("metadata", draft.metadata)
     try:
         orjson.dumps((dict(draft.payload), dict(draft.metadata)))
     except TypeError as error:

@@ -84,7 +84,7 @@ def remember(
             origin=draft.origin, key=key, redactor=redactor,
         )  # fmt: skip
         return Kept(same.id, "updated", tuple(id_ for id_ in resembles if id_ != same.id))
-    id_, is_new = _store(database, draft, known, key=key, redactor=redactor)
+    id_, is_new = _store(database, draft, known, key=key)
     replaced = same.id if same and is_new and TRUST[draft.origin] > same.trust else ""
     return Kept(id_, "stored" if is_new else "known", resembles, replaced)
 
@@ -140,9 +140,7 @@ def _look(database: Database, draft: Draft, nearest: Nearest, vector: Scores | N
     return Known(near, same, placed, project_n)
 
 
-def _store(
-    database: Database, draft: Draft, known: Known, *, key: str, redactor: Redactor
-) -> tuple[str, bool]:
+def _store(database: Database, draft: Draft, known: Known, *, key: str) -> tuple[str, bool]:
     """Store a draft at its place and return its id, and whether it is new.
 
     Another process may have stored the same words since they were looked for.
@@ -150,8 +148,8 @@ def _store(
     now, placed = database.now(), known.placed
     place_id = _id_of(database, placed.parent)
     depth = draft.depth if draft.parent_id else None
-    work = fragments.storing(
-        database, replace(draft, parent_id=draft.parent_id or place_id, depth=depth), redactor
+    work = fragments.storing_prepared(
+        database, replace(draft, parent_id=draft.parent_id or place_id, depth=depth)
     )
 
     def store(db: Connection) -> tuple[str, bool]:

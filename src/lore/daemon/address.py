@@ -1,4 +1,4 @@
-"""The address of a home's server, in a file that whoever wants to reach it reads."""
+"""The address of a home's server, in a file that whoever wants to reach it reads (`bridges`)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from lore.bridges.address import SERVER_FILE
-from lore.daemon import lock
+from lore.bridges.address import SERVER_FILE, url_of
+
+PORT_FILE = "server.port"
+"""Where a server that could not have its own port listened last."""
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class Listening:
     """Where the server of a home listens, on a host that can be connected to, and for whom.
 
-    `hook_ms` is how long a hook may take: hooks have no time to read settings.
+    `hook_ms` is how long a hook may take: hooks have no time to read settings. `greeting` is the
+    mark of what the server says of itself.
     """
 
     host: str
@@ -24,32 +27,17 @@ class Address:
     pid: int
     version: str
     hook_ms: int = 0
+    greeting: str = ""
 
     @property
     def url(self) -> str:
         """Return the address as a browser takes it."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
+        return url_of(self.host, self.port)
 
 
-def find(home: Path) -> Address | None:
-    """Return where the server of a home listens; what a dead daemon left is not believed."""
-    said = _read(home)
-    holder = lock.find_holder(home)
-    return said if said is not None and holder is not None and holder.pid == said.pid else None
-
-
-def write(home: Path, address: Address) -> None:
+def write(home: Path, listening: Listening) -> None:
     """Say where the server listens, whole or not at all, to the owner only."""
-    part = home / f"{SERVER_FILE}.part-{os.getpid()}"
-    try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(part, flags, 0o600), "wb") as file:
-            file.write(json.dumps(asdict(address)).encode())
-        part.replace(home / SERVER_FILE)
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
+    _put(home / SERVER_FILE, json.dumps(asdict(listening)))
 
 
 def clear(home: Path) -> None:
@@ -63,21 +51,34 @@ def clear(home: Path) -> None:
 
 def remove(home: Path) -> None:
     """Take back what this process said, unless it is another daemon's file by now."""
-    said = _read(home)
-    if said is not None and said.pid == os.getpid():
-        with suppress(OSError):
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        if json.loads((home / SERVER_FILE).read_bytes())["pid"] == os.getpid():
             (home / SERVER_FILE).unlink()
 
 
-def _read(home: Path) -> Address | None:
+def find_last_port(home: Path) -> int | None:
+    """Return the port that the server used when its own was taken."""
     try:
-        tree = json.loads((home / SERVER_FILE).read_bytes())
-        return Address(
-            str(tree["host"]),
-            int(tree["port"]),
-            int(tree["pid"]),
-            str(tree["version"]),
-            int(tree.get("hook_ms", 0)),
-        )
-    except (OSError, ValueError, TypeError, KeyError):
+        port = int((home / PORT_FILE).read_bytes()[:20])
+    except (OSError, ValueError):
         return None
+    return port if 0 < port < 65_536 else None
+
+
+def keep_port(home: Path, port: int) -> None:
+    """Remember a port for the next start, where that is possible."""
+    if find_last_port(home) != port:
+        with suppress(OSError):
+            _put(home / PORT_FILE, f"{port}\n")
+
+
+def _put(path: Path, text: str) -> None:
+    part = path.with_name(f"{path.name}.part-{os.getpid()}")
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(part, flags, 0o600), "wb") as file:
+            file.write(text.encode())
+        part.replace(path)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)

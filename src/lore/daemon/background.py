@@ -14,7 +14,6 @@ from pathlib import Path
 
 from lore.bridges.address import LOCK_FILE
 from lore.daemon import lock
-from lore.daemon.logfile import LOG_FILE
 from lore.errors import DaemonError
 
 START_S = 60.0
@@ -69,12 +68,16 @@ def start(home: Path) -> Started:
 
 
 def let_go(home: Path) -> None:
-    """Leave the terminal and the folder that the daemon was started from."""
-    log = os.open(home / LOG_FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    """Leave the terminal and the folder that the daemon was started from.
+
+    What a library prints goes nowhere: the log is renewed under its own file, and a line in it is
+    an event without contents.
+    """
+    nowhere = os.open(os.devnull, os.O_WRONLY)
     os.chdir(home)
     for stream in (1, 2):
-        os.dup2(log, stream)
-    os.close(log)
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
 
 
 def stop(home: Path, *, force: bool = False) -> int | None:

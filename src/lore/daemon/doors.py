@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from lore import __version__
 from lore.daemon import address, status
-from lore.daemon.address import Address
+from lore.daemon.address import Listening
 from lore.daemon.attempts import Failure, attempt, log
-from lore.daemon.status import Status
+from lore.daemon.status import Status, told_hooks
 from lore.memory import Memory
+from lore.server.tally import Tally
+from lore.settings import Settings
 
 if TYPE_CHECKING:
     import socket
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from mcp.server import Server
     from starlette.types import ASGIApp
 
+    from lore.mcp.http import McpApps
     from lore.server.app import Mount
     from lore.server.serving import Serving
 
@@ -42,12 +45,16 @@ CLOSING_S = 2.0
 
 
 class Doors:
-    """The server of a daemon; `url` once it listens, and `notice` if there is less than that."""
+    """The server of a daemon; it tells its URL once it listens, and if there is less than that.
+
+    `hooks` counts what became of those that agents called.
+    """
 
     def __init__(self, memory: Memory, on_change: Callable[[str, str], None]) -> None:
         self._memory = memory
         self._settings = memory.settings
         self._on_change = on_change
+        self.hooks = Tally()
         self._serving: Serving | None = None
         self._settled = threading.Event()
         self._stopping = threading.Event()
@@ -81,48 +88,50 @@ class Doors:
     def _serve(self) -> None:
         from lore.server.serving import Serving, bind
 
-        bound, was_free = bind(self._settings.server_host, self._settings.server_port)
+        last = address.find_last_port(self._settings.home)
+        bound, was_free = bind(self._settings.server_host, self._settings.server_port, last)
         with bound:
             if self._stopping.is_set():
                 return
-            self._serving = Serving(_app(self._memory, bound, self._stopping.is_set), bound)
-            listening = _address(bound, self._settings.inject_within_ms)
+            self._serving = Serving(self._app(bound), bound)
+            listening = _listening(bound, self._settings)
             self._serving.run(lambda: self._tell(listening, was_free=was_free))
 
-    def _tell(self, listening: Address, *, was_free: bool) -> None:
+    def _app(self, bound: socket.socket) -> ASGIApp:
+        """Return the app that is served on a socket."""
+        from lore.server.access import Access, local_key
+        from lore.server.app import make_app
+        from lore.server.calling import Toolbox
+        from lore.server.hosts import allowed_names
+        from lore.server.limits import Limits
+        from lore.server.logins import Logins
+        from lore.tools import catalogue
+
+        memory, settings = self._memory, self._settings
+        host, port = bound.getsockname()[:2]
+        return make_app(
+            memory,
+            Access(local_key(settings.home), memory.recognise_key, Logins(f"lore_{port}")),
+            Toolbox(catalogue.TOOLS, catalogue.call),
+            names=allowed_names(host, (settings.server_host, *settings.server_allowed_hosts)),
+            limits=Limits.of(settings),
+            mounts=mounts_of(lambda: _mcp_server(memory)),
+            rest=gateway_of(memory) if settings.gateway_on else None,
+            stopping=self._stopping.is_set,
+            about=lambda: _told(status.read(settings.home)),
+            hooks=self.hooks,
+        )
+
+    def _tell(self, listening: Listening, *, was_free: bool) -> None:
         address.write(self._settings.home, listening)
+        if not was_free:
+            address.keep_port(self._settings.home, listening.port)
         taken = f"Port {self._settings.server_port} is taken: the server uses {listening.port}."
         self._on_change(listening.url, "" if was_free else taken)
         log.info("server listens", extra={"host": listening.host, "port": listening.port})
         self._settled.set()
         if self._stopping.is_set() and self._serving is not None:
             self._serving.stop()
-
-
-def _app(memory: Memory, bound: socket.socket, stopping: Callable[[], bool]) -> ASGIApp:
-    """Return the app that is served on a socket."""
-    from lore.mcp.serving import make_server
-    from lore.server.access import Access, local_key
-    from lore.server.app import make_app
-    from lore.server.calling import Toolbox
-    from lore.server.hosts import allowed_names
-    from lore.server.limits import Limits
-    from lore.server.logins import Logins
-    from lore.tools import catalogue
-
-    settings = memory.settings
-    host, port = bound.getsockname()[:2]
-    return make_app(
-        memory,
-        Access(local_key(settings.home), memory.find_key, Logins(f"lore_{port}")),
-        Toolbox(catalogue.TOOLS, catalogue.call),
-        names=allowed_names(host, (settings.server_host, *settings.server_allowed_hosts)),
-        limits=Limits.of(settings),
-        mounts=mounts_of(make_server(memory)),
-        rest=gateway_of(memory) if settings.gateway_on else None,
-        stopping=stopping,
-        about=lambda: _told(status.read(settings.home)),
-    )
 
 
 def _told(now: Status) -> list[tuple[str, str]]:
@@ -132,7 +141,8 @@ def _told(now: Status) -> list[tuple[str, str]]:
         ("since", f"{now.since:%Y-%m-%d %H:%M} UTC" if now.since else ""),
         ("waiting for a vector", f"{now.waiting:,}"),
         ("jobs", f"{now.jobs_pending:,} to do, {now.jobs_parked:,} parked"),
-        ("spent today", f"${now.spent_usd:.2f} of ${now.budget_usd:.2f}"),
+        ("spent today", f"${now.spent_usd:.2f} of ${now.budget_usd:.2f}" if now.budget_usd else ""),
+        ("hooks", told_hooks(now)),
         ("memory in use", f"{now.memory_mb:,.0f} MB" if now.memory_mb else ""),
         ("last error", now.last_error),
         ("remark", " ".join(filter(None, (now.notice, now.server_notice)))),
@@ -140,15 +150,21 @@ def _told(now: Status) -> list[tuple[str, str]]:
     return [(name, value) for name, value in rows if value]
 
 
-def mounts_of(server: Server[Any]) -> Sequence[Mount]:
+def mounts_of(make_server: Callable[[], Server[Any]]) -> Sequence[Mount]:
     """Return the doors that an MCP server has in the app, open to every key that may read.
 
-    The server itself refuses such a key the tools that change something.
+    The server, made when the first client comes, refuses such a key the tools that change
+    something.
     """
-    from lore.mcp.http import MCP, McpApps
+    from lore.mcp.late import MCP, LateApps
     from lore.server.app import Mount
 
-    mcp = McpApps(server)
+    def make() -> McpApps:
+        from lore.mcp.http import McpApps
+
+        return McpApps(make_server())
+
+    mcp = LateApps(make)
     return [
         Mount(path, app, lifespan=mcp.run if path == MCP else None, needs=("read",))
         for path, app in mcp.apps.items()
@@ -164,7 +180,6 @@ def gateway_of(memory: Memory) -> Mount:
     from lore.server.app import Mount
 
     settings = memory.settings
-    memory.load_prices()
     turning = MemoryTurning(memory, Composer(memory))
     turning.warm_up()
     gateway = Gateway(
@@ -183,7 +198,25 @@ def gateway_of(memory: Memory) -> Mount:
     return Mount("/", gateway, lifespan=run)
 
 
-def _address(bound: socket.socket, hook_ms: int) -> Address:
+def _mcp_server(memory: Memory) -> Server[Any]:
+    from lore.mcp.serving import make_server
+
+    return make_server(memory)
+
+
+def _listening(bound: socket.socket, settings: Settings) -> Listening:
     host, port = bound.getsockname()[:2]
     reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - as a client
-    return Address(reached, port, os.getpid(), __version__, hook_ms)
+    told = (settings.inject_within_ms, _keep_greeting(settings))
+    return Listening(reached, port, os.getpid(), __version__, *told)
+
+
+def _keep_greeting(settings: Settings) -> str:
+    """Keep what agents ask first for when no daemon runs; without it they only wait for one."""
+    from lore.mcp.greeting import keep
+
+    try:
+        return keep(settings)
+    except OSError as error:
+        log.warning("greeting not kept", extra={"error": type(error).__name__})
+        return ""

@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+
+from lore.daemon import loglines
+from lore.daemon.loglines import LogLine, Repeats
 
 LOG_FILE = "lore.log"
 LARGEST_BYTES, OLD_FILES = 5_000_000, 2
 
 _POLL_S = 0.3
-_USUAL = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-
-
-class LogLine(logging.Formatter):
-    """One line for an event: when, how bad, where, what, and its fields."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line of an event."""
-        at = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        fields = [
-            f"{name}={_plain(value)}" for name, value in vars(record).items() if name not in _USUAL
-        ]
-        head = f"{at} {record.levelname.lower():<7} {record.name}: {record.getMessage()}"
-        return " ".join([head, *fields])
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    text = str(value)
-    return text if text.isascii() and text.isprintable() and " " not in text else json.dumps(text)
 
 
 class LogFile(RotatingFileHandler):
@@ -53,26 +33,38 @@ class LogFile(RotatingFileHandler):
 
 
 def open_log(home: Path, *, echo: bool) -> Callable[[], None]:
-    """Write Lore's events to the log of a home, and to stderr if wanted; return how to end that."""
-    logger = logging.getLogger("lore")
+    """Write events to the log of a home, and to stderr if wanted; return how to end that.
+
+    Of libraries only warnings are told, and where they come from. That the root has an output
+    keeps each of them from making one of its own.
+    """
+    own, root = logging.getLogger(loglines.OWN), logging.getLogger()
     path = home / LOG_FILE
     outputs: list[logging.Handler] = [
         LogFile(path, maxBytes=LARGEST_BYTES, backupCount=OLD_FILES, encoding="utf-8")
     ]
     outputs += [logging.StreamHandler()] if echo else []
-    before = logger.level
+    before = own.level
     for output in outputs:
         output.setFormatter(LogLine())
-        logger.addHandler(output)
-    logger.setLevel(logging.INFO)
+        output.addFilter(Repeats())
+        output.addFilter(_is_worth_a_line)
+        root.addHandler(output)
+    own.setLevel(logging.INFO)
+    end_watch = loglines.watch_for_accidents()
 
     def close() -> None:
-        logger.setLevel(before)
+        end_watch()
+        own.setLevel(before)
         for output in outputs:
-            logger.removeHandler(output)
+            root.removeHandler(output)
             output.close()
 
     return close
+
+
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
+    return loglines.is_own(record) or record.levelno >= logging.WARNING
 
 
 def last_lines(home: Path, count: int) -> list[str]:

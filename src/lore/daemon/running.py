@@ -22,6 +22,7 @@ from lore.daemon.lock import Lock
 from lore.daemon.schedule import Schedule, Turn
 from lore.daemon.status import ChoreStatus, Status
 from lore.memory import Memory
+from lore.server.tally import Tally
 from lore.settings import Settings
 
 BEAT_S = 2.0
@@ -66,6 +67,7 @@ class Daemon:
         self._clocks = clocks or Clocks()
         self._schedule = Schedule.of(chores, self._clocks.monotonic())
         self._lock = threading.Lock()
+        self._hooks = Tally()
         self._written = Status()
         self._written_s = 0.0
         former = status.read(home)
@@ -193,10 +195,18 @@ class Daemon:
         """Tell where the server listens, and what is less than usual with it."""
         self._change(server=url, server_notice=notice)
 
+    def follow_hooks(self, tally: Tally) -> None:
+        """Tell from now on what is counted here."""
+        self._hooks = tally
+
     def tell(self) -> None:
         """Write the status if it has changed, or if the times in it have grown old."""
         with self._lock:
-            present = replace(self._status, memory_mb=round(status.resident_mb(), 1))
+            present = replace(
+                self._status,
+                memory_mb=round(status.resident_mb(), 1),
+                hooks=asdict(self._hooks),
+            )
         passed_s = self._clocks.monotonic() - self._written_s
         if _essence(present) != _essence(self._written) or passed_s >= UNCHANGED_S:
             status.write(self._home, present)
@@ -243,6 +253,7 @@ def serve(
             log.info("started", extra={"pid": os.getpid(), "version": __version__})
             daemon = Daemon(memory, chores_of(settings) if chores is None else chores, home)
             doors = Doors(memory, daemon.tell_server)
+            daemon.follow_hooks(doors.hooks)
             with _signals() as wait:
                 daemon.tell()
                 doors.open()

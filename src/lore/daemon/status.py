@@ -53,6 +53,7 @@ class Status:
     notice: str = ""
     server: str = ""
     server_notice: str = ""
+    hooks: Mapping[str, int] = field(default_factory=dict)
     chores: tuple[ChoreStatus, ...] = ()
 
 
@@ -78,7 +79,7 @@ def read(home: Path) -> Status:
     if holder is None:
         return replace(said, running=False, state="stopped", pid=None, memory_mb=0.0, server="")
     if said.pid != holder.pid:
-        said = replace(said, state="starting", chores=(), memory_mb=0.0, server="")
+        said = replace(said, state="starting", chores=(), memory_mb=0.0, server="", hooks={})
     return replace(said, running=True, pid=holder.pid, since=holder.since, version=holder.version)
 
 
@@ -102,6 +103,18 @@ def _known(kind: type, tree: Mapping[str, Any]) -> dict[str, Any]:
 def _value(name: str, value: Any) -> Any:
     is_moment = name in ("since", "last_run", "next_run", "last_error_at")
     return datetime.fromisoformat(value) if is_moment and value is not None else value
+
+
+def told_hooks(status: Status) -> str:
+    """Return what became of the hooks that agents called, in words; nothing if none was."""
+    words = {
+        "answered": "answered",
+        "nothing": "with nothing to say",
+        "late": "too late",
+        "told": "told something",
+    }
+    counts = [f"{status.hooks.get(name, 0):,} {told}" for name, told in words.items()]
+    return ", ".join(counts) if any(status.hooks.values()) else ""
 
 
 def resident_mb() -> float:

@@ -7,8 +7,9 @@ cache by themselves do so after every piece, and charge nothing for writing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from hashlib import blake2b
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, takewhile
 from typing import NamedTuple
 
 from lore.records.dialogues import ModelPrice, TokenUse
@@ -20,6 +21,9 @@ LOOKED_BACK = 20
 """So many blocks before a breakpoint are looked at for what is cached."""
 
 LIFETIME_S, LONG_LIFETIME_S = 300.0, 3_600.0
+
+_PROMPTS = 8
+"""Of one session, only the last prompts can be read again."""
 
 _MILLION = 1_000_000
 
@@ -40,38 +44,69 @@ class PrefixCache:
     def __init__(self, *, lifetime_s: float = LIFETIME_S, automatic: bool = False) -> None:
         self._lifetime_s = lifetime_s
         self._automatic = automatic
-        self._until: dict[bytes, float] = {}
+        self._sent: list[_Sent] = []
 
     def send(self, pieces: Sequence[Piece], at_s: float) -> TokenUse:
         """Return what becomes of a prompt, and keep it."""
-        prefixes = _prefixes(pieces)
-        ends = [n for n, piece in enumerate(pieces) if piece.marked or self._automatic]
-        cached = ends[-1] if ends else -1
-        hit = self._find(pieces, prefixes, ends, at_s)
-        total = [0, *_running(pieces)]
+        whole = frozenset(range(len(pieces)))
+        ends = whole if self._automatic else frozenset(n for n in whole if pieces[n].marked)
+        total = list(accumulate((piece.tokens for piece in pieces), initial=0))
+        cached = frozenset(end for end in ends if total[end + 1] >= LEAST_TOKENS)
+        hit, source = self._find(pieces, cached, at_s)
         read = total[hit + 1]
-        written = max(0, total[cached + 1] - read) if total[cached + 1] >= LEAST_TOKENS else 0
-        for end in {*ends, hit} - {-1}:
-            if total[end + 1] >= LEAST_TOKENS:
-                self._until[prefixes[end]] = at_s + self._lifetime_s
+        written = max(0, total[max(cached, default=-1) + 1] - read)
+        if source is not None:
+            source.until_s = at_s + self._lifetime_s
+        keys = tuple(piece.key for piece in pieces)
+        kept = [one for one in self._sent if one.until_s >= at_s]
+        self._sent = [*kept[-_PROMPTS:], _Sent(keys, cached, at_s + self._lifetime_s)]
         fresh = total[-1] - read - written
         if self._lifetime_s > LIFETIME_S:
             return TokenUse(fresh, read, cache_write_1h_tokens=written)
         return TokenUse(fresh, read, written)
 
     def _find(
-        self, pieces: Sequence[Piece], prefixes: Sequence[bytes], ends: Sequence[int], at_s: float
-    ) -> int:
-        """Return the last piece up to which a prompt is cached, -1 if it is not."""
-        for end in reversed(ends):
-            left = LOOKED_BACK
-            for place in range(end, -1, -1):
-                if self._until.get(prefixes[place], -1.0) >= at_s:
-                    return place
-                left -= pieces[place].blocks
-                if left < 0 and not self._automatic:
-                    break
-        return -1
+        self, pieces: Sequence[Piece], ends: frozenset[int], at_s: float
+    ) -> tuple[int, _Sent | None]:
+        """Return the last piece up to which a prompt is cached, -1 if it is not, and since when."""
+        looked_at = ends if self._automatic else _looked_at(pieces, ends)
+        best: tuple[int, _Sent | None] = (-1, None)
+        for sent in self._sent:
+            if sent.until_s < at_s:
+                continue
+            same = _common(sent.keys, pieces)
+            found = max((n for n in sent.ends if n < same and n in looked_at), default=-1)
+            if found > best[0]:
+                best = (found, sent)
+        return best
+
+
+@dataclass(slots=True)
+class _Sent:
+    """A prompt that was sent: after which pieces it is cached, and until when."""
+
+    keys: tuple[str, ...]
+    ends: frozenset[int]
+    until_s: float
+
+
+def _looked_at(pieces: Sequence[Piece], ends: Iterable[int]) -> set[int]:
+    """Return the pieces within reach of a breakpoint."""
+    found: set[int] = set()
+    for end in ends:
+        left = LOOKED_BACK
+        for place in range(end, -1, -1):
+            if left < 0:
+                break
+            found.add(place)
+            left -= pieces[place].blocks
+    return found
+
+
+def _common(keys: Sequence[str], pieces: Sequence[Piece]) -> int:
+    """Return with how many equal pieces two prompts begin."""
+    pairs = zip(keys, pieces, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1].key, pairs))
 
 
 def cost(use: TokenUse, price: ModelPrice) -> float:
@@ -84,21 +119,3 @@ def cost(use: TokenUse, price: ModelPrice) -> float:
         + use.output_tokens * price.output_usd
     )
     return total / _MILLION
-
-
-def _prefixes(pieces: Sequence[Piece]) -> list[bytes]:
-    """Return for each piece a digest of all up to it."""
-    found: list[bytes] = []
-    so_far = b""
-    for piece in pieces:
-        so_far = blake2b(so_far + piece.key.encode(), digest_size=16).digest()
-        found.append(so_far)
-    return found
-
-
-def _running(pieces: Sequence[Piece]) -> list[int]:
-    total, found = 0, []
-    for piece in pieces:
-        total += piece.tokens
-        found.append(total)
-    return found

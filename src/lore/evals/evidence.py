@@ -1,9 +1,10 @@
 """Evidence: whether what answers a question about a session is at hand when it has ended.
 
-It is in the prompt if its message stands there as it was, or if the summaries there name every
-specific (number, name in code, path, what is quoted) that both the answer and that message have.
-It is recalled if the answer to the question, with its usual budget, shows that message or a line
-of a log that was made of it.
+It is in the prompt if its message stands there as it was, or if one summary there names every
+specific (number, name in code, path, what is quoted) that both the answer and that message have
+and the question has not, at least one, and half of the answer's words besides. It is recalled if
+the answer to the question, with its usual budget, shows that message or a line of a log that was
+made of it.
 """
 
 from __future__ import annotations
@@ -16,11 +17,17 @@ from lore.evals.long_talks import Question, Talk
 from lore.memory import Memory
 from lore.records import Hit
 from lore.records.dialogues import Plan, Summary
+from lore.text import words
 
 _SPECIFIC = re.compile(
     r"[\w./:#@%+-]*\d[\w./:#@%+-]*|[\w-]*[/._][\w./-]+|\b[a-z]+[A-Z]\w+|'[^']{3,80}'"
 )
 _EDGES = ".,:;'\"()"
+
+_LEAST_CHARS = 3
+"""A bare digit tells nothing."""
+
+_WORDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +78,16 @@ def in_prompt(talk: Talk, question: Question, made: Plan) -> bool:
         hidden = {b.call_id for e in entries for b in e.blocks if b.kind == "result"}
         if not hidden & made.annotated:
             return True
-    needed = specifics(question.answer) & specifics(said_in(talk, question.message))
-    told = "\n".join(one.text for one in made.prefix).lower()
-    return bool(needed) and all(one in told for one in needed)
+    return any(_holds(one.text, question, talk) for one in made.prefix)
+
+
+def _holds(told: str, question: Question, talk: Talk) -> bool:
+    """Tell whether a summary holds what answers a question."""
+    from_message = specifics(said_in(talk, question.message)) - specifics(question.text)
+    needed = {one for one in specifics(question.answer) & from_message if len(one) >= _LEAST_CHARS}
+    answer = {words.stem(word) for word in words.terms(question.answer)}
+    common = answer & {words.stem(word) for word in words.split(told)}
+    return bool(needed) and needed <= specifics(told) and len(common) >= _WORDS * len(answer)
 
 
 def said_in(talk: Talk, message: int) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from lore.errors import EvaluationError
 from lore.evals.trials import rows
-from lore.records import Message, NewMessage, Part
+from lore.records import Message, NewMessage, Part, Role
 from lore.records.dialogues import Block, Entry, Voice
 
 _TOOL = re.compile(r"^\[tool:([\w.-]+)\] ?", re.MULTILINE)
@@ -68,7 +68,8 @@ def read_talks(path: Path) -> list[Talk]:
 
 def talk_of(name: str, messages: Sequence[Message]) -> Talk:
     """Return a captured session as a client would have sent it; nobody asks about it."""
-    return _made(name, [(one.parts, one.created_at, one.role) for one in messages])
+    told = [(one.parts, one.created_at, one.role) for one in messages]
+    return _made(name, told, whole=False)
 
 
 def _talk(raw: dict[str, Any]) -> Talk:
@@ -82,40 +83,35 @@ def _talk(raw: dict[str, Any]) -> Talk:
     )
     chars = sum(len(m["content"]) for m in said)
     tokens = sum(m.get("tokens", 0) for m in said)
-    recorded = tuple(
-        NewMessage(m["role"], (Part("text", m["content"]),), _moment(m["timestamp"])) for m in said
-    )
     project = str(raw.get("project_path") or "")
     ratio = tokens / chars if tokens and chars else _TOKENS_PER_CHAR
-    return _made(str(raw["session_id"]), told, recorded, questions, project, ratio)
+    return _made(str(raw["session_id"]), told, questions, project, ratio)
 
 
 def _made(
     name: str,
-    told: Sequence[tuple[Sequence[Part], datetime, str]],
-    recorded: tuple[NewMessage, ...] = (),
+    told: Sequence[tuple[Sequence[Part], datetime, Role]],
     questions: tuple[Question, ...] = (),
     project: str = "",
     tokens_per_char: float = _TOKENS_PER_CHAR,
+    *,
+    whole: bool = True,
 ) -> Talk:
+    """Return a talk; `whole`: each message of an assistant is all that it answered."""
     entries: list[Entry] = []
     requests: list[Request] = []
     ends: list[int] = []
     for parts, at, role in told:
         own = [part for part in parts if part.kind != "tool_result"]
         results = [part for part in parts if part.kind == "tool_result"]
-        # Captured messages may be pieces of one answer; recorded ones are one each.
-        if role == "assistant" and entries and (recorded or entries[-1].voice != "assistant"):
+        if role == "assistant" and entries and (whole or entries[-1].voice != "assistant"):
             requests.append(Request(len(entries), at.timestamp()))
         if own:
             entries.append(_entry("user" if role == "user" else "assistant", own))
         if results:
             entries.append(_entry("user", results))
         ends.append(len(entries))
-    said = recorded or tuple(
-        NewMessage("user" if role == "user" else "assistant", tuple(parts), at)
-        for parts, at, role in told
-    )
+    said = tuple(NewMessage(role, tuple(parts), at) for parts, at, role in told)
     return Talk(
         name,
         tuple(entries),
@@ -142,7 +138,7 @@ def _parts(role: str, content: str) -> list[Part]:
     for number, (mark, end) in enumerate(zip(marks, ends, strict=False)):
         text = content[mark.end() : end]
         id_ = blake2b(f"{content}{number}".encode(), digest_size=8).hexdigest()
-        found.append(Part("tool_call", mark.group(), name=mark[1], call_id=id_))
+        found.append(Part("tool_call", "", name=mark[1], call_id=id_))
         results.append(Part("tool_result", text, name=mark[1], call_id=id_))
     return [*found, *results]
 

@@ -44,6 +44,11 @@ class Size:
     raw_tokens: int
     busts: bool
 
+    @property
+    def tokens(self) -> int:
+        """Return how long the prompt was."""
+        return self.prefix_tokens + self.raw_tokens
+
 
 @dataclass(slots=True)
 class Outcome:

@@ -47,9 +47,8 @@ class Asked:
     target: str
     wire: Wire
     provider: Provider
-    headers: list[tuple[bytes, bytes]]
-    shown: dict[str, str]
-    """What may be shown of the headers."""
+    raw_headers: list[tuple[bytes, bytes]]
+    headers: dict[str, str]
 
     @classmethod
     def of(cls, scope: Scope) -> Asked:
@@ -63,19 +62,19 @@ class Asked:
             wire_of(scope["method"], path),
             provider_of(path, told),
             headers,
-            heads.to_show(headers),
+            told,
         )
 
     @property
     def has_body(self) -> bool:
         """Tell whether a body comes with it."""
-        return "transfer-encoding" in self.shown or self.shown.get("content-length", "0") != "0"
+        return "transfer-encoding" in self.headers or self.headers.get("content-length", "0") != "0"
 
     def incoming(self, body: bytes, most_bytes: int) -> Incoming:
         """Return what memory is shown of it."""
         path, _, query = self.target.partition("?")
         kept = "&".join(pair for pair in query.split("&") if not pair.startswith("key="))
-        return Incoming(self.wire, path, kept, self.shown, body, most_bytes)
+        return Incoming(self.wire, path, kept, heads.to_show(self.headers), body, most_bytes)
 
 
 class Gateway:
@@ -135,22 +134,21 @@ class Gateway:
         """Return the answer to what goes no further."""
         if asked.method == "HEAD" and asked.target == "/":
             return WELL
-        told = {name.decode("latin-1"): value.decode("latin-1") for name, value in asked.headers}
-        if heads.shows_key_of_lore(told):
+        if heads.shows_key_of_lore(asked.headers):
             return refusal(asked.provider, 401, _OWN_KEY)
         grant = find_grant(scope)
         if grant is None and not await peers.is_own(scope, self._owner):
             return refusal(asked.provider, 401, _NO_KEY)
         if grant is not None and not grant.allows(*_NEEDED):
             return refusal(asked.provider, 403, "This key does not open the gateway.")
-        if "websocket" in asked.shown.get("upgrade", "").lower():
+        if "websocket" in asked.headers.get("upgrade", "").lower():
             return refusal(asked.provider, 426, _NO_SOCKETS)
         return None
 
     async def _serve(self, asked: Asked, receive: Receive, send: Send) -> None:
         is_in = asyncio.Event()
         if asked.wire:
-            announced = asked.shown.get("content-length", "")
+            announced = asked.headers.get("content-length", "")
             body: Body | None = await bodies.whole(receive, announced, self._most_bytes)
             is_in.set()
         else:
@@ -218,9 +216,11 @@ class Gateway:
         self, asked: Asked, prepared: Prepared, body: Body | None, *, changed: bool
     ) -> aiohttp.ClientResponse:
         assert self._forwarding is not None
-        headers = heads.for_upstream(asked.headers, identity=not unread(prepared), changed=changed)
-        if not isinstance(body, bytes | None) and "content-length" in asked.shown:
-            headers.append(("content-length", asked.shown["content-length"]))
+        headers = heads.for_upstream(
+            asked.raw_headers, identity=not unread(prepared), changed=changed
+        )
+        if not isinstance(body, bytes | None) and "content-length" in asked.headers:
+            headers.append(("content-length", asked.headers["content-length"]))
         address = self._upstreams.address(asked.provider, asked.target)
         return await self._forwarding.ask(asked.method, address, headers, body)
 

@@ -49,6 +49,11 @@ class Incoming:
     raw: bytes
     most_bytes: int
 
+    @property
+    def target(self) -> str:
+        """Return the path with what stands behind it: Gemini tells there whether it streams."""
+        return f"{self.path}?{self.query}" if self.query else self.path
+
     def body(self) -> bytes:
         """Return the body without the encoding it came in; raise where it cannot be read."""
         return bodies.decoded(self.raw, self.headers.get("content-encoding", ""), self.most_bytes)

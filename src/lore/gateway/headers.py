@@ -19,8 +19,8 @@ HOP_BY_HOP = frozenset({
 })
 """What concerns one connection and not those behind it (RFC 9110, 7.6.1)."""
 
-_OURS_TO_SAY = frozenset({b"host", b"content-length", b"expect", b"accept-encoding"})
-"""What is said anew towards upstream, as the body may be another."""
+_NOT_FOR_UPSTREAM = HOP_BY_HOP | {b"host", b"content-length", b"expect", b"cookie"}
+"""What is said anew towards upstream: another host, maybe another body, other cookies."""
 
 CREDENTIALS = frozenset({
     "authorization",
@@ -46,7 +46,9 @@ def for_upstream(
     `identity` asks for an answer that can be read; a body that was `changed` has no encoding.
     """
     kept = list(headers)
-    dropped = HOP_BY_HOP | _OURS_TO_SAY | _named_by_connection(kept)
+    dropped = _NOT_FOR_UPSTREAM | _named_by_connection(kept)
+    if identity:
+        dropped |= {b"accept-encoding"}
     if changed:
         dropped |= {b"content-encoding"}
     told = [
@@ -54,11 +56,9 @@ def for_upstream(
         for name, value in kept
         if name not in dropped and not name.startswith(_OF_LORE)
     ]
-    told = [(name, value if name != "cookie" else _without_ours(value)) for name, value in told]
-    wanted = [value.decode("latin-1") for name, value in kept if name == b"accept-encoding"]
-    accepted = ["identity"] if identity else wanted
-    told += [("accept-encoding", value) for value in accepted]
-    return [(name, value) for name, value in told if name != "cookie" or value]
+    cookies = (value.decode("latin-1") for name, value in kept if name == b"cookie")
+    told += [("cookie", others) for others in map(_without_ours, cookies) if others]
+    return [*told, ("accept-encoding", "identity")] if identity else told
 
 
 def for_client(headers: RawHeaders, *, spliced: bool = False) -> list[tuple[bytes, bytes]]:
@@ -70,10 +70,9 @@ def for_client(headers: RawHeaders, *, spliced: bool = False) -> list[tuple[byte
     return [(name, value) for name, value in kept if name not in dropped]
 
 
-def to_show(headers: RawHeaders) -> dict[str, str]:
+def to_show(headers: Mapping[str, str]) -> dict[str, str]:
     """Return what of a client's headers may be shown to others than upstream."""
-    told = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
-    return {name: value for name, value in told.items() if name not in CREDENTIALS}
+    return {name: value for name, value in headers.items() if name not in CREDENTIALS}
 
 
 def shows_key_of_lore(headers: Mapping[str, str]) -> bool:
@@ -84,7 +83,7 @@ def shows_key_of_lore(headers: Mapping[str, str]) -> bool:
 
 
 def _named_by_connection(headers: RawHeaders) -> frozenset[bytes]:
-    named = (value for name, value in headers if name == b"connection")
+    named = [value for name, value in headers if name == b"connection"]
     return frozenset(one.strip().lower() for value in named for one in value.split(b","))
 
 

@@ -6,6 +6,7 @@ prompt of another, so Linux is asked whose the other end is, once for each conne
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import os
 import socket
@@ -14,8 +15,6 @@ import sys
 from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import Any, Final
-
-from anyio import to_thread
 
 CONNECTION: Final = "connection"
 """Where the state of a request has what is known of its connection, as long as that is open."""
@@ -36,7 +35,8 @@ async def is_own(scope: MutableMapping[str, Any], owner: Owner | None = None) ->
     if known is None:
         known = {}
     if "own" not in known:
-        known["own"] = await to_thread.run_sync(_is_ours, (client, server), owner)
+        # not among the threads of the memory, which may all wait for a locked store
+        known["own"] = await asyncio.to_thread(_is_ours, (client, server), owner)
     return bool(known["own"])
 
 

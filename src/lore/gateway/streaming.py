@@ -32,20 +32,28 @@ async def while_present(
     work: Coroutine[Any, Any, None], receive: Receive, body_is_in: asyncio.Event
 ) -> bool:
     """Do some work unless the client leaves before it is done; tell whether it stayed."""
-    working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_departure(receive, body_is_in))
-    try:
-        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-        stayed = working.done()
-    finally:
-        leaving.cancel()
-        if not working.done():
+    working = asyncio.current_task()
+    assert working is not None
+    over = left = False
+
+    def let_go(leaving: asyncio.Task[None]) -> None:
+        nonlocal left
+        if not over and not leaving.cancelled():
+            left = True
             working.cancel()
-        await asyncio.wait((working, leaving))
-    error = None if working.cancelled() else working.exception()
-    if stayed and error is not None:
-        raise error
-    return stayed
+
+    leaving = asyncio.ensure_future(_departure(receive, body_is_in))
+    leaving.add_done_callback(let_go)
+    try:
+        await work
+    except asyncio.CancelledError:
+        # a stop of the server cancels too, and goes on to whoever waits for this
+        if not left or working.uncancel():
+            raise
+    finally:
+        over = True
+        leaving.cancel()
+    return not left
 
 
 async def _departure(receive: Receive, body_is_in: asyncio.Event) -> None:

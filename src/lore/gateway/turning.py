@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from lore.context import turns
-from lore.errors import BudgetSpent, LoreError
+from lore.errors import BudgetSpent, InvalidInput, LoreError
 from lore.gateway import commands, paying
 from lore.gateway.annotations import Annotations
-from lore.gateway.boundary import attempt
+from lore.gateway.boundary import attempt, log
 from lore.gateway.exchanges import Incoming, Outcome, Prepared
 from lore.gateway.paying import PROVIDERS, Bill, Observing
 from lore.gateway.recalling import Recalling
@@ -34,6 +34,9 @@ PROMPT_S = 0.08
 
 UNNAMED = "gateway"
 """The agent of a session whose client does not say who it is."""
+
+_MOST_ASKED_CHARS = 20_000
+"""What is longer was not typed; what it asks for stands at its beginning."""
 
 _COUNTING = "/count_tokens"
 
@@ -91,10 +94,12 @@ class MemoryTurning:
 
     def prepare(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded."""
+        if not self._memory.settings.gateway_memory:
+            return self.admit(incoming)
         wire = WIRES.get(incoming.wire)
         if wire is None or incoming.path.endswith(_COUNTING):
             return Prepared()
-        request = wire.read(incoming.body(), incoming.path)
+        request = wire.read(incoming.body(), incoming.target)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
         known = find_speaker(said)
         if is_errand(said):
@@ -133,9 +138,8 @@ class MemoryTurning:
         """Let a summary be made of the prompt that the session had: that one is cached."""
         request = wire.expand(request, self._composer.desk.markers(speaker).get)
         composed = self._composer.compose_whole(speaker, request.dialogue)
-        tool = self._offered(composed, own=has_own_memory(request))
-        texts = Texts(composed.knowledge, composed.notes, self._annotations.of, tool)
-        body = wire.rewrite(request, composed.plan, texts)
+        tool = self._offered(request, composed, own=has_own_memory(request))
+        body, tool = self._rewritten(wire, request, composed, tool)
         if body is request.body:
             return errand
         recalling = self._recalling(wire, request, speaker, body, tool) if tool else None
@@ -150,13 +154,18 @@ class MemoryTurning:
         except BudgetSpent as error:
             return paying.refused(incoming.wire, error, self._memory.database.now())
         bill = Bill(wire, reserved, streams)
-        return Prepared(observer=self._observing(incoming, bill, self._end_errand))
+        return Prepared(observer=self._observing(incoming, bill, self._end_errand, whole=False))
 
     def _observing(
-        self, incoming: Incoming, bill: Bill, on_end: Callable[[Bill, list[Reply], Outcome], None]
+        self,
+        incoming: Incoming,
+        bill: Bill,
+        on_end: Callable[[Bill, list[Reply], Outcome], None],
+        *,
+        whole: bool = True,
     ) -> Observing:
         note = partial(self._pacing.note_quotas, PROVIDERS[incoming.wire])
-        return Observing(bill, on_end, note)
+        return Observing(bill, on_end, note, whole)
 
     def _prepared(
         self, incoming: Incoming, wire: Wire, request: Request, speaker: Speaker
@@ -173,9 +182,8 @@ class MemoryTurning:
             gives_memory=gives,
             least=self._pacing.least_layer(),
         )
-        tool = self._offered(composed, own=own_tools)
-        texts = Texts(composed.knowledge, composed.notes, self._annotations.of, tool)
-        body = wire.rewrite(request, composed.plan, texts)
+        tool = self._offered(request, composed, own=own_tools)
+        body, tool = self._rewritten(wire, request, composed, tool)
         limit = paying.output_limit(request.document)
         try:
             reserved = self._memory.reserve_request(
@@ -191,7 +199,7 @@ class MemoryTurning:
         delay_s = self._pacing.delay_s(provider, cache_left_s=left_s)
         bill = Bill(wire, reserved, request.streams, delay_s)
         recalling = self._recalling(wire, request, speaker, body, tool) if tool else None
-        turn = Turn(request, speaker, composed, wire, incoming.path, body, recalling)
+        turn = Turn(request, speaker, composed, wire, incoming.target, body, recalling)
         return Prepared(
             body=body if body is not request.body else None,
             headers=_told(composed, delay_s),
@@ -200,11 +208,29 @@ class MemoryTurning:
             splice=recalling,
         )
 
-    def _offered(self, composed: Composed, *, own: bool) -> Tool | None:
+    def _offered(self, request: Request, composed: Composed, *, own: bool) -> Tool | None:
         """Return the tool that the gateway offers to a model, if it does."""
-        wanted = self._memory.settings.gateway_recall
+        wanted, tool = self._memory.settings.gateway_recall, commands.RECALL
         offers = wanted == "on" or (wanted == "auto" and not own)
-        return commands.RECALL if offers and not composed.amnesic else None
+        may = request.may_recall and tool.name not in request.tools
+        return tool if offers and may and not composed.amnesic else None
+
+    def _rewritten(
+        self, wire: Wire, request: Request, composed: Composed, tool: Tool | None
+    ) -> tuple[bytes, Tool | None]:
+        """Return the prompt by its plan, and the tool that it offers; or all as it came.
+
+        Of a conversation that the provider keeps, a request has the last words only.
+        """
+        if not request.has_history:
+            return request.body, None
+        texts = Texts(composed.knowledge, composed.notes, self._annotations.of, tool)
+        try:
+            return wire.rewrite(request, composed.plan, texts), tool
+        except InvalidInput:
+            # No upstream would take such a prompt: what the client sent, it takes.
+            log.warning("plan not legal", extra={"layer": composed.plan.layer})
+            return request.body, None
 
     def _recalling(
         self, wire: Wire, request: Request, speaker: Speaker, body: bytes, tool: Tool
@@ -226,6 +252,7 @@ class MemoryTurning:
         if last is None or speaker.parent or not turns.begins_turn(last):
             return
         asked = "\n".join(block.text for block in last.blocks if block.kind == "text")
+        asked = asked[:_MOST_ASKED_CHARS]
         found = self._memory.for_prompt(
             asked, session=speaker.session, project=speaker.project, within_s=PROMPT_S
         )
@@ -238,20 +265,27 @@ class MemoryTurning:
 
     def _end_turn(self, turn: Turn, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
-        composer, speaker, dialogue = self._composer, turn.speaker, turn.request.dialogue
-        plan, without = turn.composed.plan, None
+        composer, plan, without = self._composer, turn.composed.plan, None
         if replies and replies[0].use.input_tokens:
-            without = composer.settle(speaker, dialogue, turn.composed, replies[0].use)
-        paying.settle(
-            self._memory, bill, replies, layer=plan.layer, busts=plan.busts, without=without
-        )
-        if outcome == "unused":
-            return
+            without = composer.settle(
+                turn.speaker, turn.request.dialogue, turn.composed, replies[0].use
+            )
+        try:
+            if outcome != "unused":
+                self._record(turn, replies)
+        finally:
+            # Session and project are known to the ledger once they are stored.
+            paying.settle(
+                self._memory, bill, replies, layer=plan.layer, busts=plan.busts, without=without
+            )
+
+    def _record(self, turn: Turn, replies: list[Reply]) -> None:
+        composer, speaker = self._composer, turn.speaker
         for reply in replies:
             if reply.fault is not None and reply.fault.is_too_long:
                 composer.raise_floor(speaker, reply.fault.prompt_tokens, reply.fault.most_tokens)
         entries = turn.said(replies)
-        composer.record(speaker, entries, model=dialogue.model)
+        composer.record(speaker, entries, model=turn.request.dialogue.model)
         if composer.needs_summaries(turn.composed):
             self._annotations.prepare(entries)
             self._digest(speaker.session)

@@ -11,7 +11,7 @@ from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-MCP, SSE, MESSAGES = "/mcp", "/sse", "/messages/"
+from lore.mcp.late import MCP, MESSAGES, SSE
 
 
 class McpApps:

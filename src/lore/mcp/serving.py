@@ -18,6 +18,7 @@ from lore.errors import InvalidInput, LoreError, NotFound
 from lore.mcp import describing
 from lore.memory import Memory
 from lore.records import Grant
+from lore.settings import Settings
 from lore.tools import catalogue, schemas
 from lore.tools.callers import caller_of, find_grant
 from lore.tools.tool import Caller, Outcome, Tool
@@ -33,10 +34,17 @@ _LAST = 20
 class Desk:
     """What one server answers; over HTTP a request tells who asks, else it is `caller`."""
 
-    def __init__(self, memory: Memory, tools: tuple[Tool[Any], ...], caller: Caller) -> None:
+    def __init__(
+        self,
+        memory: Callable[[], Memory],
+        tools: tuple[Tool[Any], ...],
+        caller: Caller,
+        *,
+        structured: bool,
+    ) -> None:
         self._memory = memory
         self._tools = {tool.name: tool for tool in tools}
-        self._structured = memory.settings.mcp_structured
+        self._structured = structured
         self._listed = [describing.describe(tool, structured=self._structured) for tool in tools]
         self._caller = caller
 
@@ -127,7 +135,7 @@ class Desk:
             if not catalogue.get_tool(name, aliases=True).reads_only:
                 _check_may_write(name, grant)
             caller = caller_of(context.request.headers, grant)
-        return await _in_thread(partial(catalogue.call, self._memory, name, arguments, caller))
+        return await _in_thread(partial(catalogue.call, self._memory(), name, arguments, caller))
 
 
 async def _in_thread(work: Callable[[], T]) -> T:
@@ -137,8 +145,22 @@ async def _in_thread(work: Callable[[], T]) -> T:
 
 def make_server(memory: Memory, caller: Caller | None = None) -> Server[Any]:
     """Return the MCP server of a memory."""
-    tools = catalogue.served(memory.settings)
-    desk = Desk(memory, tools, caller or Caller())
+    return _server(memory.settings, lambda: memory, caller or Caller())
+
+
+def make_listing(settings: Settings) -> Server[Any]:
+    """Return a server that tells what it would serve, and has no memory to serve it from."""
+
+    def nothing() -> Memory:
+        msg = "Nothing is served here."
+        raise LoreError(msg)
+
+    return _server(settings, nothing, Caller())
+
+
+def _server(settings: Settings, memory: Callable[[], Memory], caller: Caller) -> Server[Any]:
+    tools = catalogue.served(settings)
+    desk = Desk(memory, tools, caller, structured=settings.mcp_structured)
     inputs = {tool.name: schemas.input_schema(tool) for tool in tools}
     return Server(
         "lore",

@@ -30,6 +30,7 @@ from lore.records import (
     Layer,
     Measured,
     ModelPrice,
+    PastTurns,
     Pins,
     Plan,
     Speaker,
@@ -47,6 +48,9 @@ _YOUNG_CHARS = 40_000
 """A talk that has gone on for longer without memory keeps its cache instead; to write so much
 anew costs some cents, and its first request may have been passed on as it came."""
 
+_REMEMBERED_ENDS = 16
+"""A request that is sent again, or another branch of a talk, is known by one of so many ends."""
+
 _REMEMBERED_TURNS = 200
 """Gaps and growths of so many turns tell what is to come."""
 
@@ -59,8 +63,10 @@ class Live:
     calibration: Calibration
     gaps_s: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
     grown: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
-    recorded: bytes = b""
-    """A digest of all entries that are stored, in their order."""
+    past: PastTurns | None = None
+    """How other sessions of the project went; looked up while nobody waits."""
+    recorded: deque[bytes] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_ENDS))
+    """Digests of all entries that are stored, in their order, up to the ends of some requests."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -188,6 +194,8 @@ class Composer:
             held = live.held
         if not held.amnesic:
             self._desk.hold(speaker, held)
+        if live.past is None:
+            live.past = self._memory.past_turns(project=speaker.project)
         return without
 
     def cache_left_s(self, speaker: Speaker) -> float | None:
@@ -214,9 +222,10 @@ class Composer:
         if live.held.amnesic:
             return 0
         chain = _chain(entries)
-        first = chain.index(live.recorded) + 1 if live.recorded in chain else 0
+        known = set(live.recorded)
+        first = max((n + 1 for n, link in enumerate(chain) if link in known), default=0)
         stored = self._desk.record(speaker, entries, first=first, model=model)
-        live.recorded = chain[-1] if chain else b""
+        live.recorded.extend(chain[-2:])
         return len(stored)
 
     def needs_summaries(self, composed: Composed) -> bool:
@@ -313,11 +322,13 @@ class Composer:
     @staticmethod
     def _so_far(live: Live, price: ModelPrice, measure: Measure) -> SoFar:
         """Return what is known of a session."""
-        told = live.calibration
+        told, past = live.calibration, live.past or PastTurns()
         outlook = foresee(
             live.held.measured.turns,
             gaps_s=tuple(live.gaps_s),
             grown_tokens=tuple(live.grown),
+            project_lengths=past.lengths,
+            project_gaps_s=past.gaps_s,
             lifetime_s=live.held.measured.lifetime_s,
         )
         return SoFar(

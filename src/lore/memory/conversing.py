@@ -96,7 +96,7 @@ class Conversing:
         found = []
         for log in sorted(logs, key=lambda log: extents[log.id][0]):
             until = _leading(last, extents[log.id][2])
-            if not log.archived and until:
+            if until:
                 found.append(Summary(log.id, log.text, log.tokens, until, log.generation))
         return found
 

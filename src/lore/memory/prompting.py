@@ -23,12 +23,16 @@ from lore.memory.digesting import Digesting
 from lore.projects import Projects
 from lore.recall import unasked
 from lore.records import Captured, Fit, Injection
-from lore.store import fragments, injections, items, sessions
+from lore.store import dialogues, fragments, injections, items, sessions
 from lore.store.db import Connection
 from lore.text import calls, digests, goals, results, tokens
 
 BEGINNING_TOKENS = 500
 """From the specification: what a session is told when it begins."""
+
+TURN_S = 20.0
+"""So long a transcript is read for one turn, some hundred megabytes; the next turn, or the daemon,
+reads on from there."""
 
 NOTHING = Injection()
 
@@ -57,7 +61,7 @@ class Prompting(Capturing, Digesting):
         its title alone, a prompt may be given the rest.
         """
         started = time.perf_counter()
-        if not self.settings.inject_on:
+        if self._is_quiet(session) or _is_late(started, within_s):
             return NOTHING
         from lore.recall import beginnings
 
@@ -74,7 +78,7 @@ class Prompting(Capturing, Digesting):
             ns = items.numbers_of(db, known)
             roots = fragments.by_number(db, [ns[id_] for id_, _ in told.roots if id_ in ns])
         worded = wording.word_beginning(told, short, budget_tokens=budget_tokens)
-        if within_s is not None and time.perf_counter() - started > within_s:
+        if _is_late(started, within_s):
             return NOTHING
         said = {root.id: root.content for root in roots.values() if root.content in worded.text}
         said |= {past.id: past.goal for past in told.past}
@@ -100,7 +104,7 @@ class Prompting(Capturing, Digesting):
         longer than `within_s` comes too late: it is nothing, and does not count as given.
         """
         started = time.perf_counter()
-        if not self.settings.inject_on:
+        if self._is_quiet(session) or _is_late(started, within_s):
             return NOTHING
         session = self.redactor.redact(session)
         least = self.settings.inject_threshold if threshold is None else threshold
@@ -113,7 +117,7 @@ class Prompting(Capturing, Digesting):
             fresh.short,
             budget_tokens=budget_tokens or self.settings.inject_budget_tokens,
         )
-        if within_s is not None and time.perf_counter() - started > within_s:
+        if _is_late(started, within_s):
             return NOTHING
         self._keep(session, worded, fresh.ns, fresh.texts)
         return _injection(worded)
@@ -165,7 +169,7 @@ class Prompting(Capturing, Digesting):
         """
         started = time.perf_counter()
         call = calls.read_call(tool, given)
-        if not self.settings.inject_on or not output.strip():
+        if not output.strip() or self._is_quiet(session) or _is_late(started, within_s):
             return NOTHING
         if results.verdict_of(call, output, failed=failed) != "failed":
             return NOTHING
@@ -191,14 +195,21 @@ class Prompting(Capturing, Digesting):
             fresh.short,
             budget_tokens=self.settings.inject_budget_tokens,
         )
-        if within_s is not None and time.perf_counter() - started > within_s:
+        if _is_late(started, within_s):
             return NOTHING
         self._keep(session, worded, fresh.ns, fresh.texts)
         return _injection(worded)
 
     def end_turn(self, session: str, transcript: Path | None = None) -> Captured | None:
-        """Bring in what a session has said, and keep what it is at, for the next one to know."""
-        captured = self.capture_files(_with_helpers(transcript)) if transcript is not None else None
+        """Bring in what a session has said, and keep what it is at, for the next one to know.
+
+        Of a file that takes longer than `TURN_S` the rest is left for later.
+        """
+        captured, until = None, time.monotonic() + TURN_S
+        if transcript is not None:
+            captured = self.capture_files(
+                _with_helpers(transcript), stopping=lambda: time.monotonic() > until
+            )
         from lore.curate import working
 
         with suppress(NotFound, InvalidInput):
@@ -220,6 +231,13 @@ class Prompting(Capturing, Digesting):
         except NotFound:
             return []
 
+    def _is_quiet(self, session: str) -> bool:
+        """Tell whether a session is told nothing: nobody is, or it is not to be remembered."""
+        if not self.settings.inject_on:
+            return True
+        with self.database.read() as db:
+            return dialogues.is_amnesic(db, self.redactor.redact(session))
+
     def _project_of(self, db: Connection, folder: str) -> int | None:
         """Return the number of the project that a folder belongs to; of no folder, none."""
         if not folder:
@@ -237,6 +255,11 @@ class Prompting(Capturing, Digesting):
             now = self.database.now()
             with suppress(LoreError):
                 self.database.submit(lambda db: injections.add(db, session, given, now=now))
+
+
+def _is_late(started: float, within_s: float | None) -> bool:
+    """Tell whether nobody waits for an answer any more."""
+    return within_s is not None and time.perf_counter() - started >= within_s
 
 
 def _family(db: Connection, session: str) -> Sequence[int]:

@@ -40,6 +40,7 @@ _LONGEST = 200
 """A client may call a model anything, a secret too; what is written has passed the redactor."""
 
 _MODELS = 256
+"""Names that are remembered as redacted; agents use a handful."""
 
 
 @checked_class

@@ -8,13 +8,17 @@ from typing import Any
 from lore.recall.answering import fit_standing
 from lore.recall.sources import Sources
 from lore.records import UNASKED_TRUST, Beginning, Fragment, Outcome, Past, Session
-from lore.store import episodes, fragments, session_states, sessions
+from lore.store import episodes, fragments, messages, session_states, sessions
 from lore.store import standing as instructions
 from lore.store.db import Connection
+from lore.text import goals, stories, words
 
 MOST_PAST, MOST_ROOTS = 4, 10
 _LOOKED_AT = 40
-"""Subagents' sessions and roots of low trust stand between."""
+"""Subagents' sessions, small talk and roots of low trust stand between."""
+
+_SHORT = 60
+"""A talk that goes on for so many messages is not small."""
 
 
 def gather(
@@ -26,16 +30,36 @@ def gather(
 
 
 def _past(db: Connection, project_n: int | None, without: Sequence[int]) -> tuple[Past, ...]:
-    """Return the last sessions of a project that a person spoke in, newest first."""
-    found: list[Past] = []
+    """Return the last sessions of a project that a person worked in, newest first.
+
+    What several were for is told of the newest.
+    """
+    found: dict[str, Past] = {}
     for session in sessions.recent(db, project_n=project_n, limit=_LOOKED_AT):
         n = sessions.get_number(db, session.id)
         if session.parent_id is None and n not in without:
             past = _told(db, n, session) or _at_work(db, n, session)
-            found += [past] if past else []
+            if past and _same(past.goal) not in found and not _is_small_talk(db, n):
+                found[_same(past.goal)] = past
         if len(found) == MOST_PAST:
             break
-    return tuple(found)
+    return tuple(found.values())
+
+
+def _same(goal: str) -> str:
+    """Return what a goal has in common with one that says the same."""
+    return " ".join(words.split(goal))
+
+
+def _is_small_talk(db: Connection, n: int) -> bool:
+    """Tell whether nothing came of a session: nothing was done, decided or learned in it."""
+    said = messages.of_session(db, n, limit=_SHORT)
+    if len(said) == _SHORT:
+        return False
+    story = stories.tell(said)
+    if story.deeds or not goals.is_small_talk(text for text, _ in story.requests):
+        return False
+    return not fragments.learned_from(db, n)
 
 
 def _told(db: Connection, n: int, session: Session) -> Past | None:
@@ -45,7 +69,9 @@ def _told(db: Connection, n: int, session: Session) -> Past | None:
         return None
     kept = fragments.get(db, episode_n)
     goal = str(kept.payload.get("goal", ""))
-    if not goal or kept.superseded_by or kept.origin in ("peer", "repo", "web"):
+    if not goal or kept.payload.get("titled") or kept.superseded_by:
+        return None
+    if kept.origin in ("peer", "repo", "web"):
         return None
     outcome = _outcome(kept.payload)
     left = "" if outcome == "success" else _left(kept)
@@ -71,13 +97,15 @@ def _outcome(payload: Mapping[str, Any]) -> Outcome:
 
 
 def _at_work(db: Connection, n: int, session: Session) -> Past | None:
-    """Return a session that was not told yet by what it was at when its last turn ended."""
+    """Return a session that was not told yet by what it was at when its last turn ended.
+
+    Not by its title: whoever brings in messages says it, and it has no origin.
+    """
     state = session_states.find(db, n, "working")
     if not isinstance(state, dict) or not state.get("id"):
         return None
-    goal = session.title or str(state.get("asked", ""))
-    left = str(state.get("asked", "")) if session.title else ""
-    return Past(str(state["id"]), session.last_message_at, goal, "unknown", left) if goal else None
+    goal = str(state.get("asked", ""))
+    return Past(str(state["id"]), session.last_message_at, goal, "unknown") if goal else None
 
 
 def _roots(db: Connection, project_n: int | None) -> tuple[tuple[str, str], ...]:

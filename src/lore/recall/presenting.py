@@ -229,6 +229,10 @@ class _Shelf:
         """Return a message to read; what nobody said is found by nothing, and is no answer."""
         return parts.readable(part for part in message.parts if parts.is_spoken(part))
 
+    def voice_of(self, message: Message) -> str:
+        """Return who says a message, by name if anybody may say it."""
+        return message.role if self.trusted_only else message.speaker or message.role
+
     def above(self, n: int) -> list[Fragment]:
         """Return the fragments above one, as far as they may be named."""
         found = fragments.by_number(self.db, edges.ancestors(self.db, n)).values()
@@ -243,7 +247,10 @@ class _Shelf:
         session = self.sessions.get(session_n)
         if session is None:
             return "", "", ""
-        names = (self.project_name(session.project_id), session.agent, session.branch)
+        project = self.project_name(session.project_id)
+        if self.trusted_only:  # the other names have no origin: anybody may have given them
+            return "", project, session.project_id or ""
+        names = (project, session.agent, session.branch)
         trail = " › ".join(name for name in names if name)
         title = session.title or f"session of {session.started_at:%Y-%m-%d}"
         return title, trail, session.project_id or ""
@@ -265,7 +272,7 @@ def _hit(
         text = tokens.clip_around(shelf.text_of(record), EXCERPT_TOKENS, terms)
         return Hit(
             record.id, "message", text, title, score, why, record.created_at, tokens.count(text),
-            trail, role=record.speaker or record.role, session_id=record.session_id,
+            trail, role=shelf.voice_of(record), session_id=record.session_id,
             project_id=project_id, origin=record.origin,
         )  # fmt: skip
     if isinstance(record, Distillation):

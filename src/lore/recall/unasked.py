@@ -15,7 +15,7 @@ from lore.recall.question import parse
 from lore.recall.ranking import Ranked, rank
 from lore.recall.sources import Sources
 from lore.records import ITEM_TYPES, Fit, Hit, ItemType
-from lore.store import items, messages
+from lore.store import episodes, fragments, items, messages
 from lore.store.db import Connection
 from lore.text import goals, parts
 
@@ -40,7 +40,8 @@ def find(
     """Return the best hits for a prompt, of trusted origins and of other sessions than `without`.
 
     What something newer has put out of date is left out, and so is what was said in those
-    sessions too: one that was forked has it in its prompt.
+    sessions too: one that was forked has it in its prompt. An episode in which nothing was done
+    only repeats what was asked in it, and takes the place of what was learned from that.
     """
     question = parse(prompt, now)
     bounds = Bounds(project_n, None, types, trusted_only=True, without=tuple(without))
@@ -50,13 +51,30 @@ def find(
         order = answering.worth_showing(ranked)
         if "replaced" in ranked.features:
             order = order[ranked.features["replaced"][order] == 0]
+        idle = episodes.without_deeds(db, ranked.pool.ns[order])
+        order = order[~np.isin(ranked.pool.ns[order], list(idle))]
         limits = presenting.Limits(MOST, _WIDE_TOKENS, trusted_only=True)
         chosen = presenting.present(db, question, ranked, order, limits=limits, explain=False)
         ns = items.numbers_of(db, [hit.id for hit in chosen.hits])
         copied = messages.said_in(db, list(ns.values()), without)
         copied |= _told_again(db, [ns[hit.id] for hit in chosen.hits if hit.role == "user"])
-        told = [hit for hit in chosen.hits if ns[hit.id] not in copied]
+        told = [_as_learned(db, hit) for hit in chosen.hits if ns[hit.id] not in copied]
+        ns = items.numbers_of(db, [hit.id for hit in told])
         return _fits(ranked, told, ns, rarest=math.log1p(items.highest(db)), now=now)
+
+
+def _as_learned(db: Connection, hit: Hit) -> Hit:
+    """Return a message as the fragment that says the same, if there is one: that is what stands."""
+    if hit.type != "message" or not hit.same:
+        return hit
+    learned = fragments.by_number(db, list(items.numbers_of(db, list(hit.same)).values()))
+    fragment = next(iter(learned.values()), None)
+    if fragment is None:
+        return hit
+    return replace(
+        hit, id=fragment.id, type="fragment", kind=fragment.kind, origin=fragment.origin,
+        title=fragment.summary, text=fragment.content, role="", breadcrumb="",
+    )  # fmt: skip
 
 
 def _told_again(db: Connection, ns: Sequence[int]) -> set[int]:

@@ -155,7 +155,8 @@ class Task:
 class Episode:
     """What a session set out to do, did and reached; `sources` are the messages it quotes.
 
-    `tasks` are the things that were asked for, in order: one, as a rule.
+    `tasks` are the things that were asked for, in order: one, as a rule. Where it is `titled`, the
+    goal is the session's title, for nobody said one.
     """
 
     goal: str
@@ -173,6 +174,7 @@ class Episode:
     duration_s: int = 0
     tokens: int = 0
     sources: tuple[str, ...] = ()
+    titled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

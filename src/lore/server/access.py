@@ -11,8 +11,9 @@ from pathlib import Path
 from anyio import to_thread
 from starlette.datastructures import Headers
 
-from lore import key_files
+from lore import clock, key_files
 from lore.bridges.address import KEY_FILE
+from lore.clock import Clock
 from lore.records import AccessKey, AccessScope, Grant
 from lore.server.logins import Logins
 
@@ -46,8 +47,9 @@ class Access:
     """What lets a request in: the local key, a key that was made, or a browser's cookie."""
 
     local: str
-    find_key: Callable[[str], AccessKey | None]
+    recognise_key: Callable[[str], AccessKey | None]
     logins: Logins
+    now: Clock = clock.now
 
     async def find_grant(self, headers: Headers) -> Grant | None:
         """Return what is open to whoever sends these headers, or None if nothing is."""
@@ -56,8 +58,17 @@ class Access:
             return self._of_cookie(headers)
         if hmac.compare_digest(presented.encode(), self.local.encode()):
             return Grant("local", EVERYTHING)
-        record = await to_thread.run_sync(self.find_key, presented)
-        return None if record is None else Grant(record.prefix, frozenset(record.scopes))
+        record = await to_thread.run_sync(self.recognise_key, presented)
+        if record is None or not record.opens(self.now()):
+            return None
+        return Grant(record.prefix, frozenset(record.scopes))
+
+    async def why_closed(self, headers: Headers) -> str:
+        """Say what became of a key that did open something; whoever has it whole may know."""
+        record = await to_thread.run_sync(self.recognise_key, _presented(headers) or "")
+        if record is None:
+            return ""
+        return "This access key was revoked." if record.revoked_at else "This access key expired."
 
     def _of_cookie(self, headers: Headers) -> Grant | None:
         name = self.logins.find_session(headers.get("cookie", ""))

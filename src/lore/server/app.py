@@ -27,9 +27,10 @@ from lore.server.access import Access
 from lore.server.calling import Toolbox
 from lore.server.endpoint import Endpoint, answer, tagged
 from lore.server.gate import Catching, Gate, Rest
-from lore.server.limits import Bounds, Limits, Rates
+from lore.server.limits import Bounds, Crowd, Limits, Rates
 from lore.server.logins import SESSION_S, Logins
 from lore.server.metrics import serve_metrics
+from lore.server.tally import Tally
 from lore.server.welcome import Rows, serve_welcome
 
 THREADS = 4
@@ -59,10 +60,13 @@ class Mount:
 
 
 def endpoints_of(
-    toolbox: Toolbox, logins: Logins, stopping: Callable[[], bool] = lambda: False
+    toolbox: Toolbox,
+    logins: Logins,
+    stopping: Callable[[], bool] = lambda: False,
+    hooks: Tally | None = None,
 ) -> tuple[Endpoint[Any], ...]:
     """Return all endpoints of the REST interface, in the order they are documented."""
-    done = (*doing.endpoints(stopping), *hooking.endpoints(), *tickets.endpoints(logins))
+    done = (*doing.endpoints(stopping), *hooking.endpoints(hooks), *tickets.endpoints(logins))
     return (*calling.endpoints(toolbox), *done, *reading.ENDPOINTS)
 
 
@@ -77,20 +81,22 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     rest: Mount | None = None,
     stopping: Callable[[], bool] = lambda: False,
     about: Callable[[], Rows] = tuple,
+    hooks: Tally | None = None,
 ) -> Starlette:
     """Return the app of a memory; only /health answers without access.
 
     `rest` has all that is not this server's own, and looks itself who may pass. `about` tells of
-    the process that serves, for the page at `/`.
+    the process that serves, for the page at `/`; `hooks` counts what became of those that agents
+    call.
     """
     limits = limits or Limits()
-    endpoints = endpoints_of(toolbox, access.logins, stopping)
+    endpoints = endpoints_of(toolbox, access.logins, stopping, hooks)
     described = orjson.dumps(openapi.describe(endpoints, cookie=access.logins.cookie))
     routes: list[BaseRoute] = [
         Route("/", serve_welcome(memory, about), methods=["GET"]),
         Route("/health", _health, methods=["GET"]),
         Route("/metrics", serve_metrics(memory), methods=["GET"]),
-        Route("/login", _login(access.logins), methods=["GET"]),
+        _get_alone("/login", _login(access.logins)),
         Route(f"{PREFIX}/openapi.json", _document(described), methods=["GET"]),
         *(_route(endpoint, memory) for endpoint in endpoints),
         *(mount.route() for mount in mounts),
@@ -99,6 +105,7 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
         routes=routes,
         middleware=[
             Middleware(Catching),
+            Middleware(Crowd, most=limits.requests_at_once),
             Middleware(
                 Gate,
                 access=access,
@@ -109,7 +116,7 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
             ),
             Middleware(Bounds, limits=limits),
         ],
-        exception_handlers={HTTPException: _refuse},
+        exception_handlers={HTTPException: _refuse, Exception: _answer_for},
         lifespan=_lifespan([*mounts, *([rest] if rest is not None else [])]),
     )
 
@@ -119,11 +126,10 @@ RESERVED = ("/metrics", "/status")
 
 
 def _owning(routes: Sequence[BaseRoute]) -> Callable[[str], bool]:
-    """Return what tells whether a path is this server's own."""
-    named = {route.path for route in routes if isinstance(route, Route)} | {*RESERVED}
-    exact = frozenset(path for path in named if not path.startswith(f"{PREFIX}/"))
-    below = [f"{route.path}/" for route in routes if isinstance(route, StarletteMount)]
-    under = (f"{PREFIX}/", *below)
+    """Return what tells whether a path is this server's own: one of a route, or below it."""
+    named = {route.path for route in routes if isinstance(route, Route | StarletteMount)}
+    exact = frozenset(path for path in {*named, *RESERVED} if not path.startswith(f"{PREFIX}/"))
+    under = tuple(f"{path}/" for path in (PREFIX, *exact) if path != "/")
 
     def is_own(path: str) -> bool:
         # Also with a slash behind it: what is meant for this server goes to no provider.
@@ -139,9 +145,21 @@ def _route(endpoint: Endpoint[Any], memory: Memory) -> Route:
     return Route(f"{PREFIX}{endpoint.path}", serve, methods=[endpoint.method])
 
 
-async def _refuse(_request: Request, refused: Exception) -> Response:
+def _get_alone(path: str, endpoint: Callable[[Request], Any]) -> Route:
+    """Return a route that HEAD does not reach: who only looks at it must change nothing."""
+    route = Route(path, endpoint, methods=["GET"])
+    route.methods = {"GET"}
+    return route
+
+
+async def _refuse(request: Request, refused: Exception) -> Response:
     assert isinstance(refused, HTTPException)
-    return problems.of_refusal(refused)
+    return problems.of_refusal(refused, request.scope)
+
+
+async def _answer_for(_request: Request, _error: Exception) -> Response:
+    """Answer for what even the gate did not catch."""
+    return problems.of_accident()
 
 
 async def _health(_request: Request) -> Response:

@@ -6,6 +6,7 @@ Like a tool it is told once, and served and documented from that.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
@@ -35,7 +36,8 @@ class Endpoint(Generic[A]):
     """One endpoint; `item` is what a page of it lists, `result` what it gives back whole.
 
     One that is not `checked` here is handed its arguments by name, and checks them itself. What
-    `takes_long` has a `limiter` of its own, and keeps no thread from the others.
+    `takes_long` has a `limiter` of its own, and keeps no thread from the others. `after` learns of
+    each answer, and whether it came too late for who had asked.
     """
 
     method: Literal["GET", "POST"]
@@ -50,19 +52,29 @@ class Endpoint(Generic[A]):
     checked: bool = True
     limiter: CapacityLimiter | None = None
     takes_long: Callable[[A], bool] = lambda _arguments: True
+    after: Callable[[A, bytes, bool], None] | None = None
 
 
 async def answer(request: Request, endpoint: Endpoint[Any], memory: Memory) -> Response:
-    """Do what a request asks of an endpoint, in a thread, and return that as JSON."""
+    """Do what a request asks of an endpoint, in a thread, and return that as JSON.
+
+    What the caller waits for a thread counts as time that it waits.
+    """
+    came_s = time.monotonic()
     grant = gate.require(request.scope, endpoint.needs)
     given = await _given(request, endpoint)
     arguments = validated(endpoint.arguments, given) if endpoint.checked else given
     caller = caller_of(request.headers, grant)
     body = await to_thread.run_sync(
-        lambda: as_json(endpoint.run(memory, arguments, caller)),
+        lambda: as_json(endpoint.run(memory, arguments, caller.after(time.monotonic() - came_s))),
         abandon_on_cancel=True,
         limiter=endpoint.limiter if endpoint.takes_long(arguments) else None,
     )
+    if endpoint.after is not None:
+        gone = (
+            await request.is_disconnected() or caller.after(time.monotonic() - came_s).within_s == 0
+        )
+        endpoint.after(arguments, body, gone)
     return tagged(request, body)
 
 

@@ -5,6 +5,7 @@ Whatever goes wrong behind it is answered as a problem, and never with a traceba
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Final
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lore.errors import LoreError, place_of
@@ -109,7 +111,8 @@ class Gate:
         grant = await self._access.find_grant(headers)
         if grant is None:
             self._count(self._strangers, (scope.get("client") or ("",))[0])
-            raise HTTPException(401, _NO_KEY, {"www-authenticate": 'Bearer realm="lore"'})
+            told = await self._access.why_closed(headers) or _NO_KEY
+            raise HTTPException(401, told, {"www-authenticate": 'Bearer realm="lore"'})
         changes = scope["method"] not in _CHANGES_NOTHING
         if grant.browser and changes and "origin" not in headers:
             raise HTTPException(403, "A change by cookie needs the Origin of its page.")
@@ -146,34 +149,57 @@ class Catching:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand a request on and answer for what goes wrong with it."""
+        """Hand a request on and answer for what goes wrong with it, also if that is nothing."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started = False
-
-        async def watched(message: Message) -> None:
-            nonlocal started
-            if message["type"] == "http.response.start":
-                started = True
-                if _ELSEWHERE not in scope:
-                    message["headers"] = [*message.get("headers", ()), *_ALWAYS]
-            await send(message)
-
+        talk = _Talk(scope, receive, send)
         try:
-            await self._app(scope, receive, watched)
-        except LoreError as error:
-            response = problems.of_error(error)
-        except HTTPException as refused:
-            response = problems.of_refusal(refused)
+            await self._app(scope, talk.receive, talk.send)
+        except asyncio.CancelledError:
+            if not talk.is_answered:
+                await problems.of_stop()(scope, receive, talk.send)
+            raise
         except Exception as error:  # noqa: BLE001 - the ASGI handler: no traceback ever leaves
-            fields = {"error": type(error).__name__, "place": place_of(error)}
-            log.warning("request failed", extra={"path": _path_kind(scope), **fields})
-            response = problems.of_accident()
+            response = _problem_of(error, scope)
         else:
-            return
-        if not started:
-            await response(scope, receive, watched)
+            if talk.is_answered or talk.is_over:
+                return
+            log.warning("request not answered", extra={"path": _path_kind(scope)})
+            response = problems.of_accident()
+        if not talk.is_answered:
+            await response(scope, receive, talk.send)
+
+
+class _Talk:
+    """What a request and its answer have come to, with what every answer has to say."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.is_answered = self.is_over = False
+        self._scope, self._receive, self._send = scope, receive, send
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self.is_over = self.is_over or message["type"] == "http.disconnect"
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.is_answered = True
+            if _ELSEWHERE not in self._scope:
+                message["headers"] = [*message.get("headers", ()), *_ALWAYS]
+        await self._send(message)
+
+
+def _problem_of(error: Exception, scope: Scope) -> Response:
+    """Return the answer to a request that failed; what nobody foresaw is logged."""
+    if isinstance(error, LoreError):
+        return problems.of_error(error)
+    if isinstance(error, HTTPException):
+        return problems.of_refusal(error, scope)
+    fields = {"error": type(error).__name__, "place": place_of(error)}
+    log.warning("request failed", extra={"path": _path_kind(scope), **fields})
+    return problems.of_accident()
 
 
 _ALWAYS = [

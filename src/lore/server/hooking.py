@@ -6,8 +6,10 @@ that nobody knows here are no error: an agent of tomorrow says more.
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,6 +21,8 @@ from lore.bridges.events import TOLD
 from lore.memory import Memory
 from lore.server.endpoint import Endpoint
 from lore.server.fields import Name, Text
+from lore.server.once import Once
+from lore.server.tally import Tally
 from lore.tools.tool import Caller
 
 Event = Literal[
@@ -28,6 +32,9 @@ Event = Literal[
 
 _NOWHERE = "/"
 """Stands for a folder that was not named: only what holds everywhere is told."""
+
+TRANSCRIPTS = "projects"
+"""The folder in which Claude Code keeps transcripts, wherever that has its home."""
 
 _MOST_OUTPUT = 200_000
 """Errors stand at the beginning of an output or at its end."""
@@ -166,9 +173,18 @@ _ACTS: dict[Event, Callable[[Memory, HookInput, Caller], str]] = {
 }
 
 
-def _hook(memory: Memory, given: HookInput, caller: Caller) -> HookOutput:
-    text = _ACTS[given.event](memory, given, caller)
+def _hook(memory: Memory, given: HookInput, caller: Caller, once: Once) -> HookOutput:
+    text = once.answer(_moment(given), lambda: _ACTS[given.event](memory, given, caller))
     return HookOutput(specific=HookSpecificOutput(event=given.event, text=text) if text else None)
+
+
+def _moment(given: HookInput) -> bytes:
+    """Return what tells a moment from others: all that is said, and how long the transcript is."""
+    file = _transcript(given.agent_transcript_path or given.transcript_path)
+    size = 0
+    with suppress(OSError):
+        size = file.stat().st_size if file and given.event in TOLD else 0
+    return hashlib.sha256(f"{size} {given!r}".encode("utf-8", "surrogatepass")).digest()
 
 
 def _folder(given: HookInput, caller: Caller) -> str:
@@ -176,11 +192,19 @@ def _folder(given: HookInput, caller: Caller) -> str:
 
 
 def _transcript(path: str) -> Path | None:
-    """Return the transcript that an agent names, if it can be one."""
-    file = Path(path) if path and "\0" not in path else None
+    """Return the transcript that an agent names, if it can be one.
+
+    It lies below a folder of transcripts, and no link leads out of that.
+    """
+    file = Path(path)
+    if "\0" in path or not file.is_absolute() or file.suffix != ".jsonl":
+        return None
+    folder = next((above for above in file.parents if above.name == TRANSCRIPTS), None)
     try:
-        fits = file is not None and file.is_absolute() and file.suffix == ".jsonl" and file.exists()
-    except OSError:
+        fits = folder is not None and (
+            file.resolve(strict=True) == folder.resolve(strict=True) / file.relative_to(folder)
+        )
+    except (OSError, RuntimeError):  # it is not there, or links lead round in a circle
         return None
     return file if fits else None
 
@@ -205,22 +229,28 @@ def _output(response: object) -> str:
     return "\n".join(text for text in found if text)[:_MOST_OUTPUT]
 
 
-def endpoints() -> tuple[Endpoint[HookInput]]:
-    """Return the endpoint of all hooks.
+def endpoints(tally: Tally | None = None) -> tuple[Endpoint[HookInput]]:
+    """Return the endpoint of all hooks, which are counted in `tally`.
 
     An agent names files of this machine: only who may do all may say which are read.
     """
-    warming = Warming()
+    warming, once = Warming(), Once()
+    counts = tally or Tally()
 
     def hook(memory: Memory, given: HookInput, caller: Caller) -> HookOutput:
         if given.event == "SessionStart":
             warming.start(memory.warm_up)
-        return _hook(memory, given, caller)
+        if caller.within_s == 0 and given.event not in TOLD:
+            return HookOutput(specific=None)  # its agent has gone on while it waited for a thread
+        return _hook(memory, given, caller, once)
+
+    def count(given: HookInput, body: bytes, late: bool) -> None:  # noqa: FBT001 - as an endpoint tells it
+        counts.count(waits=given.event not in TOLD, is_empty=body == b"{}", is_late=late)
 
     return (
         Endpoint(
             "POST", "/hooks/{event}", "Tell of a moment in an agent's session.", "admin", HookInput,
             hook, HookOutput, tags=("hooks",), limiter=CapacityLimiter(TELLING_THREADS),
-            takes_long=lambda given: given.event in TOLD,
+            takes_long=lambda given: given.event in TOLD, after=count,
         ),
     )  # fmt: skip

@@ -34,6 +34,7 @@ class Limits:
 
     A client has `head_s` for the head of a request, `body_s` for all of its body, and is not
     waited for if it reads nothing for `send_s`. Strangers are an address without a valid key.
+    Connections that ask for nothing make room for others; requests at hand do not.
     """
 
     body_bytes: int = 8_000_000
@@ -42,6 +43,8 @@ class Limits:
     head_s: float = 10.0
     body_s: float = 30.0
     send_s: float = 30.0
+    connections: int = 512
+    requests_at_once: int = 256
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
@@ -73,6 +76,29 @@ class Rates:
             while len(self._left) > _MOST_CALLERS:
                 self._left.popitem(last=False)
         return 0.0 if allowed else (1 - left) / self._per_s
+
+
+class Crowd:
+    """Lets no more requests in at a time than there is room for, streams among them."""
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        self._app = app
+        self._most = most
+        self._at_hand = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand a request on, or send it away for a moment."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if self._at_hand >= self._most:
+            told = "Too many requests are at hand."
+            raise HTTPException(503, told, {"retry-after": "1", **_CLOSING})
+        self._at_hand += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._at_hand -= 1
 
 
 class Bounds:

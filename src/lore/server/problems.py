@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 import orjson
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
+from starlette.types import Scope
 
 from lore.errors import (
     BudgetSpent,
@@ -56,10 +58,36 @@ def of_error(error: LoreError) -> Response:
     return _response(status, type(error).__name__, str(error), hint=error.hint, headers=headers)
 
 
-def of_refusal(refused: HTTPException) -> Response:
+_PAGE = """\
+<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Lore</title>
+<h1>Lore runs here</h1>
+<p>What it remembers is shown to the person it belongs to. In a terminal of theirs,</p>
+<pre>lore open</pre>
+<p>opens this page for them, logged in.</p>
+"""
+"""For a person who typed the address; it says nothing that a program is not told."""
+
+_NOTHING_ELSE = {"content-security-policy": "default-src 'none'", "cache-control": "no-store"}
+
+
+def of_refusal(refused: HTTPException, scope: Scope) -> Response:
     """Return the response for a request that HTTP itself cannot let pass."""
+    if refused.status_code == HTTPStatus.UNAUTHORIZED and _is_browsing(scope):
+        headers = {**_NOTHING_ELSE, **(refused.headers or {})}
+        return HTMLResponse(_PAGE, refused.status_code, headers)
     name = HTTPStatus(refused.status_code).phrase.title().replace(" ", "").replace("-", "")
     return _response(refused.status_code, name, refused.detail, headers=refused.headers)
+
+
+def of_stop() -> Response:
+    """Return the response for what is cut off, for the server stops."""
+    return _response(503, "Stopping", "The server stops.", headers={"connection": "close"})
+
+
+def _is_browsing(scope: Scope) -> bool:
+    """Tell whether a person looks, with a browser."""
+    return scope["method"] == "GET" and "text/html" in Headers(scope=scope).get("accept", "")
 
 
 def of_accident() -> Response:

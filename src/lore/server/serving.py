@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import resource
 import socket
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +14,7 @@ from typing import Any
 import h11
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from lore.errors import DaemonError
 from lore.server.limits import HEAD_BYTES, Limits
@@ -24,31 +25,67 @@ STOP_S = 1
 CONNECTION = "connection"
 """Where the state of each request has a place for what is known of its connection."""
 
-_MOST_CONNECTIONS = 256
-"""Agents of one machine have a few each; more are answered with 503 before they cost threads."""
-
 _BACKLOG = 128
 """Connections that wait to be taken, as many as older systems allow at all."""
 
+_OTHER_FILES = 256
+"""The database, its readers, the indexes and transcripts take their files beside connections."""
+
 _KEEP_ALIVE_S = 15
 """An agent calls several tools in a row; who is silent for longer connects again."""
+
+_FILES = 4_096
+"""Many systems allow a process 1,024 or, as macOS does, 256 of its own accord."""
 
 log = logging.getLogger("lore.server")
 
 
 class ImpatientProtocol(H11Protocol):
-    """HTTP from a client that has only so long to say what it wants."""
+    """HTTP from a client that has only so long to say what it wants, and no room while it waits.
 
-    def __init__(self, *, head_s: float, **given: Any) -> None:
+    Whoever comes gets in: of more connections than `most`, the one goes that has asked for nothing
+    for longest.
+    """
+
+    def __init__(self, *, head_s: float, most: int, **given: Any) -> None:
         super().__init__(**given)
         self._head_s = head_s
+        self._most = most
+        self._idle_since_s = 0.0
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn does
         """Begin to wait for the head of the first request."""
         super().connection_made(transport)
         self.app_state = {**self.app_state, CONNECTION: {}}
+        self._idle_since_s = self.loop.time()
         self._deadline = self.loop.call_later(self._head_s, transport.abort)
+        self._make_room()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()
+        self._idle_since_s = self.loop.time()
+
+    def _make_room(self) -> None:
+        """End one connection if there are too many; who has asked before is spared longest."""
+        alive = [
+            one
+            for one in self.connections
+            if isinstance(one, ImpatientProtocol) and not one.transport.is_closing()
+        ]
+        if len(alive) > self._most:
+            idle = [one for one in alive if one is not self and one._is_idle()]
+            gone = min(idle, key=ImpatientProtocol._standing, default=self)
+            gone.transport.abort()
+
+    def _is_idle(self) -> bool:
+        cycle: RequestResponseCycle | None = self.cycle  # there is none before the first request
+        return cycle is None or cycle.response_complete
+
+    def _standing(self) -> tuple[bool, float]:
+        """Return what spares a connection: that it has asked, and how lately."""
+        return self.cycle is not None, self._idle_since_s
 
     def data_received(self, data: bytes) -> None:
         """Read on; what has no whole head yet is waited for, but not for ever."""
@@ -69,8 +106,11 @@ class ImpatientProtocol(H11Protocol):
             self._deadline = None
 
 
-def bind(host: str, port: int) -> tuple[socket.socket, bool]:
-    """Return a socket bound to an address, and whether that port was free; else it has another."""
+def bind(host: str, port: int, last: int | None = None) -> tuple[socket.socket, bool]:
+    """Return a socket bound to an address, and whether that port was free.
+
+    Else it has the port that was used `last`, so that its address stays, or any other.
+    """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -78,13 +118,18 @@ def bind(host: str, port: int) -> tuple[socket.socket, bool]:
     except (OSError, UnicodeError) as error:
         msg = f"'{host}' is no address of this machine."
         raise DaemonError(msg, hint="Setting server.host names another.") from error
-    try:
-        return _bound(family, kind, protocol, address), True
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE and port:
-            return _bound(family, kind, protocol, (address[0], 0, *address[2:])), False
-        msg = f"The server cannot be bound to {host}:{port}: {error.strerror}."
-        raise DaemonError(msg, hint="Settings server.host and server.port name another.") from error
+    ports = [port, *([last] if last and port else []), *([0] if port else [])]
+    for tried in ports:
+        try:
+            bound = _bound(family, kind, protocol, (address[0], tried, *address[2:]))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE and tried != ports[-1]:
+                continue
+            msg = f"The server cannot be bound to {host}:{tried}: {error.strerror}."
+            hint = "Settings server.host and server.port name another."
+            raise DaemonError(msg, hint=hint) from error
+        return bound, tried == port
+    raise AssertionError  # the last one is bound, or raises
 
 
 def _bound(family: int, kind: int, protocol: int, address: Any) -> socket.socket:
@@ -99,12 +144,27 @@ def _bound(family: int, kind: int, protocol: int, address: Any) -> socket.socket
     return opened
 
 
+def raise_file_limit() -> int:
+    """Let this process have as many files open as the server may need; return how many that is."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    except (OSError, ValueError):
+        return soft
+    return wanted
+
+
 class Serving:
     """An app that is served by a thread."""
 
     def __init__(self, app: ASGIApp, bound: socket.socket, limits: Limits | None = None) -> None:
         self._socket = bound
-        patience = partial(ImpatientProtocol, head_s=(limits or Limits()).head_s)
+        limits = limits or Limits()
+        most = min(limits.connections, max(_BACKLOG, raise_file_limit() - _OTHER_FILES))
+        patience = partial(ImpatientProtocol, head_s=limits.head_s, most=most)
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
@@ -117,7 +177,6 @@ class Serving:
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
-                limit_concurrency=_MOST_CONNECTIONS,
                 timeout_keep_alive=_KEEP_ALIVE_S,
                 timeout_graceful_shutdown=STOP_S,
                 h11_max_incomplete_event_size=HEAD_BYTES,

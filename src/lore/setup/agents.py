@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import eq
@@ -12,7 +14,7 @@ from typing import Any
 
 from lore.bridges.events import EVENTS
 from lore.errors import InvalidInput
-from lore.setup import jsonc, toml_tables
+from lore.setup import jsonc, plugin, toml_tables
 
 _HOOK_S = 5
 """The agent gives a hook up after this; a hook gives up by itself much earlier."""
@@ -41,13 +43,17 @@ class Agent:
 
     name: str
     title: str
+    programs: tuple[str, ...]
     traces: tuple[str, ...]
     edits: Callable[[Path, Command], tuple[Edit, ...]]
     then: str
+    has_plugin: Callable[[Path], bool] = lambda _user_home: False
+    """Tell whether a person's agent has memory by a plugin, and needs nothing else."""
 
-    def is_found(self, user_home: Path) -> bool:
-        """Tell whether this person uses the agent."""
-        return any((user_home / trace).exists() for trace in self.traces)
+    def is_found(self, user_home: Path, path: str) -> bool:
+        """Tell whether this person uses the agent; `path` is where programs are looked for."""
+        ran = any((user_home / trace).exists() for trace in self.traces)
+        return ran or any(shutil.which(program, path=path) for program in self.programs)
 
 
 def _member(path: Path, place: Sequence[str], value: Any) -> Edit:
@@ -80,7 +86,53 @@ def _claude_code(user_home: Path, command: Command) -> tuple[Edit, ...]:
     )
 
 
+def find_in_claude_code(user_home: Path, command: Command) -> tuple[bool, bool]:
+    """Tell whether Claude Code has Lore's server and its hooks, for the home of a command."""
+    servers = user_home / ".claude.json"
+    settings = user_home / ".claude" / "settings.json"
+    server = jsonc.read(_text_of(servers), ("mcpServers", "lore"))
+    hooks = [
+        shlex.split(hook["command"])
+        for entry in _our_hooks(_text_of(settings), EVENTS[0])
+        for hook in entry["hooks"]
+    ]
+    serves = _runs_server(server) and _is_home(server.get("args", ()), command)
+    return serves, any(_is_home(words, command) for words in hooks)
+
+
+def claude_code_words(command: Command, *, server: bool, hooks: bool) -> tuple[str, ...]:
+    """Return the words that give Claude Code Lore's server, its hooks or both for one run."""
+    words: list[str] = []
+    if server:
+        words += ["--mcp-config", json.dumps({"mcpServers": {"lore": _stdio(command)}})]
+    if hooks:
+        told = {event: [_hook(event, command)] for event in EVENTS}
+        words += ["--settings", json.dumps({"hooks": told})]
+    return tuple(words)
+
+
+def _text_of(path: Path) -> str:
+    """Return a file as far as it can be read: an agent that cannot read it has nothing from it."""
+    try:
+        text = path.read_text("utf-8")
+        jsonc.parse(text)
+    except (OSError, UnicodeDecodeError, InvalidInput):
+        return ""
+    return text
+
+
+def _is_home(words: Sequence[Any], command: Command) -> bool:
+    """Tell whether words mean the home of a command; without one the environment decides."""
+    return "--home" not in words or _home_of(words) == _home_of(command)
+
+
+def _home_of(words: Sequence[Any]) -> str:
+    return str(words[words.index("--home") + 1]) if "--home" in words[:-1] else ""
+
+
 def _with_hooks(text: str, command: Command) -> str:
+    if all(_our_hooks(text, event) == [_hook(event, command)] for event in EVENTS):
+        return text  # also as the agent itself writes it, which orders and indents anew
     for event in EVENTS:
         text = jsonc.drop_items(text, ("hooks", event), _is_ours)
     for event in EVENTS:
@@ -107,10 +159,14 @@ def _former_hooks(text: str, former: str) -> str:
         if without == text:
             continue
         text = without
-        held = jsonc.read(former, place)
-        for entry in filter(_is_ours, held if isinstance(held, list) else []):
+        for entry in _our_hooks(former, event):
             text = jsonc.append(text, place, entry)
     return text
+
+
+def _our_hooks(text: str, event: str) -> list[Any]:
+    held = jsonc.read(text, ("hooks", event))
+    return [*filter(_is_ours, held)] if isinstance(held, list) else []
 
 
 def _is_ours(entry: Any) -> bool:
@@ -135,14 +191,30 @@ def _runs_hook(command: str) -> bool:
     )
 
 
+def commands_in(tree: Any) -> Iterator[tuple[str, ...]]:
+    """Yield the words by which a configuration runs Lore, without what it has it do."""
+    if isinstance(tree, dict):
+        if _runs_server(tree):
+            yield tuple(map(str, _server_words(tree)[:-1]))
+        elif isinstance(tree.get("command"), str) and _runs_hook(tree["command"]):
+            yield tuple(shlex.split(tree["command"])[:-2])
+        tree = list(tree.values())
+    for entry in tree if isinstance(tree, list) else ():
+        yield from commands_in(entry)
+
+
 def _runs_server(entry: Any) -> bool:
     """Tell whether an entry of servers runs Lore's, from whatever installation."""
     if not isinstance(entry, dict):
         return False
+    words = _server_words(entry)
+    return len(words) > 1 and words[-1] == "mcp" and Path(str(words[0])).name in _PROGRAMS
+
+
+def _server_words(entry: dict[str, Any]) -> list[Any]:
     command, options = entry.get("command"), entry.get("args", [])
     words = [*(command if isinstance(command, list) else [command])]
-    words += options if isinstance(options, list) else []
-    return len(words) > 1 and words[-1] == "mcp" and Path(str(words[0])).name in _PROGRAMS
+    return words + (options if isinstance(options, list) else [])
 
 
 def _codex(user_home: Path, command: Command) -> tuple[Edit, ...]:
@@ -184,16 +256,24 @@ def _gemini(user_home: Path, command: Command) -> tuple[Edit, ...]:
 
 AGENTS = (
     Agent(
-        "claude-code", "Claude Code", (".claude", ".claude.json"), _claude_code,
-        "Start a new session and ask: what do you remember about this project?",
+        "claude-code", "Claude Code", ("claude",), (".claude", ".claude.json"), _claude_code,
+        "Start a new session and ask: what do you remember about this project?", plugin.is_on,
     ),
-    Agent("codex", "Codex", (".codex",), _codex, "Start a new session; /mcp lists lore."),
     Agent(
-        "opencode", "opencode", (".config/opencode", ".local/share/opencode"), _opencode,
-        "Start a new session; its tools begin with lore_.",
+        "codex", "Codex", ("codex",), (".codex",), _codex, "Start a new session; /mcp lists lore.",
     ),
-    Agent("cursor", "Cursor", (".cursor",), _cursor, "Restart it; Settings > MCP lists lore."),
-    Agent("gemini", "Gemini CLI", (".gemini",), _gemini, "Start a new session; /mcp lists lore."),
+    Agent(
+        "opencode", "opencode", ("opencode",), (".config/opencode", ".local/share/opencode"),
+        _opencode, "Start a new session; its tools begin with lore_.",
+    ),
+    Agent(
+        "cursor", "Cursor", ("cursor", "cursor-agent"), (".cursor",), _cursor,
+        "Restart it; Settings > MCP lists lore.",
+    ),
+    Agent(
+        "gemini", "Gemini CLI", ("gemini",), (".gemini",), _gemini,
+        "Start a new session; /mcp lists lore.",
+    ),
 )  # fmt: skip
 
 

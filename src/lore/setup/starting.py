@@ -9,14 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lore.errors import InvalidInput, NotFound
-from lore.setup.agents import Command
-
-_PACKAGE = Path(__file__).resolve().parents[1]
-_PLUGIN = ("plugins", "claude-code")
+from lore.setup import plugin
+from lore.setup.agents import Command, claude_code_words, find_in_claude_code
 
 BASE_URL, CUSTOM_HEADERS = "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS"
 _OPENCODE_PATHS = {"anthropic": "/v1", "openai": "/v1", "google": "/v1beta"}
 """Providers of opencode, and where each expects the paths of its interface to begin."""
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_PLUGIN = ("plugins", "claude-code")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,39 +41,60 @@ class Through:
         return "\n".join(f"{name}: {value}" for name, value in self.headers.items())
 
 
-def _claude(command: Command, through: Through | None) -> Start:
-    """Let the plugin find `lore` by its name, with the home that is in use."""
-    words = ("--plugin-dir", str(find_plugin()))
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Who starts an agent and where: the person's home, the project's folder, the gateway."""
+
+    user_home: Path
+    project: Path
+    through: Through | None = None
+
+
+def _claude(command: Command, place: Place) -> Start:
+    """Let the plugin find `lore` by its name, with the home that is in use.
+
+    What Claude Code has already would only be done twice: it is given what it lacks.
+    """
     added = {"LORE_HOME": command[command.index("--home") + 1]} if "--home" in command else {}
-    if through is not None:
-        added |= {BASE_URL: through.url, CUSTOM_HEADERS: through.lines()}
-    return Start(words, added, folder=str(Path(command[0]).parent))
+    if place.through is not None:
+        added |= {BASE_URL: place.through.url, CUSTOM_HEADERS: place.through.lines()}
+    start = Start((), added, folder=str(Path(command[0]).parent))
+    if plugin.is_on(place.user_home, place.project):
+        return start
+    server, hooks = find_in_claude_code(place.user_home, command)
+    if server or hooks:
+        lacking = claude_code_words(command, server=not server, hooks=not hooks)
+        return replace(start, words=lacking)
+    return replace(start, words=("--plugin-dir", str(find_plugin())))
 
 
-def _codex(command: Command, through: Through | None) -> Start:
+def _codex(command: Command, place: Place) -> Start:
+    """Name the server as setup names it: the one for this run then takes the other's place."""
     program, *options = command
     settings: dict[str, object] = {
         "mcp_servers.lore.command": program,
         "mcp_servers.lore.args": [*options, "mcp"],
     }
-    if through is not None:
-        settings["openai_base_url"] = f"{through.url}/v1"
+    if place.through is not None:
+        settings["openai_base_url"] = f"{place.through.url}/v1"
     words = [f"{name}={json.dumps(value)}" for name, value in settings.items()]
     return Start(tuple(word for pair in words for word in ("-c", pair)), {})
 
 
-def _opencode(command: Command, through: Through | None) -> Start:
+def _opencode(command: Command, place: Place) -> Start:
+    """Do the same; opencode lays this over what its files say."""
     server = {"type": "local", "command": [*command, "mcp"], "enabled": True}
     told: dict[str, object] = {"mcp": {"lore": server}}
-    if through is not None:
+    if place.through is not None:
+        headers = dict(place.through.headers)
         told["provider"] = {
-            name: {"options": {"baseURL": through.url + below, "headers": dict(through.headers)}}
+            name: {"options": {"baseURL": place.through.url + below, "headers": headers}}
             for name, below in _OPENCODE_PATHS.items()
         }
     return Start((), {"OPENCODE_CONFIG_CONTENT": json.dumps(told)})
 
 
-_STARTS: dict[str, Callable[[Command, Through | None], Start]] = {
+_STARTS: dict[str, Callable[[Command, Place], Start]] = {
     "claude": _claude,
     "codex": _codex,
     "opencode": _opencode,
@@ -80,11 +102,7 @@ _STARTS: dict[str, Callable[[Command, Through | None], Start]] = {
 
 
 def prepare(
-    agent: str,
-    arguments: Sequence[str],
-    command: Command,
-    path: str,
-    through: Through | None = None,
+    agent: str, arguments: Sequence[str], command: Command, path: str, place: Place
 ) -> Start:
     """Return how an agent is started with memory; `path` is where programs are looked for."""
     name = {"claude-code": "claude"}.get(agent, agent)
@@ -96,7 +114,7 @@ def prepare(
     if program is None:
         msg = f"There is no program '{name}' on this machine."
         raise NotFound(msg, hint="Install it, or add its folder to PATH.")
-    prepared = start(command, through)
+    prepared = start(command, place)
     return replace(prepared, words=(program, *prepared.words, *arguments))
 
 

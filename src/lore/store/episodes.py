@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
 from lore import clock
 from lore.records import TRUST, Origin
 from lore.store.packing import unpack_json
-from lore.store.sqlite import Connection
+from lore.store.sqlite import Connection, among, numbers
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 TOLD = {"told": "session"}
 """The metadata of an episode that was derived from a whole session."""
@@ -59,6 +63,21 @@ def newest(db: Connection, *, project_n: int | None, limit: int) -> list[int]:
         limit=limit,
     )
     return [row[0] for row in rows]
+
+
+def without_deeds(db: Connection, ns: Sequence[int] | NDArray[np.int64]) -> set[int]:
+    """Return those of the fragments that tell a session in which nothing was done."""
+    if not len(ns):
+        return set()
+    rows = db.rows(
+        f"SELECT n, metadata, payload FROM fragments WHERE kind = 'episode' AND {among('n', 'ns')}",
+        ns=numbers(ns),
+    )
+    return {
+        n
+        for n, metadata, payload in rows
+        if unpack_json(metadata) == TOLD and not unpack_json(payload).get("calls")
+    }
 
 
 class Untold(NamedTuple):

@@ -215,6 +215,16 @@ def by_number(db: Connection, ns: Sequence[int]) -> dict[int, Fragment]:
     return {row[0]: _fragment(row[1:]) for row in rows}
 
 
+def learned_from(db: Connection, session_n: int) -> bool:
+    """Tell whether a session left knowledge behind, beside the episode that tells it."""
+    rows = db.rows(
+        f"SELECT 1 {_FROM} WHERE i.session_n = :n AND f.kind <> 'episode'"
+        " AND f.deleted_at IS NULL LIMIT 1",
+        n=session_n,
+    )
+    return bool(list(rows))
+
+
 def visible(db: Connection, wanted: FragmentFilter, ns: Sequence[int] | None = None) -> set[int]:
     """Return the fragments, of all or of some, that may be shown and pass a filter."""
     if ns is not None and not len(ns):

@@ -45,7 +45,13 @@ def m002_requests(db: Connection) -> None:
     db.rows("CREATE INDEX spend_at ON spend (at, usd)")
 
 
-MIGRATIONS: tuple[Migration, ...] = (m001_initial, m002_requests)
+def m003_dialogues(db: Connection) -> None:
+    """Let sessions of the gateway hold on to something between their requests."""
+    for statement in _DIALOGUES.split(";\n"):
+        db.rows(statement)
+
+
+MIGRATIONS: tuple[Migration, ...] = (m001_initial, m002_requests, m003_dialogues)
 
 
 def migrate(
@@ -395,20 +401,6 @@ CREATE TABLE injections (
 CREATE INDEX injections_session ON injections (session);
 CREATE INDEX injections_item ON injections (item_n);
 
-CREATE TABLE dialogue_states (
-    session BIGINT NOT NULL,
-    name TEXT NOT NULL,
-    value TEXT NOT NULL,
-    at INTEGER NOT NULL,
-    PRIMARY KEY (session, name));
-
-CREATE TABLE recall_markers (
-    id TEXT PRIMARY KEY,
-    session BIGINT NOT NULL,
-    value TEXT NOT NULL,
-    at INTEGER NOT NULL);
-CREATE INDEX recall_markers_session ON recall_markers (session);
-
 CREATE TABLE spend (
     n {NUMBERED},
     key TEXT NOT NULL UNIQUE,
@@ -446,4 +438,20 @@ CREATE TABLE retrievals (
     query TEXT NOT NULL,
     hits TEXT NOT NULL,
     took_ms REAL NOT NULL);
+"""
+
+_DIALOGUES = """
+CREATE TABLE dialogue_states (
+    session BIGINT NOT NULL,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (session, name));
+
+CREATE TABLE recall_markers (
+    id TEXT PRIMARY KEY,
+    session BIGINT NOT NULL,
+    value TEXT NOT NULL,
+    at INTEGER NOT NULL);
+CREATE INDEX recall_markers_session ON recall_markers (session)
 """

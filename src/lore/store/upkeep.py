@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from lore import clock
 from lore.errors import InvalidInput, NotFound, SchemaTooNew, StoreDamaged
-from lore.store import changes, checks, files, forgetting, fragments, migrations, sqlite
+from lore.store import changes, checks, dialogues, files, forgetting, fragments, migrations, sqlite
 from lore.store.db import Connection, Database, open_database
 from lore.store.forgetting import Doomed
 
@@ -237,6 +237,7 @@ def do_upkeep(db: Connection, now: datetime) -> None:
     at = clock.to_us(now)
     fragments.rescore(db, now=now)
     db.run("DELETE FROM receipts WHERE at < :before", before=at - _RECEIPT_DAYS * _DAY_US)
+    dialogues.tidy(db, now=now)
     db.run(
         "INSERT INTO meta (key, value) VALUES ('upkeep_at', :at)"
         " ON CONFLICT (key) DO UPDATE SET value = excluded.value",

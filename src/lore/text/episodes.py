@@ -45,6 +45,7 @@ def derive(messages: Sequence[Message], *, agent: str = "", title: str = "") -> 
         duration_s=_seconds(messages[0], messages[-1]),
         tokens=sum(message.tokens for message in messages),
         sources=tuple(dict.fromkeys((*asked, *sources, *_sources(story))))[:MOST_SOURCES],
+        titled=bool(title) and goal != _goal(story)[0],
     )
 
 
@@ -103,10 +104,7 @@ def _sources(story: Story) -> Iterator[str]:
 
 def readable(episode: Episode) -> str:
     """Return an episode as a short text: goal, outcome, what was done, errors, files."""
-    told = [*_asked(episode), f"Outcome: {episode.outcome} ({episode.reason})"]
-    told.append(f"Did: {_counts(episode)} in {_span(episode.duration_s)}")
-    if episode.commits:
-        told[-1] += f"; commits {', '.join(episode.commits[:3])}"
+    told = [*_asked(episode), *_done(episode)]
     if episode.files_changed:
         told.append(f"Changed: {', '.join(short(name) for name in episode.files_changed[:5])}")
     fixed = [error for error in episode.errors if error.resolution]
@@ -127,6 +125,17 @@ def _asked(episode: Episode) -> Iterator[str]:
         yield f"{'Then' if place else 'Goal'}: {goal} ({task.outcome})"
     if len(episode.tasks) > _TASKS_SHOWN:
         yield f"And {len(episode.tasks) - _TASKS_SHOWN} more"
+
+
+def _done(episode: Episode) -> Iterator[str]:
+    """Yield how it ended and what was done; of a talk without a deed that says nothing."""
+    is_known = episode.outcome in ("failure", "partial")
+    if is_known or (episode.calls and episode.outcome == "success"):
+        yield f"Outcome: {episode.outcome} ({episode.reason})"
+    if episode.calls:
+        span = f" in {_span(episode.duration_s)}" if episode.duration_s else ""
+        commits = f"; commits {', '.join(episode.commits[:3])}" if episode.commits else ""
+        yield f"Did: {_counts(episode)}{span}{commits}"
 
 
 def _counts(episode: Episode) -> str:

@@ -72,6 +72,11 @@ _ASKING = re.compile(
     r"|\bimplement\b",
     re.IGNORECASE,
 )
+_QUESTION = re.compile(
+    r"\?\s*$|^\W*(?:(?:hi|hey|hello|so|and|ok|okay|please|also)\W+)*"
+    r"(?:what|what's|why|how|where|which|who|whose|when|is|are|was|were|do|does|did|has|have)\b",
+    re.IGNORECASE,
+)
 _OUTPUT = re.compile(
     r"""^\s*(?:=+\ |-{3,}|---\ |\+{3}\ |@@|\[[\w:.\- ]{1,40}\]|[\u276f$>%»]\ |at\ \S+\(|File\ "
         |\d+[→|:]
@@ -153,6 +158,19 @@ def _unfenced(text: str) -> str:
 def asks(text: str) -> bool:
     """Tell whether words ask for something, rather than only tell something."""
     return bool(_ASKING.search(text[:_READ_CHARS]) or _DOING.match(text[:400]))
+
+
+def is_small_talk(said: Iterable[str]) -> bool:
+    """Tell whether a person only greets, thanks and asks, and wants no work and tells nothing."""
+    return not any(_is_work(request) for request in map(request_of, said) if request)
+
+
+def _is_work(request: Request) -> bool:
+    if request.command:
+        return True
+    return request.real and bool(
+        _DOING.match(request.text[:200]) or not _QUESTION.search(request.text)
+    )
 
 
 def _command(head: str) -> Request | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from itertools import chain, pairwise
 
 from lore.text.linear import compile_linear
 
@@ -19,33 +19,46 @@ _TRUNCATED = compile_linear(
     r"|[\s\"'+,|>]|\\+[nrt\"]|\d{1,5}(?:\xe2\x86\x92|:|\|)|[A-Za-z0-9+/]{24,}={0,2}"
     r"|[A-Za-z0-9+/]+={1,2}(?:=[A-Za-z0-9+/]{4})?)*"
 )
+_TAIL = compile_linear(r"(?:[nrt\"]\\+|[\s\"'+,|>])*")
+"""What follows a key that is cut off, read from its end: a search for it from the front would begin
+at every space anew."""
+
 _LARGEST = 40_000
 """Bytes: a key of 16,384 bits is a third of this, escaped and numbered lines included."""
 
-_SHORTEST = 40
-"""Characters of Base64: what has fewer is a sample in a text about keys."""
+_SHORTEST, _VARIED = 40, 12
+"""Characters of Base64, and different ones among them: what has fewer is a sample in a text about
+keys."""
 
 
 def find_pem(data: bytes) -> Iterator[tuple[int, int, str]]:
     """Yield the private keys of a text, each from its first line to its last."""
     if b"PRIVATE KEY" not in data and b"Private-Lines" not in data:
         return
-    at = 0
-    while (begin := _BEGIN.search(data, at)) is not None:
-        at = begin.end()
-        end = _end(data, at)
-        body = b"".join(_RUN.findall(data[at:end]))
-        if len(body) >= _SHORTEST and len(set(body)) >= 12:
-            yield begin.start(), end, "private-key"
-            at = end
+    for (start, at), (following, _) in pairwise(chain(_begins(data), [(len(data), len(data))])):
+        limit = min(following, at + _LARGEST)
+        # Most of the work is saved by a look at what a text of first lines alone has between them.
+        if limit - at < _SHORTEST or not _is_key(data[at:limit]):
+            continue
+        end = _end(data, at, limit)
+        if _is_key(data[at:end]):
+            yield start, end, "private-key"
 
 
-def _end(data: bytes, at: int) -> int:
-    limit = min(len(data), at + _LARGEST)
-    following = _BEGIN.search(data, at, limit)
-    limit = following.start() if following else limit
+def _begins(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where first lines of keys start and end; all are found in one pass."""
+    return (begin.span() for begin in _BEGIN.finditer(data))
+
+
+def _is_key(between: bytes) -> bool:
+    """Tell whether there is enough of a key between two places."""
+    body = b"".join(_RUN.findall(between))
+    return len(body) >= _SHORTEST and len(set(body)) >= _VARIED
+
+
+def _end(data: bytes, at: int, limit: int) -> int:
     end = _END.search(data, at, limit)
     if end:
         return int(end.end())
-    truncated = _TRUNCATED.match(data, at, limit)
-    return at + len(re.sub(rb"(?:[\s\"'+,|>]|\\+[nrt\"])+\Z", b"", truncated.group()))
+    truncated = _TRUNCATED.match(data, at, limit).group()
+    return at + len(truncated) - int(_TAIL.match(truncated[::-1]).end())

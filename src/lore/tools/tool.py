@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
@@ -43,6 +43,12 @@ class Caller:
     session: str = ""
     origin: Origin = "assistant"
     within_s: float | None = None
+
+    def after(self, waited_s: float) -> Caller:
+        """Return the caller with what is left of its patience."""
+        if self.within_s is None:
+            return self
+        return replace(self, within_s=max(0.0, self.within_s - waited_s))
 
 
 @dataclass(frozen=True, slots=True)

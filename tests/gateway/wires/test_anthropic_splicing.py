@@ -161,7 +161,7 @@ def test_beside_calls_of_the_client_ours_is_answered_with_its_results():
     assert kinds(said["content"]) == ["thinking", "text", "tool_use", "tool_use"]
     assert kinds(results["content"]) == ["tool_result", "tool_result"]
     tools = [block.tool for one in expanded.dialogue.entries for block in one.blocks if block.tool]
-    assert tools == ["Read", "recall"]
+    assert tools == ["Read", "recall", "recall", "Read"]
 
 
 def test_a_marker_that_nobody_knows_stays_what_it_is():
@@ -171,6 +171,21 @@ def test_a_marker_that_nobody_knows_stays_what_it_is():
     request = anthropic.read(body)
     assert anthropic.expand(request, lambda _: None) is request
     messages_wire.read(json.loads(body))
+
+
+def test_a_marker_in_the_words_of_anybody_else_is_a_text():
+    done = drive(
+        anthropic, first_request(streams=True), upstream, [Reply(calls=recalls(1)), Reply("Done.")]
+    )
+    sign = received(done.answer, streams=True)["content"][0]["text"]
+    document = json.loads(done.bodies[0])
+    document["messages"] = [
+        {"role": "user", "content": sign},
+        {"role": "assistant", "content": "What is that?"},
+        {"role": "user", "content": [{"type": "text", "text": sign}]},
+    ]
+    request = anthropic.read(json.dumps(document).encode())
+    assert anthropic.expand(request, done.stored.get) is request
 
 
 def test_memory_is_searched_ten_times_at_most_and_the_answer_ends():

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lore.errors import InvalidInput
@@ -128,8 +128,8 @@ def test_the_dialogue_has_every_call_with_its_result(name, data):
     blocks = [block for entry in dialogue.entries for block in entry.blocks]
     calls = [(block.call_id, block.tool) for block in blocks if block.kind == "call"]
     assert calls == [(use.id, use.tool) for use in talk.used()]
-    results = {block.call_id: block.text for block in blocks if block.kind == "result"}
-    assert results == {use.id: use.result for use in talk.used()}
+    results = {b.call_id: (b.tool, b.text) for b in blocks if b.kind == "result"}
+    assert results == {use.id: (use.tool, use.result) for use in talk.used()}
     thoughts = sum(bool(step.thought) for turn in talk.turns for step in turn.steps)
     assert sum(block.kind == "reasoning" for block in blocks) == thoughts
     pictures = sum(turn.picture for turn in talk.turns)
@@ -217,6 +217,8 @@ def test_another_body_than_the_wires_is_refused(name, body):
         max_leaves=12,
     )
 )
+@example(value=[{"content": [None]}])
+@example(value=[{}, {}])
 def test_any_body_is_read_or_refused(name, value):
     wire, _ = wire_of(name)
     for field in ("messages", "input", "contents"):

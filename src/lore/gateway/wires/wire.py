@@ -36,6 +36,10 @@ class Request:
     tools: frozenset[str] = frozenset()
     is_expanded: bool = False
     """The document says more than the body: calls of recall stand where markers were."""
+    has_history: bool = True
+    """All that was said is in it; some clients leave their history with the provider."""
+    may_recall: bool = True
+    """Its answer can be spliced: it is one, in a form that is read while it comes."""
 
 
 @dataclass(frozen=True, slots=True)

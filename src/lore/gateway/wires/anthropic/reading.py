@@ -27,7 +27,8 @@ def read(body: bytes, path: str = "") -> Request:  # noqa: ARG001 (Gemini's says
 def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> Request:
     """Read a request out of its document."""
     messages = shapes.tables(document.get("messages"))
-    entries = keys.numbered(entry_of(one) for one in messages)
+    names: dict[str, str] = {}
+    entries = keys.numbered(entry_of(one, names) for one in messages)
     tools = shapes.found(document.get("tools"))
     system = blocks_of(document.get("system"))
     fixed = [shapes.dumped(bare(one)) for one in (*tools, *system) if not _is_billing(one)]
@@ -49,10 +50,13 @@ def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> 
     )
 
 
-def entry_of(message: Json) -> Entry:
-    """Return a message as an entry; a role that nobody knows speaks for the program."""
+def entry_of(message: Json, names: dict[str, str]) -> Entry:
+    """Return a message as an entry; a role that nobody knows speaks for the program.
+
+    `names` holds the tools of calls for the results that follow.
+    """
     voice = _VOICES.get(text(message.get("role")), "system")
-    return keys.entry(voice, [piece(block) for block in blocks_of(message.get("content"))])
+    return keys.entry(voice, [_piece(block, names) for block in blocks_of(message.get("content"))])
 
 
 def blocks_of(content: object) -> list[Json]:
@@ -69,16 +73,16 @@ def bare(block: Json) -> Json:
     return {name: value for name, value in block.items() if name != "cache_control"}
 
 
-def piece(block: Json) -> Piece:
+def _piece(block: Json, names: dict[str, str]) -> Piece:
     """Return a block of the wire with what an entry is known by because of it."""
     sort = text(block.get("type"))
     if sort == "text":
         said = text(block.get("text"))
         return Piece(Block("text", len(said), said), keys.without_reminders(said))
     if sort == "tool_use":
-        return _call(block)
+        return _call(block, names)
     if sort == "tool_result":
-        return _result(block)
+        return _result(block, names)
     if sort in ("thinking", "redacted_thinking"):
         thought = text(block.get("thinking"))
         sealed = text(block.get("data")) or text(block.get("signature"))
@@ -86,19 +90,21 @@ def piece(block: Json) -> Piece:
     return _other(block, sort)
 
 
-def _call(block: Json) -> Piece:
+def _call(block: Json, names: dict[str, str]) -> Piece:
     given = shapes.dumped(block.get("input"))
     name, call_id = text(block.get("name")), text(block.get("id"))
+    names[call_id] = name
     return Piece(Block("call", len(given) + len(name), given, call_id, name), call_id or given)
 
 
-def _result(block: Json) -> Piece:
+def _result(block: Json, names: dict[str, str]) -> Piece:
     parts = list(_parts(block.get("content")))
     said = "\n".join(told for told, _ in parts)
     chars = sum(size for _, size in parts)
     call_id = text(block.get("tool_use_id"))
     failed = block.get("is_error") is True
-    return Piece(Block("result", chars, said, call_id, failed=failed), call_id or said)
+    tool = names.get(call_id, "")
+    return Piece(Block("result", chars, said, call_id, tool, failed), call_id or said)
 
 
 def _parts(content: object) -> Iterator[tuple[str, int]]:

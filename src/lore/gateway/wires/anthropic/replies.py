@@ -5,12 +5,11 @@ from __future__ import annotations
 import orjson
 
 from lore.gateway import events
-from lore.gateway.events import EventReader
 from lore.gateway.exchanges import Answer
-from lore.gateway.wires import faults, shapes
+from lore.gateway.wires import faults, listening, shapes
 from lore.gateway.wires.anthropic.reading import entry_of
 from lore.gateway.wires.shapes import Json, count, table, text
-from lore.gateway.wires.wire import Reply, Request
+from lore.gateway.wires.wire import Reply, ReplyReader, Request
 from lore.records.dialogues import TokenUse
 
 JSON_HEADERS = (("content-type", "application/json"),)
@@ -71,42 +70,21 @@ class Assembly:
         ordered = [self.blocks[at] for at in sorted(self.blocks)]
         return [one for one in ordered if one.get("type") != "text" or one.get("text")]
 
-
-class Reader:
-    """Reads one answer, streamed or whole."""
-
-    def __init__(self, *, streams: bool) -> None:
-        self._streams = streams
-        self._events = EventReader()
-        self._assembly = Assembly()
-        self._held = bytearray()
-
-    def feed(self, chunk: bytes) -> None:
-        """Take the next piece of the answer."""
-        if not self._streams:
-            self._held += chunk
-            return
-        for event in self._events.feed(chunk):
-            self._assembly.take(event.document())
-
-    def end(self) -> Reply:
+    def reply(self) -> Reply:
         """Return what the answer was, when it has ended or broken off."""
-        if not self._streams:
-            return read_whole(bytes(self._held))
-        for event in self._events.end():
-            self._assembly.take(event.document())
-        made = self._assembly
-        if made.error:
-            said = faults.fault(text(made.error.get("type")), text(made.error.get("message")))
-            return Reply(use=use_of(made.usage), fault=said, is_whole=False)
-        entry = entry_of({"role": "assistant", "content": made.content}) if made.blocks else None
-        model = text(made.message.get("model"))
-        return Reply(entry, use_of(made.usage), made.stop, model=model, is_whole=made.is_whole)
+        use, error = use_of(self.usage), self.error
+        if error:
+            said = faults.fault(text(error.get("type")), text(error.get("message")))
+            return Reply(use=use, fault=said, is_whole=False)
+        said_blocks = {"role": "assistant", "content": self.content}
+        entry = entry_of(said_blocks, {}) if self.blocks else None
+        model = text(self.message.get("model"))
+        return Reply(entry, use, self.stop, model=model, is_whole=self.is_whole)
 
 
-def open_reader(*, streams: bool) -> Reader:
+def open_reader(*, streams: bool) -> ReplyReader:
     """Return a reader of one answer."""
-    return Reader(streams=streams)
+    return listening.reader(Assembly(), read_whole, streams=streams)
 
 
 def read_whole(body: bytes) -> Reply:
@@ -117,7 +95,7 @@ def read_whole(body: bytes) -> Reply:
         kind = text(error.get("type")) or "unreadable"
         return Reply(fault=faults.fault(kind, text(error.get("message"))), is_whole=False)
     return Reply(
-        entry_of({"role": "assistant", "content": document.get("content")}),
+        entry_of({"role": "assistant", "content": document.get("content")}, {}),
         use_of(table(document.get("usage"))),
         text(document.get("stop_reason")),
         model=text(document.get("model")),

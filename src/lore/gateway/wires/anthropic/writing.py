@@ -13,6 +13,9 @@ from lore.records.dialogues import Plan
 MOST_BREAKPOINTS = 4
 """What the API takes (its documentation)."""
 
+_LOOK_BACK = 20
+"""How many blocks before a breakpoint the API looks for what it has cached (its documentation)."""
+
 _MARKABLE = frozenset("text image document tool_use tool_result".split())
 """Blocks that may carry a breakpoint; thoughts may not."""
 
@@ -150,14 +153,19 @@ def _control(fixed: list[Json]) -> Json:
 
 
 def _places(messages: list[Json], prefix: int) -> list[int]:
-    """Return the messages to be marked, the most useful first, each once."""
+    """Return the messages to be marked, the most useful first, each once.
+
+    Where the last request ended matters more than the prefix once it is too far from the end.
+    """
     spoken = [at for at, one in enumerate(messages) if one.get("role") != "system"]
     if not spoken:
         return []
     replies = [at for at in spoken if messages[at].get("role") == "assistant" and at >= prefix]
-    former = [at for at in spoken if replies and prefix <= at < replies[-1]]
-    wanted = [spoken[-1], *([prefix - 1] if prefix else []), *former[-1:]]
-    return list(dict.fromkeys(wanted))
+    former = [at for at in spoken if replies and prefix <= at < replies[-1]][-1:]
+    since = sum(len(one["content"]) for one in messages[former[0] + 1 :]) if former else 0
+    ends = [prefix - 1] if prefix else []
+    others = [*former, *ends] if since >= _LOOK_BACK else [*ends, *former]
+    return list(dict.fromkeys([spoken[-1], *others]))
 
 
 def _mark(messages: list[Json], at: int, control: Json) -> bool:

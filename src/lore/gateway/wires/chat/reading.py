@@ -26,6 +26,7 @@ def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> 
     messages = shapes.tables(document.get("messages"))
     head = head_of(messages)
     places = tuple(_places(messages, head))
+    names: dict[str, str] = {}
     tools = shapes.found(document.get("tools"))
     fixed = [shapes.dumped(one) for one in tools]
     fixed += ["\n".join(_texts(one.get("content"))) for one in messages[:head]]
@@ -34,7 +35,7 @@ def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> 
         document=document,
         dialogue=Dialogue(
             model=text(document.get("model")),
-            entries=keys.numbered(entry_of(messages[at:end]) for at, end in places),
+            entries=keys.numbered(entry_of(messages[at:end], names) for at, end in places),
             fixed_chars=sum(map(len, fixed)),
             fixed_key=keys.digest(*fixed),
         ),
@@ -42,6 +43,7 @@ def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> 
         streams=document.get("stream") is True,
         tools=frozenset(text(table(tool.get("function")).get("name")) for tool in tools),
         is_expanded=is_expanded,
+        may_recall=document.get("n") in (None, 1),
     )
 
 
@@ -66,13 +68,16 @@ def _places(messages: list[Json], head: int) -> Iterator[tuple[int, int]]:
         at = end
 
 
-def entry_of(messages: list[Json]) -> Entry:
-    """Return messages as one entry: one of anybody, or several of tools."""
+def entry_of(messages: list[Json], names: dict[str, str]) -> Entry:
+    """Return messages as one entry: one of anybody, or several of tools.
+
+    `names` holds the tools of calls for the results that follow.
+    """
     role = messages[0].get("role")
     if role == "tool":
-        return keys.entry("user", [_result(one) for one in messages])
+        return keys.entry("user", [_result(one, names) for one in messages])
     if role == "assistant":
-        return keys.entry("assistant", list(_spoken(messages[0])))
+        return keys.entry("assistant", list(_spoken(messages[0], names)))
     pieces = [_piece(part) for part in parts_of(messages[0].get("content"))]
     return keys.entry("user" if role == "user" else "system", pieces)
 
@@ -88,14 +93,14 @@ def _texts(content: object) -> list[str]:
     return [text(part.get("text")) for part in parts_of(content)]
 
 
-def _spoken(message: Json) -> Iterator[Piece]:
+def _spoken(message: Json, names: dict[str, str]) -> Iterator[Piece]:
     thought = text(message.get("reasoning_content")) or text(message.get("reasoning"))
     if thought:
         yield Piece(Block("reasoning", len(thought), thought), thought)
     for part in parts_of(message.get("content")):
         yield _piece(part)
     for call in shapes.found(message.get("tool_calls")):
-        yield _call(call)
+        yield _call(call, names)
 
 
 def _piece(part: Json) -> Piece:
@@ -108,15 +113,17 @@ def _piece(part: Json) -> Piece:
     return Piece(Block("other", size, f"[{sort}]", tool=sort), keys.digest(told))
 
 
-def _call(call: Json) -> Piece:
+def _call(call: Json, names: dict[str, str]) -> Piece:
     said = table(call.get("function")) or table(call.get("custom"))
     given = text(said.get("arguments")) or text(said.get("input"))
     name, call_id = text(said.get("name")), text(call.get("id"))
+    names[call_id] = name
     return Piece(Block("call", len(given) + len(name), given, call_id, name), call_id or given)
 
 
-def _result(message: Json) -> Piece:
+def _result(message: Json, names: dict[str, str]) -> Piece:
     parts = parts_of(message.get("content"))
     said = "\n".join(text(part.get("text")) or f"[{part.get('type')}]" for part in parts)
     call_id = text(message.get("tool_call_id"))
-    return Piece(Block("result", len(said), said, call_id), call_id or said)
+    tool = names.get(call_id, "")
+    return Piece(Block("result", len(said), said, call_id, tool), call_id or said)

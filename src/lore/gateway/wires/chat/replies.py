@@ -5,12 +5,11 @@ from __future__ import annotations
 import orjson
 
 from lore.gateway import events
-from lore.gateway.events import EventReader
 from lore.gateway.exchanges import Answer
-from lore.gateway.wires import faults, shapes
+from lore.gateway.wires import faults, listening, shapes
 from lore.gateway.wires.chat.reading import entry_of
 from lore.gateway.wires.shapes import Json, count, table, text
-from lore.gateway.wires.wire import Fault, Reply, Request
+from lore.gateway.wires.wire import Fault, Reply, ReplyReader, Request
 from lore.records.dialogues import TokenUse
 
 JSON_HEADERS = (("content-type", "application/json"),)
@@ -66,45 +65,19 @@ class Assembly:
             message["tool_calls"] = [self.calls[at] for at in sorted(self.calls)]
         return message
 
-
-class Reader:
-    """Reads one answer, streamed or whole."""
-
-    def __init__(self, *, streams: bool) -> None:
-        self._streams = streams
-        self._events = EventReader()
-        self._assembly = Assembly()
-        self._held = bytearray()
-
-    def feed(self, chunk: bytes) -> None:
-        """Take the next piece of the answer."""
-        if not self._streams:
-            self._held += chunk
-            return
-        for event in self._events.feed(chunk):
-            self._assembly.take(event.document())
-
-    def end(self) -> Reply:
+    def reply(self) -> Reply:
         """Return what the answer was, when it has ended or broken off."""
-        if not self._streams:
-            return read_whole(bytes(self._held))
-        for event in self._events.end():
-            self._assembly.take(event.document())
-        made = self._assembly
-        if made.error:
-            return Reply(use=use_of(made.usage), fault=fault_of(made.error), is_whole=False)
-        return Reply(
-            entry_of([made.message]) if made.head else None,
-            use_of(made.usage),
-            made.stop,
-            model=text(made.head.get("model")),
-            is_whole=bool(made.stop),
-        )
+        use = use_of(self.usage)
+        if self.error:
+            return Reply(use=use, fault=fault_of(self.error), is_whole=False)
+        entry = entry_of([self.message], {}) if self.head else None
+        model = text(self.head.get("model"))
+        return Reply(entry, use, self.stop, model=model, is_whole=bool(self.stop))
 
 
-def open_reader(*, streams: bool) -> Reader:
+def open_reader(*, streams: bool) -> ReplyReader:
     """Return a reader of one answer."""
-    return Reader(streams=streams)
+    return listening.reader(Assembly(), read_whole, streams=streams)
 
 
 def read_whole(body: bytes) -> Reply:
@@ -114,7 +87,7 @@ def read_whole(body: bytes) -> Reply:
     if not choices:
         return Reply(fault=fault_of(table(document.get("error"))), is_whole=False)
     return Reply(
-        entry_of([{**table(choices[0].get("message")), "role": "assistant"}]),
+        entry_of([{**table(choices[0].get("message")), "role": "assistant"}], {}),
         use_of(table(document.get("usage"))),
         text(choices[0].get("finish_reason")),
         model=text(document.get("model")),

@@ -121,6 +121,8 @@ class Splice:
             self._usages.append(table(told["usage"]))
         if not choices:
             return self._pass_usage(event, told)
+        if choices[0].get("index"):
+            return event.raw
         delta = table(choices[0].get("delta"))
         shown = self._shown(delta)
         stop = text(choices[0].get("finish_reason"))

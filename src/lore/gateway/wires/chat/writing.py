@@ -61,8 +61,9 @@ def _normal(message: Json, annotations: Mapping[int, str]) -> Json:
     if annotations:
         return {**message, "content": annotations[0]}
     content = message.get("content")
-    if isinstance(content, list) and len(content) == 1 and content[0].keys() == {"type", "text"}:
-        return {**message, "content": content[0]["text"]}
+    part = shapes.table(content[0]) if isinstance(content, list) and len(content) == 1 else {}
+    if part.keys() == {"type", "text"}:
+        return {**message, "content": part["text"]}
     return message
 
 

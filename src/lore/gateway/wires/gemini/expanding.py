@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from lore.gateway.wires import markers, shapes
 from lore.gateway.wires.gemini.reading import read_document
@@ -36,13 +37,14 @@ def expand(request: Request, find: FindMarker) -> Request:
         return request
     if waiting:
         contents.append({"role": "user", "parts": waiting})
-    return read_document(
+    expanded = read_document(
         request.body,
         {**request.document, "contents": contents},
         model=request.dialogue.model,
         streams=request.streams,
         is_expanded=True,
     )
+    return replace(expanded, may_recall=request.may_recall)
 
 
 def _atoms(content: Json, find: FindMarker) -> Iterator[Atom]:

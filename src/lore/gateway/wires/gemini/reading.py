@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from lore.gateway.wires import keys, shapes
 from lore.gateway.wires.keys import Piece
@@ -36,9 +37,11 @@ class Numbering:
 def read(body: bytes, path: str = "") -> Request:
     """Read a request to a path, or raise `InvalidInput` if it has another shape."""
     found = _PATH.search(path)
-    streams = found is not None and found[2].startswith("stream") and "alt=sse" in path
-    model = found[1] if found else ""
-    return read_document(body, shapes.read(body), model=model, streams=streams)
+    model, verb = (found[1], found[2]) if found else ("", "")
+    is_stream = verb.startswith("stream")
+    streams = is_stream and "alt=sse" in path
+    request = read_document(body, shapes.read(body), model=model, streams=streams)
+    return request if streams or not is_stream else replace(request, may_recall=False)
 
 
 def read_document(
@@ -68,7 +71,13 @@ def read_document(
         streams=streams,
         tools=frozenset(_names(tools)),
         is_expanded=is_expanded,
+        has_history=not document.get("cachedContent"),
+        may_recall=_candidates(document) == 1,
     )
+
+
+def _candidates(document: Json) -> int:
+    return shapes.count(table(document.get("generationConfig")).get("candidateCount")) or 1
 
 
 def _names(tools: list[Json]) -> Iterator[str]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import orjson
 
 from lore.gateway import events
-from lore.gateway.events import EventReader
 from lore.gateway.exchanges import Answer
-from lore.gateway.wires import faults, shapes
+from lore.gateway.wires import faults, listening, shapes
 from lore.gateway.wires.chat.replies import JSON_HEADERS, STREAM_HEADERS
 from lore.gateway.wires.gemini.reading import Numbering, entry_of
 from lore.gateway.wires.shapes import Json, count, table, text
-from lore.gateway.wires.wire import Reply, Request
+from lore.gateway.wires.wire import Reply, ReplyReader, Request
 from lore.records.dialogues import TokenUse
 
 
@@ -42,6 +41,17 @@ class Assembly:
         elif part.get("text") != "" or len(part) > 1:
             self.parts.append(part)
 
+    def reply(self) -> Reply:
+        """Return what the answer was, when it has ended or broken off."""
+        use = use_of(self.usage)
+        if self.error or not (self.parts or self.stop or self.usage):
+            kind = text(self.error.get("status")) or "unreadable"
+            said = faults.fault(kind, text(self.error.get("message")))
+            return Reply(use=use, fault=said, is_whole=False)
+        content = {"role": "model", "parts": self.parts}
+        entry = entry_of(content, Numbering()) if self.parts else None
+        return Reply(entry, use, self.stop, model=self.model, is_whole=bool(self.stop))
+
 
 def _is_text(part: Json) -> bool:
     # What follows a signature is another part: it was signed alone.
@@ -52,50 +62,18 @@ def _kind(part: Json) -> tuple[bool, bool]:
     return part.get("thought") is True, "thoughtSignature" in part
 
 
-class Reader:
-    """Reads one answer, streamed or whole; a stream without events is a list of its pieces."""
-
-    def __init__(self, *, streams: bool) -> None:
-        self._streams = streams
-        self._events = EventReader()
-        self._assembly = Assembly()
-        self._held = bytearray()
-
-    def feed(self, chunk: bytes) -> None:
-        """Take the next piece of the answer."""
-        if not self._streams:
-            self._held += chunk
-            return
-        for event in self._events.feed(chunk):
-            self._assembly.take(event.document())
-
-    def end(self) -> Reply:
-        """Return what the answer was, when it has ended or broken off."""
-        made = self._assembly
-        if self._streams:
-            for event in self._events.end():
-                made.take(event.document())
-        else:
-            told = shapes.loaded(bytes(self._held).decode(errors="replace"))
-            for one in shapes.found(told if isinstance(told, list) else [told]):
-                made.take(one)
-        if made.error or not (made.parts or made.stop or made.usage):
-            kind = text(made.error.get("status")) or "unreadable"
-            said = faults.fault(kind, text(made.error.get("message")))
-            return Reply(use=use_of(made.usage), fault=said, is_whole=False)
-        content = {"role": "model", "parts": made.parts}
-        return Reply(
-            entry_of(content, Numbering()) if made.parts else None,
-            use_of(made.usage),
-            made.stop,
-            model=made.model,
-            is_whole=bool(made.stop),
-        )
-
-
-def open_reader(*, streams: bool) -> Reader:
+def open_reader(*, streams: bool) -> ReplyReader:
     """Return a reader of one answer."""
-    return Reader(streams=streams)
+    return listening.reader(Assembly(), read_whole, streams=streams)
+
+
+def read_whole(body: bytes) -> Reply:
+    """Read an answer that is one document, or a stream without events: a list of its pieces."""
+    told = shapes.loaded(body.decode(errors="replace"))
+    assembly = Assembly()
+    for one in shapes.found(told if isinstance(told, list) else [told]):
+        assembly.take(one)
+    return assembly.reply()
 
 
 def use_of(usage: Json) -> TokenUse:

@@ -17,6 +17,9 @@ Side = Literal["user", "assistant", "system", "results"]
 
 _TEXTS = frozenset("text input_text output_text refusal summary_text reasoning_text".split())
 _PICTURES = frozenset("input_image input_file input_audio".split())
+_KEPT = ("previous_response_id", "conversation")
+"""How a client says that the provider has its history."""
+
 _VOICES: dict[Side, Voice] = {
     "user": "user",
     "assistant": "assistant",
@@ -35,6 +38,8 @@ def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> 
     items = items_of(document)
     head = head_of(items)
     places = tuple(_places(items, head))
+    names: dict[str, str] = {}
+    is_kept = any(document.get(name) for name in _KEPT)
     tools = shapes.found(document.get("tools"))
     fixed = [shapes.dumped(one) for one in tools]
     fixed.append(text(document.get("instructions")))
@@ -44,7 +49,7 @@ def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> 
         document=document,
         dialogue=Dialogue(
             model=text(document.get("model")),
-            entries=keys.numbered(entry_of(items[at:end]) for at, end in places),
+            entries=keys.numbered(entry_of(items[at:end], names) for at, end in places),
             fixed_chars=sum(map(len, fixed)),
             fixed_key=keys.digest(*fixed),
         ),
@@ -52,6 +57,9 @@ def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> 
         streams=document.get("stream") is True,
         tools=frozenset(text(tool.get("name")) for tool in tools),
         is_expanded=is_expanded,
+        has_history=not is_kept,
+        # Answers that the provider stores are named by their ids, and two have no common one.
+        may_recall=document.get("store") is False and not is_kept,
     )
 
 
@@ -98,23 +106,26 @@ def _places(items: list[Json], head: int) -> Iterator[tuple[int, int]]:
         at = end
 
 
-def entry_of(items: list[Json]) -> Entry:
-    """Return the items of one side as an entry."""
+def entry_of(items: list[Json], names: dict[str, str]) -> Entry:
+    """Return the items of one side as an entry.
+
+    `names` holds the tools of calls for the results that follow.
+    """
     voice = _VOICES[side_of(items[0])]
-    return keys.entry(voice, [piece for item in items for piece in _pieces(item)])
+    return keys.entry(voice, [piece for item in items for piece in _pieces(item, names)])
 
 
-def _pieces(item: Json) -> list[Piece]:
+def _pieces(item: Json, names: dict[str, str]) -> list[Piece]:
     kind = text(item.get("type")) or "message"
     if kind == "message":
         return [_part(part) for part in parts_of(item.get("content"))]
     if kind.endswith("_output"):
-        return [_result(item)]
+        return [_result(item, names)]
     call_id = text(item.get("call_id"))
     if kind.endswith("_call") and call_id:
         given = text(item.get("arguments")) or text(item.get("input"))
         given = given or shapes.dumped(item.get("action"))
-        name = text(item.get("name")) or kind
+        name = names[call_id] = text(item.get("name")) or kind
         return [Piece(Block("call", len(given) + len(name), given, call_id, name), call_id)]
     if kind == "reasoning":
         thought = "\n".join(_texts(item.get("summary")))
@@ -146,7 +157,7 @@ def _part(part: Json) -> Piece:
     return Piece(Block("other", size, f"[{sort}]", tool=sort), keys.digest(told))
 
 
-def _result(item: Json) -> Piece:
+def _result(item: Json, names: dict[str, str]) -> Piece:
     output, chars = item.get("output"), 0
     if isinstance(output, str):
         said, chars = output, len(output)
@@ -157,4 +168,5 @@ def _result(item: Json) -> Piece:
         said = shapes.dumped(output)
         chars = len(said)
     call_id = text(item.get("call_id"))
-    return Piece(Block("result", chars, said, call_id), call_id or said)
+    tool = names.get(call_id, "")
+    return Piece(Block("result", chars, said, call_id, tool), call_id or said)

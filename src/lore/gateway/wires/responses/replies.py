@@ -5,13 +5,12 @@ from __future__ import annotations
 import orjson
 
 from lore.gateway import events
-from lore.gateway.events import EventReader
 from lore.gateway.exchanges import Answer
-from lore.gateway.wires import shapes
+from lore.gateway.wires import listening, shapes
 from lore.gateway.wires.chat.replies import JSON_HEADERS, STREAM_HEADERS, fault_of
 from lore.gateway.wires.responses.reading import entry_of
 from lore.gateway.wires.shapes import Json, count, table, text
-from lore.gateway.wires.wire import Reply, Request
+from lore.gateway.wires.wire import Reply, ReplyReader, Request
 from lore.records.dialogues import TokenUse
 
 LOCAL_ID = "resp_lore"
@@ -46,43 +45,22 @@ class Assembly:
         """Return the items in their order."""
         return [self.items[at] for at in sorted(self.items)]
 
-
-class Reader:
-    """Reads one answer, streamed or whole."""
-
-    def __init__(self, *, streams: bool) -> None:
-        self._streams = streams
-        self._events = EventReader()
-        self._assembly = Assembly()
-        self._held = bytearray()
-
-    def feed(self, chunk: bytes) -> None:
-        """Take the next piece of the answer."""
-        if not self._streams:
-            self._held += chunk
-            return
-        for event in self._events.feed(chunk):
-            self._assembly.take(event.document())
-
-    def end(self) -> Reply:
+    def reply(self) -> Reply:
         """Return what the answer was, when it has ended or broken off."""
-        if not self._streams:
-            return _read(table(shapes.loaded(bytes(self._held).decode(errors="replace"))))
-        for event in self._events.end():
-            self._assembly.take(event.document())
-        made = self._assembly
-        if made.error:
-            use = use_of(table(made.response.get("usage")))
-            return Reply(use=use, fault=fault_of(made.error), is_whole=False)
-        return _reply(made.output, made.response, is_whole=made.is_whole)
+        if self.error:
+            use = use_of(table(self.response.get("usage")))
+            return Reply(use=use, fault=fault_of(self.error), is_whole=False)
+        return _reply(self.output, self.response, is_whole=self.is_whole)
 
 
-def open_reader(*, streams: bool) -> Reader:
+def open_reader(*, streams: bool) -> ReplyReader:
     """Return a reader of one answer."""
-    return Reader(streams=streams)
+    return listening.reader(Assembly(), read_whole, streams=streams)
 
 
-def _read(response: Json) -> Reply:
+def read_whole(body: bytes) -> Reply:
+    """Read an answer that is one document."""
+    response = table(shapes.loaded(body.decode(errors="replace")))
     error = table(response.get("error"))
     if error or "output" not in response:
         return Reply(fault=fault_of(error), is_whole=False)
@@ -92,7 +70,7 @@ def _read(response: Json) -> Reply:
 def _reply(items: list[Json], response: Json, *, is_whole: bool) -> Reply:
     why = table(response.get("incomplete_details")).get("reason")
     return Reply(
-        entry_of(items) if items else None,
+        entry_of(items, {}) if items else None,
         use_of(table(response.get("usage"))),
         text(why) or text(response.get("status")),
         model=text(response.get("model")),

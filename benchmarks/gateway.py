@@ -1,0 +1,414 @@
+"""What does a request cost on its way through the gateway, against none and against LiteLLM?
+
+The same requests go straight to an upstream on this machine, through the gateway of a real daemon
+without and with memory, and through LiteLLM's proxy, in turns within one run. An upstream answers
+with a stream of 100 events. Told for each: processor time of the proxy per request, time to the
+first byte of the body above the direct way, and requests in a second with 1, 16 and 64 clients, for
+bodies of 50 KB and 1 MB. LiteLLM is installed into an environment of its own; where that cannot be
+done, it is left out and the reason told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import secrets
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from daemon import cpu_s, environment, wait_until
+from lore.bridges.address import find_address
+
+EVENTS = 100
+SIZES = {"50 KB": 50_000, "1 MB": 1_000_000}
+CLIENTS = (1, 16, 64)
+MODEL = "claude-sonnet-4-5"
+LITELLM = "litellm[proxy]==1.108.*"
+LOOSENED = "certifi"
+"""What LiteLLM asks for in a newer version than some registries have."""
+STARTING_S = 180.0
+KEY = f"sk-{secrets.token_hex(32)}"
+"""LiteLLM does not start without one."""
+PASSING, REMEMBERING = "passing", "memory"
+"""The gateway without memory, and as it is."""
+
+QUIET = {
+    "LORE_SERVER_PORT": "0",
+    "LORE_EMBED_PROVIDER": "none",
+    "LORE_CAPTURE_POLL_INTERVAL_S": "86400",
+}
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to the upstream: a port, and the process in between."""
+
+    name: str
+    port: int
+    pid: int = 0
+
+
+def events() -> list[bytes]:
+    """Return the stream that the upstream answers with, event by event."""
+    usage = {"input_tokens": 12, "output_tokens": 1, "cache_read_input_tokens": 0}
+    begun: dict[str, Any] = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": MODEL,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage,
+    }
+    told: list[dict[str, Any]] = [
+        {"type": "message_start", "message": begun},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    ]
+    told += [
+        {"type": "content_block_delta", "index": 0,
+         "delta": {"type": "text_delta", "text": f"word {number} of the answer "}}
+        for number in range(EVENTS - 5)
+    ]  # fmt: skip
+    told += [
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None},
+         "usage": {"output_tokens": 400}},
+        {"type": "message_stop"},
+    ]  # fmt: skip
+    return [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in told]
+
+
+class Answering(asyncio.Protocol):
+    """The upstream: reads requests by their length and streams the same answer to each."""
+
+    def __init__(self, answer: list[bytes]) -> None:
+        self._answer = answer
+        self._data = bytearray()
+        self._missing = -1
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the connection."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Answer each request once it is whole."""
+        if self._missing < 0:
+            self._data += data
+            head, ended, rest = bytes(self._data).partition(b"\r\n\r\n")
+            if not ended:
+                return
+            self._data.clear()
+            lines = head.lower().split(b"\r\n")
+            lengths = [int(line[15:]) for line in lines if line.startswith(b"content-length:")]
+            self._missing = (lengths[0] if lengths else 0) - len(rest)
+        else:
+            self._missing -= len(data)
+        if self._missing <= 0:
+            self._missing = -1
+            asyncio.get_running_loop().create_task(self._stream())
+
+    async def _stream(self) -> None:
+        self._transport.write(
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n"
+            b"transfer-encoding: chunked\r\nrequest-id: req_1\r\n\r\n"
+        )
+        for event in self._answer:
+            self._transport.write(f"{len(event):x}\r\n".encode() + event + b"\r\n")
+            await asyncio.sleep(0)
+        self._transport.write(b"0\r\n\r\n")
+
+
+async def be_upstream() -> None:
+    """Serve until the process is ended, and print the port."""
+    answer = events()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Answering(answer), "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+def request_of(size: int) -> bytes:
+    """Return a request with a body of about so many bytes, in turns of a few KB."""
+    turn, messages = "A line of a file that was read, with some words in it. " * 40, list[Any]()
+    while len(json.dumps(messages)) < size:
+        messages.append({"role": "user", "content": turn})
+        messages.append({"role": "assistant", "content": [{"type": "text", "text": turn}]})
+    messages.append({"role": "user", "content": "Go on."})
+    tree = {"model": MODEL, "max_tokens": 1024, "stream": True, "messages": messages}
+    body = json.dumps(tree).encode()
+    head = (
+        "POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+        f"x-api-key: {KEY}\r\nauthorization: Bearer {KEY}\r\nanthropic-version: 2023-06-01\r\n"
+        f"accept: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+class Client:
+    """One connection, on which requests are sent one after the other."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    async def open(self) -> None:
+        """Connect."""
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+
+    async def close(self) -> None:
+        """Hang up."""
+        self._writer.close()
+        with suppress(ConnectionError):
+            await self._writer.wait_closed()
+
+    async def ask(self, request: bytes) -> float:
+        """Send a request, read its answer to the end, and return the time to its first byte."""
+        started = time.perf_counter()
+        self._writer.write(request)
+        head = await self._reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200"), head[:300]
+        first = await self._reader.readexactly(1)
+        took = time.perf_counter() - started
+        lowered = head.lower()
+        if b"chunked" in lowered:
+            data = first
+            while not data.endswith(b"0\r\n\r\n"):
+                more = await self._reader.read(262_144)
+                assert more
+                data = data[-8:] + more
+        return took
+
+
+async def first_bytes(ways: list[Way], request: bytes, rounds: int) -> dict[str, Any]:
+    """Return the time to the first byte in ms, asking all ways in turns: lower quartile, median.
+
+    On a machine that does much else, the median is its scheduler's; the quartile is the proxy's.
+    """
+    clients = {way.name: Client(way.port) for way in ways}
+    took: dict[str, list[float]] = {name: [] for name in clients}
+    for client in clients.values():
+        await client.open()
+        for _ in range(3):
+            await client.ask(request)
+    for _ in range(rounds):
+        for name, client in clients.items():
+            took[name].append(await client.ask(request))
+    for client in clients.values():
+        await client.close()
+    return {
+        name: [round(cut * 1000, 2) for cut in statistics.quantiles(times, n=4)[:2]]
+        for name, times in took.items()
+    }
+
+
+async def throughput(way: Way, request: bytes, clients: int, count: int) -> dict[str, float]:
+    """Return requests in a second, and the processor time of the proxy for each."""
+    left = iter(range(count))
+    opened = [Client(way.port) for _ in range(clients)]
+    await asyncio.gather(*(client.open() for client in opened))
+
+    async def work(client: Client) -> None:
+        for _ in left:
+            await client.ask(request)
+
+    spent, started = cpu_s(way.pid) if way.pid else 0.0, time.perf_counter()
+    await asyncio.gather(*(work(client) for client in opened))
+    took = time.perf_counter() - started
+    spent = (cpu_s(way.pid) if way.pid else 0.0) - spent
+    await asyncio.gather(*(client.close() for client in opened))
+    return {"per_s": round(count / took, 1), "cpu_ms": round(spent / count * 1000, 2)}
+
+
+@contextmanager
+def upstream_process() -> Iterator[Way]:
+    """Run the upstream in a process of its own."""
+    process = subprocess.Popen(
+        [sys.executable, __file__, "--upstream"], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    try:
+        yield Way("direct", int(process.stdout.readline()))
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+@contextmanager
+def lore_process(folder: Path, upstream: int, *, memory: bool) -> Iterator[Way]:
+    """Run a daemon whose gateway leads to the upstream, with memory or without."""
+    name = REMEMBERING if memory else PASSING
+    folder = folder / name
+    home = folder / ".lore"
+    home.mkdir(parents=True)
+    told = {
+        "LORE_GATEWAY_ANTHROPIC_URL": f"http://127.0.0.1:{upstream}",
+        "LORE_GATEWAY_MEMORY": str(memory).lower(),
+        **QUIET,
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lore.cli", "up"],
+        env={**environment(folder), **told},
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        wait_until(lambda: find_address(str(home)) is not None, STARTING_S)
+        found = find_address(str(home))
+        assert found
+        yield Way(name, found.port, process.pid)
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def install_litellm(folder: Path) -> str:
+    """Install LiteLLM into an environment of its own; return what went wrong, or nothing."""
+    loosened = folder / "loosened.txt"
+    loosened.parent.mkdir(parents=True, exist_ok=True)
+    loosened.write_text(f"{LOOSENED}\n")
+    steps = [
+        ["uv", "venv", "--quiet", "--no-config", "--clear", str(folder / "venv")],
+        ["uv", "pip", "install", "--quiet", "--no-config", "--python",
+         str(folder / "venv" / "bin" / "python"), "--overrides", str(loosened), LITELLM],
+    ]  # fmt: skip
+    if (folder / "venv" / "bin" / "litellm").exists():
+        return ""
+    for step in steps:
+        try:
+            done = subprocess.run(step, capture_output=True, text=True, check=False, timeout=900)
+        except (OSError, subprocess.SubprocessError) as error:
+            return f"{' '.join(step[:3])}: {error}"
+        if done.returncode:
+            return " ".join(done.stderr.split())[-300:]
+    return ""
+
+
+@contextmanager
+def litellm_process(folder: Path, upstream: int) -> Iterator[Way]:
+    """Run LiteLLM's proxy before the upstream."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    config = folder / "litellm.yaml"
+    config.write_text(
+        f"model_list:\n  - model_name: {MODEL}\n    litellm_params:\n"
+        f"      model: anthropic/{MODEL}\n      api_key: sk-bench\n"
+        f"      api_base: http://127.0.0.1:{upstream}\n"
+    )
+    told = {"LITELLM_LOG": "ERROR", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    environ = {**os.environ, **told, "LITELLM_MASTER_KEY": KEY}
+    log = (folder / "litellm.log").open("w")
+    process = subprocess.Popen(
+        [str(folder / "venv" / "bin" / "litellm"), "--config", str(config), "--host", "127.0.0.1",
+         "--port", str(port), "--telemetry", "False"],
+        env=environ, stdout=log, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    try:
+        wait_until(lambda: process.poll() is not None or _listens(port), STARTING_S)
+        assert process.poll() is None, (folder / "litellm.log").read_text()[-500:]
+        yield Way("litellm", port, process.pid)
+    finally:
+        process.terminate()
+        process.wait(30)
+        log.close()
+
+
+def _listens(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False
+
+
+async def measure(ways: list[Way], rounds: int) -> dict[str, Any]:
+    """Return all figures."""
+    found: dict[str, Any] = {}
+    for name, size in SIZES.items():
+        request = request_of(size)
+        small = max(10, rounds // (1 if size < 100_000 else 5))
+        figures: dict[str, Any] = {
+            "first_byte_ms": await first_bytes(ways, request, small),
+            "clients": {},
+        }
+        for clients in CLIENTS:
+            counts = {"litellm": max(clients, small // 3)}
+            usual = max(4 * clients, 3 * small)
+            figures["clients"][clients] = {
+                way.name: await throughput(way, request, clients, counts.get(way.name, usual))
+                for way in ways
+            }
+        found[name] = figures
+    return found
+
+
+def show(found: dict[str, Any], ways: list[Way]) -> None:
+    """Print the figures as tables."""
+    for size, figures in found.items():
+        print(f"\n{size}, stream of {EVENTS} events")
+        for way in ways:
+            took, direct = figures["first_byte_ms"][way.name], figures["first_byte_ms"]["direct"]
+            added = [one - two for one, two in zip(took, direct, strict=True)]
+            rates = [
+                f"{clients}: {told[way.name]['per_s']:8.1f}/s {told[way.name]['cpu_ms']:7.2f} ms"
+                for clients, told in figures["clients"].items()
+            ]
+            print(
+                f"  {way.name:8} first byte {took[0]:7.2f} (+{added[0]:6.2f}), median"
+                f" {took[1]:7.2f} (+{added[1]:6.2f}) ms  {'  '.join(rates)}"
+            )
+        cpu = {
+            way.name: statistics.median(
+                told[way.name]["cpu_ms"] for told in figures["clients"].values()
+            )
+            for way in ways
+        }
+        if cpu.get("litellm"):
+            for name in (PASSING, REMEMBERING):
+                share = cpu["litellm"] / cpu[name] if cpu[name] else float("inf")
+                print(f"  processor time: {name} {cpu[name]:.2f} ms, litellm"
+                      f" {cpu['litellm']:.2f} ms per request: {share:.0f} times")  # fmt: skip
+
+
+def main() -> None:
+    """Measure all ways in one run."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--upstream", action="store_true", help="be the upstream")
+    options.add_argument("--rounds", type=int, default=200)
+    options.add_argument("--litellm", type=Path, help="folder to keep LiteLLM's environment in")
+    options.add_argument("--json", action="store_true")
+    given = options.parse_args()
+    if given.upstream:
+        asyncio.run(be_upstream())
+        return
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        direct = stack.enter_context(upstream_process())
+        ways = [direct]
+        ways += [
+            stack.enter_context(lore_process(folder, direct.port, memory=memory))
+            for memory in (False, True)
+        ]
+        kept = given.litellm or folder / "litellm"
+        wrong = install_litellm(kept)
+        if wrong:
+            print(f"LiteLLM is left out: {wrong}", file=sys.stderr)
+        else:
+            ways.append(stack.enter_context(litellm_process(kept, direct.port)))
+        found = asyncio.run(measure(ways, given.rounds))
+    if given.json:
+        print(json.dumps(found, indent=2))
+    else:
+        show(found, ways)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""Listening: readers of an answer while it passes, whatever the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from lore.gateway.events import EventReader
+from lore.gateway.wires.shapes import Json
+from lore.gateway.wires.wire import Reply, ReplyReader
+
+
+class Assembling(Protocol):
+    """Puts an answer together from the events of its stream."""
+
+    def take(self, event: Json, /) -> None:
+        """Take the next event."""
+
+    def reply(self) -> Reply:
+        """Return what the answer was, when it has ended or broken off."""
+
+
+class StreamReader:
+    """Reads an answer that is streamed."""
+
+    def __init__(self, assembly: Assembling) -> None:
+        self._events = EventReader()
+        self._assembly = assembly
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next piece of the answer."""
+        for event in self._events.feed(chunk):
+            self._assembly.take(event.document())
+
+    def end(self) -> Reply:
+        """Return what the answer was, when it has ended or broken off."""
+        for event in self._events.end():
+            self._assembly.take(event.document())
+        return self._assembly.reply()
+
+
+class WholeReader:
+    """Reads an answer that is one document."""
+
+    def __init__(self, read: Callable[[bytes], Reply]) -> None:
+        self._held = bytearray()
+        self._read = read
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next piece of the answer."""
+        self._held += chunk
+
+    def end(self) -> Reply:
+        """Return what the answer was, when it has ended or broken off."""
+        return self._read(bytes(self._held))
+
+
+def reader(assembly: Assembling, read: Callable[[bytes], Reply], *, streams: bool) -> ReplyReader:
+    """Return a reader of one answer."""
+    return StreamReader(assembly) if streams else WholeReader(read)

@@ -1,0 +1,138 @@
+"""Reaching Lore: whether its daemon answers, and whether agents are set up so that they run it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lore import __version__
+from lore.bridges.address import find_address
+from lore.bridges.wire import is_well
+from lore.daemon import lock, status
+from lore.errors import InvalidInput
+from lore.records import Check
+from lore.settings import Settings
+from lore.setup import changing, jsonc
+from lore.setup.agents import AGENTS, Agent, Command, commands_in
+from lore.setup.changing import Change
+
+_RUN_S = 20.0
+"""Far more than a command takes to say its version, also on a machine that does much else."""
+
+_PLUGIN_COMMAND = ("lore",)
+"""As the files of the plugin name it."""
+
+
+def check_daemon(settings: Settings) -> Check:
+    """Look whether the daemon of a home answers."""
+    holder = lock.find_holder(settings.home)
+    if holder is None and settings.mcp_start:
+        return Check("daemon", "ok", "It does not run; an agent that asks for memory starts it.")
+    if holder is None:
+        told = "It does not run, and agents may not start it (mcp.start)."
+        return Check("daemon", "degraded", told, "'lore up --detach' starts it.")
+    who = f"pid {holder.pid}"
+    address = find_address(str(settings.home))
+    if address is None:
+        why = status.read(settings.home).server_notice or "it may just have started."
+        told = f"It runs ({who}) and does not listen: {why}"
+        return Check("daemon", "degraded", told, "'lore logs' shows more.")
+    if not is_well(address):
+        told = f"It runs ({who}) and does not answer: agents go on without memory."
+        return Check("daemon", "broken", told, "'lore down --force' ends it; 'lore up -d'.")
+    if holder.version != __version__:
+        told = f"It is of version {holder.version} ({who}), this command of {__version__}."
+        return Check("daemon", "degraded", told, "'lore down', then 'lore up -d'.")
+    return Check("daemon", "ok", f"It answers ({who}, port {address.port}).")
+
+
+def check_agents(home: Path, command: Command, user_home: Path, path: str) -> list[Check]:
+    """Look at the agents that a person uses: which have memory, and whether that works.
+
+    `path` is where programs are looked for.
+    """
+    checks: list[Check] = []
+    for agent in AGENTS:
+        try:
+            planned = changing.plan(home, agent, agent.edits(user_home, command))
+            configured = tuple(words for change in planned for words in _commands(change))
+        except InvalidInput as error:
+            checks.append(Check(agent.name, "degraded", str(error), error.hint))
+            continue
+        if configured or agent.has_plugin(user_home):
+            ways = _Ways(configured, agent.has_plugin(user_home), changing.is_set_up(planned))
+            checks.append(_check_ways(agent, ways, command, path))
+        elif agent.is_found(user_home, path):
+            told = f"{agent.title} is here and not set up."
+            checks.append(
+                Check(agent.name, "ok", told, f"'lore setup {agent.name}' gives it memory.")
+            )
+    return checks
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """How an agent has memory: by commands in its files, as setup writes them, or by a plugin."""
+
+    configured: tuple[tuple[str, ...], ...]
+    plugged: bool
+    is_usual: bool
+
+
+def _check_ways(agent: Agent, ways: _Ways, command: Command, path: str) -> Check:
+    setup = f"'lore setup {agent.name}"
+    for words in dict.fromkeys(ways.configured):
+        if wrong := _why_it_fails(words, path):
+            told = f"{agent.title} has no memory: {wrong}"
+            return Check(agent.name, "broken", told, f"{setup}' names this Lore instead.")
+    if ways.plugged and (wrong := _why_it_fails(_PLUGIN_COMMAND, path)):
+        told = f"{agent.title} has no memory: {wrong}"
+        remedy = f"Add the folder of {command[0]} to the PATH that {agent.title} is started with."
+        return Check(agent.name, "broken", told, remedy)
+    if ways.plugged and ways.configured:
+        told = f"{agent.title} has Lore by its plugin and by its configuration: all is done twice."
+        return Check(agent.name, "degraded", told, f"{setup} --undo' leaves the plugin.")
+    if ways.plugged:
+        return Check(agent.name, "ok", f"{agent.title} is set up by its plugin.")
+    if not ways.is_usual:
+        told = f"{agent.title} is set up, but not as this Lore does it."
+        return Check(agent.name, "degraded", told, f"{setup} --dry-run' shows what differs.")
+    return Check(agent.name, "ok", f"{agent.title} is set up: it runs {ways.configured[0][0]}.")
+
+
+def _commands(change: Change) -> Iterator[tuple[str, ...]]:
+    """Yield how a file runs Lore, without what it has it do."""
+    if change.before is not None:
+        yield from commands_in(_tree(change.path, change.before.decode().removeprefix("\ufeff")))
+
+
+def _tree(path: Path, text: str) -> Any:
+    if path.suffix != ".toml":
+        return jsonc.read(text)
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:
+        msg = f"{path} is not TOML: {error}"
+        raise InvalidInput(msg) from error
+
+
+def _why_it_fails(words: Sequence[str], path: str) -> str:
+    """Return why a command is none of Lore's that runs; nothing if it is one."""
+    program = shutil.which(words[0], path=path)
+    if program is None:
+        return f"there is no program '{words[0]}'."
+    asked = [program, *words[1:], "--version"]
+    try:
+        done = subprocess.run(  # noqa: S603 - what the agent itself runs
+            asked, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_RUN_S
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"'{program}' cannot be run ({type(error).__name__})."
+    if done.returncode or not done.stdout.startswith(b"lore "):
+        return f"'{program}' does not run."
+    return ""

@@ -1,0 +1,54 @@
+"""Entries of a prompt as messages: one for each block, under keys that last."""
+
+from __future__ import annotations
+
+from lore.capture.dialogues import tell
+from lore.records import Block, Entry, Voice
+from tests.fakes import NOON
+
+
+def entry(voice: Voice, *blocks: Block, key: str) -> Entry:
+    return Entry(voice, blocks, key)
+
+
+def words(text: str) -> Block:
+    return Block("text", len(text), text)
+
+
+CALL = Block("call", 9, '{"a":1}', "c1", "Read")
+RESULT = Block("result", 5, "found", "c1")
+TALK = [
+    entry("user", words("Look."), key="k1"),
+    entry("assistant", words("I look."), CALL, key="k2"),
+    entry("user", RESULT, words("Be quick."), key="k3"),
+]
+
+
+def test_each_block_is_a_message_of_its_entry():
+    told = tell(TALK, NOON, model="m")
+    assert [message.role for message in told.messages] == [
+        "user", "assistant", "assistant", "tool", "user",
+    ]  # fmt: skip
+    assert told.entries == (0, 1, 1, 2, 2)
+    assert [message.model for message in told.messages] == ["", "m", "m", "", ""]
+
+
+def test_a_result_has_the_name_of_the_tool_that_was_called():
+    found = tell(TALK, NOON).messages[3]
+    assert found.parts[0].name == "Read"
+    assert (found.key, found.parts[0].call_id) == ("result:c1", "c1")
+
+
+def test_what_was_told_before_is_left_out_and_changes_no_key():
+    whole, rest = tell(TALK, NOON), tell(TALK, NOON, first=2)
+    assert rest.keys == whole.keys[3:]
+
+
+def test_nobody_in_the_session_of_a_helper_is_a_person():
+    asked = tell(TALK, NOON, helper=True).messages[0]
+    assert (asked.speaker, asked.origin) == ("agent", "assistant")
+
+
+def test_a_reminder_is_an_aside_and_a_program_says_it():
+    told = tell([entry("user", words("<system-reminder>x</system-reminder>"), key="k")], NOON)
+    assert [(message.role, message.origin) for message in told.messages] == [("system", "tool")]

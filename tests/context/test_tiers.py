@@ -1,0 +1,108 @@
+"""Tiers: the oldest is summed up and pushed down, and nothing is dropped."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lore.context.layers import Room
+from lore.context.planning import Terms
+from lore.context.sizing import Measure
+from lore.context.tiers import plan_tiers
+from lore.context.turns import turn_starts
+from lore.records.dialogues import Pins, Summary
+from tests.context.playing import assert_follows, assert_legal, play
+from tests.context.talks import dialogue, plain_talk, summarised, talks
+
+
+def shorten(texts, limit_tokens):
+    return " ".join(texts)[: 4 * limit_tokens]
+
+
+def lengthen(texts, limit_tokens):
+    return " ".join(texts) * 9
+
+
+class Keeping:
+    """A planner that keeps the summaries it made, as a memory does."""
+
+    def __init__(self, summarise=shorten) -> None:
+        self.made: dict[str, Summary] = {}
+        self._plan = partial(plan_tiers, summarise=summarise)
+
+    def __call__(self, sent, pins, summaries, terms):
+        made = self._plan(sent, pins, [*summaries, *self.made.values()], terms)
+        self.made |= {one.id: one for one in made.prefix if one.id.startswith("tier-")}
+        return made
+
+
+def known(entries, *, each=3, share=0.05):
+    until = (turn_starts(entries) or (0,))[-1]
+    return [
+        Summary(one.id, "x" * 4 * one.tokens, one.tokens, one.until)
+        for one in summarised(entries, until=until, each=each, share=share)
+    ]
+
+
+def decide(entries, *, window=4_000, summarise=shorten, pins=None):
+    terms = Terms(Room(window), Measure(0.25))
+    told = known(entries)
+    return plan_tiers(dialogue(entries), pins or Pins(), told, terms, summarise=summarise)
+
+
+def test_nothing_happens_below_seventy_percent_of_the_window():
+    entries = plain_talk(8, chars=900)
+    size = sum(one.chars for one in entries) / 4
+    assert decide(entries, window=int(size / 0.69)).layer == 0
+    assert decide(entries, window=int(size / 0.72)).layer == 1
+
+
+def test_afterwards_the_talk_takes_half_of_that_and_topics_three_tenths():
+    entries = plain_talk(12, chars=900)
+    made = decide(entries)
+    raw = sum(one.chars for one in entries[made.start :]) / 4
+    assert raw <= 0.5 * 0.7 * 4_000
+    assert sum(one.tokens for one in made.prefix if not one.generation) <= 0.3 * 0.7 * 4_000
+
+
+def test_topics_that_are_too_many_become_bulks_which_stand_first():
+    entries = plain_talk(60, chars=900)
+    made = decide(entries)
+    assert made.prefix[0].generation > 0
+    assert made.prefix[-1].generation == 0
+    untils = [one.until for one in made.prefix]
+    assert untils == sorted(untils)
+    assert untils[-1] >= made.start
+
+
+def test_a_summary_that_is_not_shorter_is_refused():
+    made = decide(plain_talk(60, chars=900), summarise=lengthen)
+    assert all(not one.generation for one in made.prefix)
+
+
+def test_a_refused_prompt_begins_earlier():
+    entries = plain_talk(8, chars=900)
+    size = sum(one.chars for one in entries) / 4
+    assert decide(entries, window=int(size / 0.5)).layer == 0
+    assert decide(entries, window=int(size / 0.5), pins=Pins(floor=2)).layer == 1
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    entries=talks(),
+    window=st.sampled_from([300, 1_500, 6_000, 20_000]),
+    each=st.integers(1, 9),
+    share=st.sampled_from([0.01, 0.1, 1.0]),
+)
+def test_every_invariant_of_a_prompt_holds(entries, window, each, share):
+    def told(so_far):
+        return known(so_far, each=each, share=share)
+
+    steps = list(play(entries, told, Room(window), planner=Keeping()))
+    for step in steps:
+        assert_legal(step)
+    for before, after in pairwise(steps):
+        assert_follows(before, after)

@@ -1,0 +1,47 @@
+"""Economics: a long session with every strategy, by the real parts."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from lore.errors import EvaluationError
+from lore.evals import economics, layers_picture
+from lore.evals.strategies import STRATEGIES
+from tests.evals.harbour import write
+
+
+def test_the_whole_evaluation_runs_and_draws(tmp_path: Path):
+    write(tmp_path, turns=3, answers=4, size=600)
+    result = economics.run(tmp_path, models=("claude-sonnet-4-5",), cache=tmp_path / "vectors")
+    shown = result.as_json()["sessions"]
+    assert isinstance(shown, dict)
+    found = shown["long-session-harbour"]
+    assert list(found) == list(STRATEGIES)
+    assert found["full"].keys() == {
+        "usd", "tokens_in", "busts", "available", "questions", "available_by",
+    }  # fmt: skip
+    assert found["gradient_horizon"]["available"] == 1
+    assert "long-session-harbour" in result.as_table()
+    ET.fromstring(layers_picture.draw(result))
+
+
+def test_a_folder_without_sessions_is_refused(tmp_path: Path):
+    with pytest.raises(EvaluationError, match="no long-session"):
+        economics.run(tmp_path)
+    with pytest.raises(EvaluationError, match="no folder"):
+        economics.run(tmp_path / "gone")
+
+
+def test_a_broken_file_is_named(tmp_path: Path):
+    (tmp_path / "long-session-x.jsonl.gz").write_bytes(b"no gzip")
+    with pytest.raises(EvaluationError, match="long-session-x"):
+        economics.run(tmp_path)
+
+
+def test_a_model_without_a_price_is_refused(tmp_path: Path):
+    write(tmp_path, turns=1)
+    with pytest.raises(EvaluationError, match="price of nobody"):
+        economics.run(tmp_path, models=("nobody-1",))

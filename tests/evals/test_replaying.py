@@ -1,0 +1,37 @@
+"""Replaying: a session with one strategy after the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lore.evals.long_talks import Talk, read_talks
+from tests.evals.harbour import outcomes, write
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Talk:
+    return read_talks(write(tmp_path))[0]
+
+
+def test_layers_cost_less_than_full_context_and_keep_the_current_turn(talk: Talk):
+    found = outcomes(talk)
+    assert found["full"].busts == 0
+    assert found["gradient_horizon"].usd < found["gradient_seed"].usd < found["full"].usd
+    assert found["gradient_horizon"].busts > 0
+    longest = max(size.tokens for size in found["gradient_horizon"].sizes)
+    assert longest < 40_000
+
+
+def test_a_provider_that_caches_by_itself_is_replayed_too(talk: Talk):
+    found = outcomes(talk, "gpt-5.1")
+    assert found["gradient_horizon"].usd < found["full"].usd
+
+
+def test_only_what_goes_through_lore_has_recall(talk: Talk):
+    found = outcomes(talk)
+    assert found["full"].by_recall == 0
+    assert found["full"].by_prompt == 1
+    assert found["gradient_horizon"].by_recall == 1
+    assert found["gradient_horizon"].available == 1

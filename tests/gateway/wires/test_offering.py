@@ -1,0 +1,60 @@
+"""Where recall can be part of an answer, and where the provider has the history."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from lore.gateway.wires.registry import WIRES
+
+USER: dict[str, Any] = {"role": "user", "content": "Hello"}
+PARTS: dict[str, Any] = {"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]}
+GEMINI = "/v1beta/models/gemini-test:"
+
+
+@pytest.mark.parametrize(
+    ("wire", "path", "document", "has_history", "may_recall"),
+    [
+        ("anthropic", "", {"messages": [USER]}, True, True),
+        ("chat", "", {"messages": [USER]}, True, True),
+        ("chat", "", {"messages": [USER], "n": 1}, True, True),
+        ("chat", "", {"messages": [USER], "n": 2}, True, False),
+        ("responses", "", {"input": "Hello", "store": False}, True, True),
+        ("responses", "", {"input": "Hello"}, True, False),
+        ("responses", "", {"input": "Hi", "previous_response_id": "r"}, False, False),
+        ("responses", "", {"input": "Hi", "store": False, "conversation": "c"}, False, False),
+        ("gemini", GEMINI + "generateContent", PARTS, True, True),
+        ("gemini", GEMINI + "streamGenerateContent?alt=sse", PARTS, True, True),
+        ("gemini", GEMINI + "streamGenerateContent", PARTS, True, False),
+        ("gemini", "", {**PARTS, "generationConfig": {"candidateCount": 2}}, True, False),
+        ("gemini", "", {**PARTS, "cachedContent": "cachedContents/1"}, False, True),
+    ],
+)  # fmt: skip
+def test_recall_is_offered_where_answers_can_be_joined(
+    wire, path, document, has_history, may_recall
+):
+    request = WIRES[wire].read(json.dumps(document).encode(), path)
+    assert (request.has_history, request.may_recall) == (has_history, may_recall)
+
+
+def test_gemini_names_model_and_stream_in_the_path():
+    body = json.dumps(PARTS).encode()
+    request = WIRES["gemini"].read(body, GEMINI + "streamGenerateContent?alt=sse")
+    assert (request.dialogue.model, request.streams) == ("gemini-test", True)
+
+
+def test_calls_of_gemini_without_ids_are_paired_by_name_and_order():
+    call = {"functionCall": {"name": "Read", "args": {}}}
+    result = {"functionResponse": {"name": "Read", "response": {"output": "file"}}}
+    contents = [
+        *PARTS["contents"],
+        {"role": "model", "parts": [call, call]},
+        {"role": "user", "parts": [result, result]},
+        {"role": "model", "parts": [call]},
+        {"role": "user", "parts": [result]},
+    ]
+    entries = WIRES["gemini"].read(json.dumps({"contents": contents}).encode()).dialogue.entries
+    ids = [[block.call_id for block in entry.blocks] for entry in entries]
+    assert ids[1:] == [["Read#1", "Read#2"], ["Read#1", "Read#2"], ["Read#3"], ["Read#3"]]

@@ -1,0 +1,80 @@
+"""Prompts of a session: what it is told once, when its cache is cold, what all of it would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lore.memory import Memory
+from lore.memory.composing import Composer
+from lore.records import Dialogue, Entry, Speaker, TokenUse
+from lore.settings import load
+from tests.fakes import FakeEmbedder, FixedClock
+from tests.memory.test_conversing import talk
+
+TALK = Speaker("s-1", "claude-code", "/code/almanac")
+USED = TokenUse(cache_write_tokens=400, output_tokens=9)
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
+    config = load({}, home=tmp_path / "home").settings
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as opened:
+        yield opened
+
+
+def said(entries: list[Entry]) -> Dialogue:
+    return Dialogue("claude-sonnet-4-5", tuple(entries), fixed_chars=100)
+
+
+def test_knowledge_is_chosen_when_a_session_begins_and_never_again(memory: Memory):
+    composer = Composer(memory)
+    memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
+    first = composer.compose(TALK, said(talk(1)[:1]))
+    memory.remember("Deploys go through ops/other.sh now", kind="decision", project=TALK.project)
+    assert "ops/deploy.sh" in first.knowledge
+    assert composer.compose(TALK, said(talk(2)[:5])).knowledge == first.knowledge
+
+
+def test_a_talk_that_has_gone_on_without_memory_is_not_told_any(memory: Memory):
+    memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
+    assert not Composer(memory).compose(TALK, said(talk(250))).knowledge
+
+
+def test_a_helper_is_told_nothing_of_its_own_accord(memory: Memory):
+    memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
+    helper = Speaker("s-1/agent-2", "claude-code", TALK.project, "s-1")
+    assert not Composer(memory).compose(helper, said(talk(1)[:1])).knowledge
+
+
+def test_a_cache_is_cold_once_its_time_is_over(memory: Memory, clock: FixedClock):
+    composer = Composer(memory)
+    dialogue = said(talk(1)[:1])
+    composed = composer.compose(TALK, dialogue)
+    assert composer.cache_left_s(TALK) is None
+    composer.settle(TALK, dialogue, composed, USED)
+    clock.advance(seconds=100)
+    assert composer.cache_left_s(TALK) == 200.0
+    assert not composer.compose(TALK, dialogue).cold
+    clock.advance(seconds=201)
+    assert composer.cache_left_s(TALK) is None
+    assert composer.compose(TALK, dialogue).cold
+
+
+def test_a_prompt_that_was_refused_raises_the_floor_also_after_a_restart(memory: Memory):
+    Composer(memory).raise_floor(TALK, 210_345, 200_000)
+    memory.database.write(lambda db: db.rows("SELECT 1"))
+    again = Composer(memory)
+    again.compose(TALK, said(talk(8)))
+    assert "Layer" in again.describe(TALK)
+    assert again.desk.held(TALK).pins.floor == 2
+
+
+def test_what_the_whole_would_have_cost_is_no_less_than_what_was_sent(memory: Memory):
+    composer = Composer(memory)
+    dialogue = said(talk(4))
+    composed = composer.compose(TALK, dialogue)
+    without = composer.settle(TALK, dialogue, composed, USED)
+    assert without.input_tokens >= USED.input_tokens

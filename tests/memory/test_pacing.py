@@ -1,0 +1,51 @@
+"""How long a request waits: by what providers say of their quotas, and by the day's money."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lore.memory import Memory
+from lore.memory.pacing import Pacing
+from lore.settings import load
+from tests.fakes import FakeEmbedder, FixedClock
+
+NEARLY_USED_UP = {
+    "anthropic-ratelimit-tokens-limit": "1000",
+    "anthropic-ratelimit-tokens-remaining": "10",
+}
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
+    config = replace(load({}, home=tmp_path / "home").settings, daily_budget=None)
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as opened:
+        yield opened
+
+
+def test_nobody_waits_before_a_provider_says_anything(memory: Memory):
+    assert Pacing(memory).delay_s("anthropic") == 0
+    assert Pacing(memory).least_layer() == 0
+
+
+def test_a_quota_that_is_nearly_used_up_makes_its_provider_wait(memory: Memory):
+    pacing = Pacing(memory)
+    pacing.note_quotas("anthropic", NEARLY_USED_UP)
+    assert 50 < pacing.delay_s("anthropic") <= 60
+    assert pacing.delay_s("openai") == 0
+
+
+def test_an_answer_that_says_nothing_changes_nothing(memory: Memory):
+    pacing = Pacing(memory)
+    pacing.note_quotas("anthropic", NEARLY_USED_UP)
+    pacing.note_quotas("anthropic", {"request-id": "r"})
+    assert pacing.delay_s("anthropic") > 50
+
+
+def test_no_wait_outlives_half_of_the_cache(memory: Memory):
+    pacing = Pacing(memory)
+    pacing.note_quotas("anthropic", NEARLY_USED_UP)
+    assert pacing.delay_s("anthropic", cache_left_s=20.0) == 10.0
