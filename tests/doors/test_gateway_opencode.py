@@ -10,11 +10,11 @@ import pytest
 
 from tests.clients import opencode
 from tests.clients.client import Client, Run
-from tests.doors.gated import TITLE, Gated, gated, said_of
+from tests.doors.gated import TITLE, Gated, gated
 from tests.doors.machine import BIN, find_client, write_folder
 from tests.gateway.upstream import Asked, Call, Fails, Says, Text, Thought
 
-TELL = "From now on we print the almanac with ops/press.sh from the pier branch, never by hand."
+TELL = "We print the almanac with ops/press.sh from the pier branch, never by hand."
 FIX = "Please read tides.txt and count its lines."
 SEEK = "Look into memory: how did we say the almanac is printed?"
 DELEGATE = "Is that sure? Let a subagent count the tide tables."
@@ -22,7 +22,6 @@ ERRAND = "Count the tide tables below src and report the number."
 STARTED = "Who started you?"
 
 SCENES = {
-    TELL: (Says("Understood: ops/press.sh, from the pier branch."),),
     FIX: (
         Says(
             Thought("Two ways to count; both at once."),
@@ -82,6 +81,7 @@ def story(tmp_path_factory) -> Iterator[Story]:
         machine = behind.machine
         project = write_folder(machine.home / "code" / "almanac")
         (project / "tides.txt").write_text("high at nine\nlow at three\n")
+        machine.lore("remember", TELL, "--kind", "decision", "--project", str(project))
         machine.start()
         settings = dict(opencode.prepare(machine.home, behind.url))
         held = Story(behind, behind.client("opencode", project, settings))
@@ -92,7 +92,6 @@ def story(tmp_path_factory) -> Iterator[Story]:
 def tell(story: Story) -> None:
     """Hold all sessions: the last in Anthropic's format, started by Lore."""
     machine = story.gated.machine
-    machine.wait_until_known(story.say(TELL), "Understood")
     session = story.session = story.say(FIX)
     story.say(SEEK, "--session", session)
     story.say(DELEGATE, "--session", session)
@@ -117,11 +116,10 @@ def test_nothing_is_refused_and_nothing_fails(story):
     assert {run.status for run in story.runs.values()} == {0}
 
 
-def test_a_session_is_told_what_the_one_before_it_said(story):
+def test_a_session_is_told_what_was_decided(story):
     first, second = story.requests(FIX)
     assert "ops/press.sh" in system_of(first)
     assert system_of(first) == system_of(second)
-    assert "ops/press.sh" not in system_of(story.requests(TELL)[0])
 
 
 def test_tools_are_called_and_their_results_are_read_from_the_cache(story):
@@ -142,7 +140,7 @@ def test_a_request_for_a_title_is_no_turn(story):
 def test_recall_is_carried_out_inside_one_answer(story):
     assert len(story.requests(SEEK)) == 2
     assert story.told(SEEK)[-1].endswith("With ops/press.sh, from the pier branch.")
-    assert TELL in said_of(story.requests(SEEK)[1])
+    assert TELL in json.dumps(story.requests(SEEK)[1].tree["messages"][-1])
 
 
 def test_what_recall_found_is_the_same_on_later_turns(story):
