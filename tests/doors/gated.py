@@ -7,13 +7,13 @@ import os
 import re
 import signal
 import socket
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lore.bridges import address
 from tests.clients import upstream as plain
 from tests.clients.client import Client
 from tests.doors.machine import Machine, find_client, texts_of
@@ -26,6 +26,8 @@ GATED = {
 }
 """Sessions are shortened early, so that a test sees it; agents say 20,000 tokens before anybody
 has spoken."""
+
+TITLE = "You are a title generator"
 
 Told = Reply | Callable[[Asked], Reply]
 
@@ -41,6 +43,8 @@ class Stage:
 
     def __call__(self, asked: Asked) -> Reply:
         """Return the reply to a request."""
+        if TITLE in json.dumps(asked.tree):
+            return Says("A title")
         cue = self.cue_of(asked)
         self.cues[asked.number] = cue
         replies = self.scenes.get(cue, (Says("Understood."),))
@@ -88,10 +92,8 @@ class Gated:
 
     @property
     def url(self) -> str:
-        """Return where the gateway is."""
-        found = eventually(lambda: address.find_address(str(self.machine.lore_home)))
-        assert found
-        return f"http://{found.host}:{found.port}"
+        """Return where the gateway is, or was."""
+        return f"http://127.0.0.1:{self.machine.changes['LORE_SERVER_PORT']}"
 
     def asked(self, cue: str) -> list[Asked]:
         """Return the requests that were about a cue, in order."""
@@ -115,6 +117,24 @@ class Gated:
         os.kill(pid, signal.SIGKILL)
         eventually(lambda: not Path(f"/proc/{pid}").exists() or _is_gone(pid))
 
+    def wait_until_condensed(self, session: str) -> None:
+        """Wait until what was said is stored and told by logs as far as it will be."""
+        name = self.machine.sessions().get(session)
+        if name is None:
+            return
+
+        def count() -> tuple[int, int]:
+            told = self.machine.ask(f"/distillations?session={name['id']}&limit=100")["items"]
+            return len(self.messages(session)), len(told)
+
+        before = count()
+        for _ in range(20):
+            time.sleep(0.1)
+            now = count()
+            if now == before:
+                return
+            before = now
+
     def messages(self, session: str) -> list[Any]:
         """Return the messages of a session as Lore has them."""
         found = self.machine.sessions().get(session)
@@ -128,9 +148,7 @@ def _is_gone(pid: int) -> bool:
 
 
 @contextmanager
-def gated(
-    place: Path, scenes: Mapping[str, tuple[Told, ...]], **settings: str
-) -> Iterator[Gated]:
+def gated(place: Path, scenes: Mapping[str, tuple[Told, ...]], **settings: str) -> Iterator[Gated]:
     """Give a machine with a gateway in front of a provider that follows a script."""
     stage = Stage(scenes)
     with upstream(stage) as up:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ import pytest
 
 from tests.clients import claude_code
 from tests.clients.client import Run
-from tests.doors.gated import Gated, bare, gated, said_of, system_of
-from tests.doors.machine import find_client, write_folder
+from tests.doors.gated import Gated, bare, gated, said_of, system_of, typed_in
+from tests.doors.machine import BIN, find_client, write_folder
 from tests.gateway.upstream import Asked, Call, Fails, Says, Text, Thought
 from tests.waiting import eventually
 
@@ -31,10 +32,13 @@ PLACE = "The keel of the new boat has the number 4711; keep that in mind."
 LOOK = "Print the log of the day once more, please."
 LAST = "Which number does the keel of the new boat have?"
 BROKE = "Is there any money left?"
+GONE = "Is anybody there?"
+ONCE = {"CLAUDE_CODE_MAX_RETRIES": "0"}
 
 TURNS = 9
-LOG = "for n in $(seq 1 70); do echo $n: the wind turned and the tide took the boat; done"
-"""Prints some four thousand characters: nine of them do not fit into what is kept."""
+KILLED_AT = 7
+LOG = "for n in $(seq 1 250); do echo $n: the wind turned and the tide took the boat; done"
+"""Prints some 13,000 characters: nine of them do not fit into what is kept."""
 
 
 def answer_from_what_is_there(asked: Asked) -> Says:
@@ -106,7 +110,9 @@ class Story:
     second: str
     secret: str
     long: str
-    runs: dict[str, Run]
+    runs: dict[str, Run] = field(default_factory=dict)
+    results: list[str] = field(default_factory=list)
+    started: Run | None = None
 
     def say(self, prompt: str, *words: str, **settings: str) -> Any:
         """Say something to Claude Code, and return what it printed."""
@@ -139,8 +145,8 @@ def story(tmp_path_factory) -> Iterator[Story]:
         project = write_folder(behind.machine.home / "code" / "almanac")
         (project / "tides.txt").write_text("high at nine\nlow at three\n")
         behind.machine.start()
-        names = [str(uuid.uuid4()) for _ in range(4)]
-        held = Story(behind, project, *names, runs={})
+        first, second, secret, long = (str(uuid.uuid4()) for _ in range(4))
+        held = Story(behind, project, first, second, secret, long)
         tell(held)
         yield held
 
@@ -158,12 +164,58 @@ def tell(story: Story) -> None:
     story.say(AFTER, "--resume", story.second)
     story.say("lore:amnesia on", "--session-id", story.secret)
     story.say(SECRET, "--resume", story.secret)
+    story.started = start_with_lore(story)
+    hold_long_session(story)
+    machine = story.gated.machine
+    machine.stop()
+    machine.changes["LORE_DAILY_BUDGET"] = "0.0001"
+    machine.start()
+    story.say(BROKE, **ONCE)
+    machine.stop()
+    story.say(GONE, **ONCE)
+    del machine.changes["LORE_DAILY_BUDGET"]
+    machine.start()
+
+
+def start_with_lore(story: Story) -> Run:
+    """Start Claude Code by `lore run`, and ask what Lore does for it."""
+    client = story.gated.client("claude", story.project, dict(claude_code.SETTINGS))
+    lore = replace(client, command=BIN / "lore")
+    return lore.run("run", "claude", "-p", "/lore:status")
+
+
+def hold_long_session(story: Story) -> None:
+    """Hold a session that grows too long; the daemon is killed in between."""
+    told = {
+        **dict(claude_code.SETTINGS),
+        "ANTHROPIC_BASE_URL": story.gated.url,
+        "ANTHROPIC_CUSTOM_HEADERS": f"x-lore-project: {story.project}",
+    }
+    client = story.gated.client("claude", story.project, told)
+    streams = ("--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
+    allowed = ("--allowedTools", claude_code.ALLOWED, "--session-id", story.long)
+    with client.start("-p", *streams, *allowed) as running:
+        assert running.stdin
+        assert running.stdout
+        for number, prompt in enumerate([PLACE, *[LOOK] * TURNS, LAST]):
+            if number == KILLED_AT:
+                story.gated.kill()
+                story.gated.machine.start()
+            claude_code.tell(running.stdin, claude_code.user_line(prompt))
+            for line in running.stdout:
+                if '"type":"result"' in line:
+                    story.results.append(json.loads(line)["result"])
+                    break
+            story.gated.wait_until_condensed(story.long)
+        running.stdin.close()
+        running.stdout.read()
 
 
 def test_nothing_is_refused_and_nothing_goes_elsewhere(story):
     assert [one.problem for one in story.gated.up.refused] == []
     assert [one.target for one in story.gated.up.asked if one.wire == "other"] == []
-    assert {run.status for run in story.runs.values()} == {0}
+    failed = {prompt for prompt, run in story.runs.items() if run.status}
+    assert failed == {BROKE, GONE}
 
 
 def test_a_session_is_told_what_the_one_before_it_said(story):
@@ -218,7 +270,9 @@ def test_a_subagent_has_a_session_of_its_own(story):
 
 def test_a_compaction_passes_whole_and_is_no_turn(story):
     (asked,) = story.requests(claude_code.COMPACT)
-    assert "recall" not in [tool["name"] for tool in asked.tree.get("tools") or ()]
+    (before,) = [one for one in story.gated.up.turns if one.number == asked.number - 1]
+    assert asked.tree["tools"] == before.tree["tools"]
+    assert system_of(asked) == system_of(before)
     assert all(cue in said_of(asked) for cue in (FIX, BUSY, SEEK, SURE, DELEGATE))
     assert not any("TEXT ONLY" in text for text in story.said(story.second))
     assert not any("<summary>" in text for text in story.said(story.second))
@@ -239,3 +293,43 @@ def test_what_comes_by_the_transcript_too_is_stored_once(story):
     before = story.said(story.second)
     machine.lore("capture", str(next(machine.home.rglob(f"{story.second}.jsonl"))))
     assert story.said(story.second) == before
+
+
+def test_a_long_session_is_shortened_and_the_answer_is_there(story):
+    requests = story.requests(LOOK)
+    assert len(requests) == 2 * TURNS
+    (last,) = story.requests(LAST)
+    assert PLACE not in typed_in(requests[-1]).partition(LOOK)[2]
+    assert last.use.total < requests[0].use.total + 0.7 * TURNS * 3_400
+    assert story.results[-1] == "It is 4711."
+
+
+def test_between_busts_a_long_session_is_read_from_the_cache(story):
+    uses = [one.use for one in (*story.requests(LOOK), *story.requests(LAST))]
+    busts = [use for before, use in pairwise(uses) if use.read < before.read]
+    grown = [use for before, use in pairwise(uses) if use.read > before.read]
+    assert 1 <= len(busts) <= 3
+    assert len(grown) >= len(uses) - 1 - 2 * len(busts)
+
+
+def test_a_daemon_that_is_killed_goes_on_with_the_same_prompt(story):
+    before = story.requests(LOOK)[2 * (KILLED_AT - 1) - 1]
+    after = story.requests(LOOK)[2 * (KILLED_AT - 1)]
+    said = bare(before.tree["messages"])
+    assert bare(after.tree["messages"])[: len(said)] == said
+
+
+def test_a_spent_budget_is_told_in_words(story):
+    told = json.loads(story.runs[BROKE].stdout)
+    assert "402 Lore: Today" in told["result"]
+    assert story.requests(BROKE) == []
+
+
+def test_a_gateway_that_is_gone_is_an_error_of_the_connection(story):
+    assert "Unable to connect" in json.loads(story.runs[GONE].stdout)["result"]
+
+
+def test_an_agent_that_lore_started_goes_through_the_gateway(story):
+    assert story.started
+    assert story.started.status == 0
+    assert "Layer 0" in story.started.stdout

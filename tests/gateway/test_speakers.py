@@ -72,8 +72,21 @@ def test_the_header_tells_the_folder_before_the_prompt_does():
     system = {"system": [{"type": "text", "text": "Primary working directory: /code/almanac\nX"}]}
     assert folder_of(said({}, system)) == "/code/almanac"
     assert folder_of(said({"x-lore-project": "/code/harbor"}, system)) == "/code/harbor"
+    assert folder_of(said({"x-lore-project": "/code/H%C3%A4fen"}, system)) == "/code/Häfen"
     told = entry("user", "<environment_context>\n  <cwd>/code/almanac</cwd>")
     assert folder_of(said({}, {}, told)) == "/code/almanac"
+
+
+@pytest.mark.parametrize("name", ["messages", "input"])
+def test_first_messages_are_an_agents_prompt_too(name):
+    def document(text: str) -> dict[str, Any]:
+        return {name: [{"role": "system", "content": text}, {"role": "user", "content": "Hi."}]}
+
+    assert folder_of(said(OPENCODE, document("Working directory: /code/almanac"))) == (
+        "/code/almanac"
+    )
+    assert is_errand(said(OPENCODE, document("You are a title generator. Be brief.")))
+    assert not is_errand(said(OPENCODE, document("You are an agent.")))
 
 
 def test_a_result_does_not_tell_the_folder():

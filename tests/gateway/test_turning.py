@@ -233,3 +233,19 @@ def _bare(message: Any) -> Any:
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     bare = [{k: v for k, v in block.items() if k != "cache_control"} for block in blocks]
     return {**message, "content": bare}
+
+
+def test_a_summary_is_made_of_the_prompt_that_is_cached(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
+        up.reply_with(
+            Says(Text("I will look."), Call("recall", {"query": "deploys"})), Says(Text("So."))
+        )
+        talk.ask("Hello there, what is new?")
+        eventually(lambda: talk.stored()[-1:] == ["So."])
+        talk.ask("CRITICAL: Respond with TEXT ONLY. Sum up what was said.")
+        before, after = up.asked[1].tree, up.asked[2].tree
+        assert after["system"] == before["system"]
+        assert after["tools"] == before["tools"]
+        kept = before["messages"]
+        assert [_bare(one) for one in after["messages"]][: len(kept)] == [_bare(x) for x in kept]

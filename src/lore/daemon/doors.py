@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from lore import __version__
@@ -179,13 +180,22 @@ def gateway_of(memory: Memory) -> Mount:
     from lore.server.app import Mount
 
     settings = memory.settings
+    turning = MemoryTurning(memory, Composer(memory))
+    turning.warm_up()
     gateway = Gateway(
         Upstreams.of(settings),
-        turning=MemoryTurning(memory, Composer(memory)),
+        turning=turning,
         most_bytes=settings.gateway_max_body_bytes,
         within_s=settings.gateway_within_ms / 1000,
     )
-    return Mount("/", gateway, lifespan=gateway.run)
+
+    @asynccontextmanager
+    async def run() -> AsyncIterator[None]:
+        async with gateway.run():
+            yield
+        turning.close()
+
+    return Mount("/", gateway, lifespan=run)
 
 
 def _mcp_server(memory: Memory) -> Server[Any]:

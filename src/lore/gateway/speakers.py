@@ -13,13 +13,14 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 import orjson
 
 from lore.records import Entry, Speaker, Voice
 
 PROJECT = "x-lore-project"
-"""The header that tells the folder an agent works in; `lore run` sets it."""
+"""The header that tells the folder an agent works in; `lore run` sets it, as in an address."""
 
 _FOLDER = re.compile(r"(?:[Ww]orking directory: |<cwd>)(/[^\n<]{1,1000})")
 """How Claude Code, opencode and Codex tell their folder in a prompt."""
@@ -36,6 +37,9 @@ _ERRANDS = ("You are a title generator", "You are a context summarization agent"
 _AGENT: tuple[Voice, ...] = ("system",)
 _FIRST: tuple[Voice, ...] = ("system", "user")
 """Whose words an agent tells a model something in: its own, and those in a person's place."""
+
+_HEADS = ("system", "developer")
+"""Roles of the first messages in OpenAI's formats, which are the agent's prompt."""
 
 _KNOWN_TALKS = 1_000
 """Conversations without a name that are remembered; each costs some 100 bytes a request."""
@@ -62,13 +66,25 @@ def find_speaker(said: Said) -> Speaker | None:
 
 def is_errand(said: Said) -> bool:
     """Tell whether a request is no turn of a conversation: a title, a summary, a probe."""
-    told = _json(said.headers.get("x-codex-turn-metadata", ""))
-    if told.get("request_kind", "turn") != "turn":
-        return True
-    if said.document.get("max_tokens") == 1:
+    if _kind_of(said) != "turn" or said.document.get("max_tokens") == 1:
         return True
     if any(text.lstrip().startswith(_ERRANDS) for text in _first_texts(said, _AGENT)):
         return True
+    return _asks_for_summary(said)
+
+
+def is_compaction(said: Said) -> bool:
+    """Tell whether an agent has its conversation summarised, and sends all of it for that."""
+    return _kind_of(said) == "compaction" or _asks_for_summary(said)
+
+
+def _kind_of(said: Said) -> str:
+    """Return what Codex says that a request is; those of others are turns as far as that goes."""
+    kind = _json(said.headers.get("x-codex-turn-metadata", "")).get("request_kind", "turn")
+    return kind if isinstance(kind, str) else ""
+
+
+def _asks_for_summary(said: Said) -> bool:
     asked = [entry for entry in said.entries if entry.voice == "user"][-1:]
     texts = (block.text for entry in asked for block in entry.blocks if block.kind == "text")
     return any(text.lstrip().startswith(_COMPACTIONS) for text in texts)
@@ -76,7 +92,7 @@ def is_errand(said: Said) -> bool:
 
 def folder_of(said: Said) -> str:
     """Return the folder that an agent works in, by its header or by its own first words."""
-    named = said.headers.get(PROJECT, "").strip()
+    named = unquote(said.headers.get(PROJECT, "").strip())
     if named:
         return named
     for text in _first_texts(said, _FIRST):
@@ -90,6 +106,12 @@ def _first_texts(said: Said, voices: Collection[Voice]) -> Iterator[str]:
     """Yield what an agent tells a model before anybody has spoken; results are never in it."""
     for name in ("system", "instructions", "systemInstruction", "system_instruction"):
         yield from _texts(said.document.get(name))
+    for name in ("messages", "input"):
+        told = said.document.get(name)
+        for message in told if isinstance(told, list) else ():
+            if not isinstance(message, dict) or message.get("role") not in _HEADS:
+                break
+            yield from _texts(message.get("content"))
     for entry in said.entries:
         if entry.voice == "assistant":
             return

@@ -6,7 +6,7 @@ import secrets
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from lore.context import turns
@@ -17,7 +17,7 @@ from lore.gateway.boundary import attempt, log
 from lore.gateway.exchanges import Incoming, Outcome, Prepared
 from lore.gateway.paying import PROVIDERS, Bill, Observing
 from lore.gateway.recalling import Recalling
-from lore.gateway.speakers import Said, Talks, find_speaker, folder_of, is_errand
+from lore.gateway.speakers import Said, Talks, find_speaker, folder_of, is_compaction, is_errand
 from lore.gateway.wires import keys
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
@@ -84,6 +84,10 @@ class MemoryTurning:
         self._digested: set[str] = set()
         self._lock = threading.Lock()
 
+    def warm_up(self) -> None:
+        """Begin to load what the first requests would have to wait for."""
+        self._digesting.submit(attempt, "warm up", self._memory.warm_up)
+
     def close(self) -> None:
         """Begin nothing more."""
         self._digesting.shutdown(wait=False, cancel_futures=True)
@@ -97,9 +101,13 @@ class MemoryTurning:
             return Prepared()
         request = wire.read(incoming.body(), incoming.target)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
+        known = find_speaker(said)
         if is_errand(said):
-            return self._errand(incoming, wire, request)
-        speaker = find_speaker(said) or Speaker(
+            errand = self._errand(incoming, wire, request)
+            if known is None or errand.answer is not None or not is_compaction(said):
+                return errand
+            return self._as_in_session(errand, wire, request, known)
+        speaker = known or Speaker(
             self._talks.find_session(request.dialogue.entries), UNNAMED, folder_of(said)
         )
         told = commands.carry_out(self._memory, self._composer, speaker, request.dialogue)
@@ -123,6 +131,19 @@ class MemoryTurning:
         most = paying.most_of(incoming.wire, tokens, paying.output_limit(request.document))
         model = request.dialogue.model
         return self._paid(incoming, wire, model, most, streams=request.streams)
+
+    def _as_in_session(
+        self, errand: Prepared, wire: Wire, request: Request, speaker: Speaker
+    ) -> Prepared:
+        """Let a summary be made of the prompt that the session had: that one is cached."""
+        request = wire.expand(request, self._composer.desk.markers(speaker).get)
+        composed = self._composer.compose_whole(speaker, request.dialogue)
+        tool = self._offered(request, composed, own=has_own_memory(request))
+        body, tool = self._rewritten(wire, request, composed, tool)
+        if body is request.body:
+            return errand
+        recalling = self._recalling(wire, request, speaker, body, tool) if tool else None
+        return replace(errand, body=body, splice=recalling)
 
     def _paid(
         self, incoming: Incoming, wire: Wire, model: str, most: TokenUse, *, streams: bool

@@ -120,8 +120,7 @@ class Composer:
         with live.lock:
             cold = _is_cold(live.held.measured, now)
             if live.held.amnesic:
-                whole = planning.plan(dialogue, Pins(), (), Terms(Room(price.window_tokens)))
-                return Composed(whole, price, amnesic=True, cold=cold, whole_tokens=whole.tokens)
+                return replace(self.compose_whole(speaker, dialogue), price=price, cold=cold)
             self._choose_knowledge(live, speaker, dialogue, gives_memory=gives_memory)
             plan = self._planned(live, speaker, dialogue, price, cold=cold, least=least)
             held = live.held
@@ -139,6 +138,15 @@ class Composer:
             whole_tokens=measure.of_chars(raw + dialogue.fixed_chars),
             chars=_chars(dialogue, plan, held),
         )
+
+    def compose_whole(self, speaker: Speaker, dialogue: Dialogue) -> Composed:
+        """Return a prompt with nothing left out, that begins as the session's prompts do."""
+        held = self._live(speaker).held
+        price = self._price(dialogue.model, "")
+        whole = planning.plan(dialogue, Pins(), (), Terms(Room(price.window_tokens)))
+        if held.amnesic:
+            return Composed(whole, price, amnesic=True, whole_tokens=whole.tokens)
+        return Composed(whole, price, held.knowledge or "", held.notes, whole_tokens=whole.tokens)
 
     def add_note(self, speaker: Speaker, entry: Entry, note: str) -> None:
         """Put a text behind an entry, from now on."""

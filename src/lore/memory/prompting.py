@@ -127,6 +127,7 @@ class Prompting(Capturing, Digesting):
         with suppress(LoreError):
             [vector] = self.sources.embedder.embed([_ANY_PROMPT], query=True)
             self.sources.nearest(vector, 1)
+            self.find_fits(_ANY_PROMPT)
 
     def find_fits(
         self, prompt: str, *, session: str = "", project: str = "", now: datetime | None = None

@@ -132,7 +132,8 @@ def _owning(routes: Sequence[BaseRoute]) -> Callable[[str], bool]:
     under = tuple(f"{path}/" for path in (PREFIX, *exact) if path != "/")
 
     def is_own(path: str) -> bool:
-        return path in exact or path == PREFIX or path.startswith(under)
+        # Also with a slash behind it: what is meant for this server goes to no provider.
+        return (path.rstrip("/") or path) in exact or path == PREFIX or path.startswith(under)
 
     return is_own
 

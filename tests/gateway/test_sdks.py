@@ -1,0 +1,314 @@
+"""The official SDKs through the gateway, with memory behind it: nothing is lost on the way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+
+from lore.gateway.turning import MemoryTurning
+from lore.memory import Memory
+from lore.memory.composing import Composer
+from tests.fakes import FakeEmbedder
+from tests.gateway.proxied import proxied
+from tests.gateway.upstream import Answers, Asked, Call, Fails, Says, Text, Thought, Upstream
+from tests.gateway.upstream import upstream as scripted
+from tests.waiting import PATIENCE_S, eventually
+
+CLAUDE, GPT = "claude-sonnet-5", "gpt-5.2"
+THINKING: Any = {"type": "enabled", "budget_tokens": 2_000}
+WEATHER: Any = {
+    "name": "weather",
+    "description": "Tells the weather.",
+    "input_schema": {"type": "object", "properties": {"place": {"type": "string"}}},
+}
+FUNCTION: Any = {
+    "type": "function",
+    "function": {"name": "weather", "parameters": WEATHER["input_schema"]},
+}
+FLAT: Any = {"type": "function", "name": "weather", "parameters": WEATHER["input_schema"]}
+
+
+class Behind:
+    """A gateway with a memory, and clients of both SDKs in front of it."""
+
+    def __init__(self, memory: Memory, url: str, up: Upstream) -> None:
+        self.memory = memory
+        self.up = up
+        self.claude = anthropic.Anthropic(base_url=url, api_key="of a client", max_retries=0)
+        self.bearer = anthropic.Anthropic(base_url=url, auth_token="of a client", max_retries=0)
+        self.gpt = openai.OpenAI(base_url=f"{url}/v1", api_key="of a client", max_retries=0)
+
+    def ask(self, text: str = "Hello?", **more: Any) -> anthropic.types.Message:
+        """Ask Claude something."""
+        messages: Any = more.pop("messages", [{"role": "user", "content": text}])
+        return self.claude.messages.create(  # type: ignore[no-any-return]
+            model=CLAUDE, max_tokens=4_000, messages=messages, **more
+        )
+
+    def stored(self) -> list[str]:
+        """Return all that is stored."""
+        return [
+            part.text
+            for session in self.memory.sessions()
+            for message in self.memory.messages(session.id)
+            for part in message.parts
+        ]
+
+    @property
+    def last(self) -> Asked:
+        """Return what upstream was asked last."""
+        return self.up.asked[-1]
+
+
+@contextmanager
+def behind(home: Path) -> Iterator[Behind]:
+    with scripted() as up, Memory.open(home, embedder=FakeEmbedder()) as memory:
+        turning = MemoryTurning(memory, Composer(memory))
+        with proxied(home, up.url, turning=turning, within_s=PATIENCE_S) as gateway:
+            yield Behind(memory, gateway.url, up)
+        turning.close()
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Iterator[Behind]:
+    with behind(tmp_path) as held:
+        yield held
+        assert [one.problem for one in held.up.refused] == []
+
+
+def test_claude_answers_whole_and_is_remembered(talk):
+    talk.up.reply_with(Says("We keep ten."))
+    told = talk.ask("How many do we keep?")
+    assert told.content[0].text == "We keep ten."
+    assert told.usage.input_tokens > 0
+    eventually(lambda: talk.stored() == ["How many do we keep?", "We keep ten."])
+
+
+def test_claude_streams_word_by_word(talk):
+    talk.up.reply_with(Says("We keep ten, as was decided in spring.", pieces_of=1))
+    with talk.claude.messages.stream(
+        model=CLAUDE, max_tokens=100, messages=[{"role": "user", "content": "How many?"}]
+    ) as stream:
+        pieces = list(stream.text_stream)
+        whole = stream.get_final_message()
+    assert len(pieces) > 1
+    assert whole.content[0].text == "".join(pieces) == "We keep ten, as was decided in spring."
+    assert whole.stop_reason == "end_turn"
+
+
+def test_claude_calls_tools_and_thinks(talk):
+    talk.up.reply_with(
+        Says(Thought("It depends on the place."), Call("weather", {"place": "Kiel"})),
+        Says(Thought("Rain, then."), Text("It rains.")),
+    )
+    messages: list[Any] = [{"role": "user", "content": "Does it rain in Kiel?"}]
+    first = talk.ask(messages=messages, tools=[WEATHER], thinking=THINKING)
+    thought, call = first.content
+    assert (thought.type, call.type, call.input) == ("thinking", "tool_use", {"place": "Kiel"})
+    result = {"type": "tool_result", "tool_use_id": call.id, "content": "rain"}
+    messages += [
+        {"role": "assistant", "content": first.content},
+        {"role": "user", "content": [result]},
+    ]
+    second = talk.ask(messages=messages, tools=[WEATHER], thinking=THINKING)
+    assert second.content[-1].text == "It rains."
+    eventually(lambda: talk.stored()[-1:] == ["It rains."])
+    assert talk.stored().count("Does it rain in Kiel?") == 1
+
+
+def test_recall_of_claude_is_one_message_with_the_usage_of_all(talk):
+    talk.memory.remember("The staging port is 5436")
+    talk.up.reply_with(
+        Says(Text("Let me see."), Call("recall", {"query": "staging port"})), Says("It is 5436.")
+    )
+    with talk.claude.messages.stream(
+        model=CLAUDE, max_tokens=100, messages=[{"role": "user", "content": "Which port?"}]
+    ) as stream:
+        whole = stream.get_final_message()
+    assert "It is 5436." in whole.content[-1].text
+    assert {block.type for block in whole.content} == {"text"}
+    first, second = (one.use for one in talk.up.asked)
+    used = whole.usage
+    read = (used.cache_read_input_tokens or 0) + (used.cache_creation_input_tokens or 0)
+    assert used.input_tokens + read == first.total + second.total
+
+
+def test_what_lore_does_not_know_passes(talk):
+    talk.ask(
+        extra_headers={"anthropic-beta": "of-tomorrow-2027-01-01", "x-other": "kept"},
+        extra_body={"of_tomorrow": {"deep": [1, None]}},
+        extra_query={"beta": "true"},
+    )
+    assert talk.last.header("anthropic-beta") == "of-tomorrow-2027-01-01"
+    assert talk.last.header("x-other") == "kept"
+    assert talk.last.tree["of_tomorrow"] == {"deep": [1, None]}
+    assert talk.last.target.endswith("?beta=true")
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (400, anthropic.BadRequestError),
+        (401, anthropic.AuthenticationError),
+        (403, anthropic.PermissionDeniedError),
+        (404, anthropic.NotFoundError),
+        (413, anthropic.RequestTooLargeError),
+        (429, anthropic.RateLimitError),
+        (500, anthropic.InternalServerError),
+        (529, anthropic.OverloadedError),
+    ],
+)
+def test_errors_of_claude_are_those_of_its_sdk(talk, status, error):
+    talk.up.reply_with(Fails(status, "an_error", "Because.", {"retry-after": "7"}))
+    with pytest.raises(error) as caught:
+        talk.ask()
+    assert caught.value.status_code == status
+    assert "Because." in str(caught.value)
+    assert caught.value.response.headers["retry-after"] == "7"
+
+
+def test_an_error_in_the_middle_of_a_stream_reaches_the_sdk(talk):
+    event = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    body = f"event: error\ndata: {json.dumps(event)}\n\n".encode()
+    talk.up.reply_with(Answers(200, {"content-type": "text/event-stream"}, body))
+    with (
+        pytest.raises(anthropic.APIStatusError, match="Overloaded"),
+        talk.claude.messages.stream(
+            model=CLAUDE, max_tokens=100, messages=[{"role": "user", "content": "Hello?"}]
+        ) as stream,
+    ):
+        stream.get_final_message()
+
+
+def test_a_bearer_of_a_token_is_let_through_and_not_stored(talk):
+    told = talk.bearer.messages.create(
+        model=CLAUDE, max_tokens=10, messages=[{"role": "user", "content": "Hello?"}]
+    )
+    assert told.content
+    assert talk.last.header("authorization") == "Bearer of a client"
+    eventually(lambda: len(talk.stored()) == 2)
+    assert not any("of a client" in text for text in talk.stored())
+
+
+def test_tokens_are_counted_and_models_are_listed_by_upstream(talk):
+    counted = talk.claude.messages.count_tokens(
+        model=CLAUDE, messages=[{"role": "user", "content": "Hello?"}]
+    )
+    assert counted.input_tokens > 0
+    assert list(talk.claude.models.list()) == []
+    assert list(talk.gpt.models.list()) == []
+    assert talk.stored() == []
+
+
+def test_a_prompt_that_is_too_long_is_told_as_it_is(tmp_path):
+    with (
+        scripted(window_tokens=50) as up,
+        Memory.open(tmp_path, embedder=FakeEmbedder()) as memory,
+    ):
+        turning = MemoryTurning(memory, Composer(memory))
+        with proxied(tmp_path, up.url, turning=turning, within_s=PATIENCE_S) as gateway:
+            talk = Behind(memory, gateway.url, up)
+            with pytest.raises(anthropic.BadRequestError, match="prompt is too long"):
+                talk.ask("Hello? " * 200)
+        turning.close()
+
+
+def test_chat_answers_whole_and_in_pieces(talk):
+    talk.up.reply_with(Says("Ten."), Says("Ten, as I said before."))
+    messages: Any = [{"role": "user", "content": "How many?"}]
+    told = talk.gpt.chat.completions.create(model=GPT, messages=messages)
+    assert told.choices[0].message.content == "Ten."
+    messages += [{"role": "assistant", "content": "Ten."}, {"role": "user", "content": "Sure?"}]
+    chunks = list(
+        talk.gpt.chat.completions.create(
+            model=GPT, messages=messages, stream=True, stream_options={"include_usage": True}
+        )
+    )
+    said = "".join(one.choices[0].delta.content or "" for one in chunks if one.choices)
+    assert said == "Ten, as I said before."
+    assert chunks[-1].usage.prompt_tokens > 0
+    eventually(lambda: talk.stored() == ["How many?", "Ten.", "Sure?", "Ten, as I said before."])
+
+
+def test_chat_calls_tools_of_the_client_and_recall(talk):
+    talk.memory.remember("The staging port is 5436")
+    talk.up.reply_with(
+        Says(Text("Let me see."), Call("recall", {"query": "staging port"})),
+        Says(Call("weather", {"place": "Kiel"})),
+        Says("It rains at 5436."),
+    )
+    messages: list[Any] = [{"role": "user", "content": "Port and weather?"}]
+    with talk.gpt.chat.completions.stream(model=GPT, messages=messages, tools=[FUNCTION]) as stream:
+        told = stream.get_final_completion().choices[0].message
+    (call,) = told.tool_calls
+    assert (call.function.name, json.loads(call.function.arguments)) == (
+        "weather", {"place": "Kiel"},
+    )  # fmt: skip
+    assert "5436" in json.dumps(talk.up.asked[1].tree["messages"])
+    messages += [
+        told.model_dump(exclude_none=True, include={"role", "content", "tool_calls"}),
+        {"role": "tool", "tool_call_id": call.id, "content": "rain"},
+    ]
+    talk.gpt.chat.completions.create(model=GPT, messages=messages, tools=[FUNCTION])
+    before = talk.up.asked[1].tree["messages"]
+    assert talk.last.tree["messages"][: len(before)] == before
+    eventually(lambda: talk.stored()[-1:] == ["It rains at 5436."])
+
+
+def test_responses_answer_whole_and_in_pieces_with_tools(talk):
+    talk.up.reply_with(
+        Says(Thought("Where is that?"), Call("weather", {"place": "Kiel"})), Says("It rains.")
+    )
+    said: list[Any] = [{"role": "user", "content": "Does it rain in Kiel?"}]
+    options: Any = {"include": ["reasoning.encrypted_content"], "store": False, "tools": [FLAT]}
+    first = talk.gpt.responses.create(model=GPT, input=said, **options)
+    (call,) = [item for item in first.output if item.type == "function_call"]
+    said += [item.model_dump(exclude_none=True) for item in first.output]
+    said.append({"type": "function_call_output", "call_id": call.call_id, "output": "rain"})
+    with talk.gpt.responses.stream(model=GPT, input=said, **options) as stream:
+        second = stream.get_final_response()
+    assert second.output_text == "It rains."
+    assert second.usage.input_tokens > 0
+    eventually(lambda: talk.stored()[-1:] == ["It rains."])
+
+
+def test_recall_in_responses_is_one_answer(talk):
+    talk.memory.remember("The staging port is 5436")
+    talk.up.reply_with(
+        Says(Text("Let me see."), Call("recall", {"query": "staging port"})), Says("It is 5436.")
+    )
+    with talk.gpt.responses.stream(model=GPT, input="Which port?", store=False) as stream:
+        told = stream.get_final_response()
+    assert told.output_text.endswith("It is 5436.")
+    assert {item.type for item in told.output} == {"message"}
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (400, openai.BadRequestError),
+        (401, openai.AuthenticationError),
+        (404, openai.NotFoundError),
+        (429, openai.RateLimitError),
+        (500, openai.InternalServerError),
+    ],
+)
+def test_errors_of_openai_are_those_of_its_sdk(talk, status, error):
+    talk.up.reply_with(Fails(status, "an_error", "Because."), Fails(status, "an_error", "Because."))
+    with pytest.raises(error, match="Because"):
+        talk.gpt.chat.completions.create(model=GPT, messages=[{"role": "user", "content": "?"}])
+    with pytest.raises(error, match="Because"):
+        talk.gpt.responses.create(model=GPT, input="?")
+
+
+def test_a_response_that_upstream_keeps_is_passed_on(talk):
+    first = talk.gpt.responses.create(model=GPT, input="Hello?")
+    talk.gpt.responses.create(model=GPT, input="And then?", previous_response_id=first.id)
+    assert talk.last.tree["previous_response_id"] == first.id
