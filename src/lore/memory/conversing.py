@@ -44,8 +44,13 @@ class Conversing:
             amnesic,
         )
 
-    def hold(self, speaker: Speaker, held: Held) -> None:
-        """Keep what a session holds on to, without waiting for it."""
+    def era(self) -> str:
+        """Return a name of the time since anything was forgotten; texts of another may quote it."""
+        with self._database.read() as db:
+            return dialogues.era(db)
+
+    def hold(self, speaker: Speaker, held: Held, *, era: str) -> None:
+        """Keep what a session holds on to, without waiting for it; its texts are of an era."""
         session, now = self._name(speaker), self._database.now()
         states: dict[dialogues.Name, Any] = {
             "pins": _packed(held.pins),
@@ -56,8 +61,9 @@ class Conversing:
         }
 
         def keep(db: Connection) -> None:
+            may_quote = dialogues.era(db) == era
             for name, value in states.items():
-                if value:
+                if value and (may_quote or name not in dialogues.QUOTING):
                     dialogues.put(db, session, name, value, now=now)
 
         self._database.submit(keep)

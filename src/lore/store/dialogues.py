@@ -7,6 +7,7 @@ that costs a prompt its cache, and leaves no trace.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -26,7 +27,7 @@ Name = Literal["pins", "measured", "knowledge", "notes", "tiers", "amnesia"]
 
 _FOR_EVER = 2**62
 
-_QUOTING: tuple[Name, ...] = ("knowledge", "notes", "tiers")
+QUOTING: tuple[Name, ...] = ("knowledge", "notes", "tiers")
 """States that hold words of memory."""
 
 
@@ -95,9 +96,22 @@ def markers(db: Connection, session: str) -> dict[str, str]:
 
 def drop_texts(db: Connection) -> None:
     """Delete all that quotes memory; prompts are made without it from then on."""
-    for name in _QUOTING:
+    for name in QUOTING:
         db.run("DELETE FROM dialogue_states WHERE name = :name", name=name)
     db.run("DELETE FROM recall_markers")
+    db.run(
+        "INSERT INTO meta (key, value) VALUES ('dialogue_texts', :era)"
+        " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        era=uuid.uuid4().hex,
+    )
+
+
+def era(db: Connection) -> str:
+    """Return a name of the time since texts were dropped last: older ones may quote what is gone.
+
+    Processes keep texts in mind, and look here whether they still may.
+    """
+    return str(db.value("SELECT value FROM meta WHERE key = 'dialogue_texts'") or "")
 
 
 def forget_from(db: Connection, session: str, *, now: datetime) -> None:
