@@ -170,6 +170,30 @@ def test_amnesia_stores_and_gives_nothing(tmp_path: Path, up: Upstream):
         assert "ninth" not in " ".join(talk.stored())
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_what_was_said_under_amnesia_is_not_stored_when_it_ends(
+    tmp_path: Path, up: Upstream, restarts: bool
+):
+    messages: list[Any] = []
+    with life(tmp_path, up) as talk:
+        talk.messages = messages
+        talk.ask("Which year is it?")
+        eventually(lambda: len(talk.stored()) == 2)
+        talk.ask("/lore:amnesia on")
+        talk.ask("The merger is on the ninth.")
+        talk.ask("/lore:amnesia off")
+        if not restarts:
+            talk.ask("Good morning.")
+            eventually(lambda: "Good morning." in talk.stored())
+            assert "ninth" not in " ".join(talk.stored())
+    if restarts:
+        with life(tmp_path, up) as talk:
+            talk.messages = messages
+            talk.ask("Good morning.")
+            eventually(lambda: "Good morning." in talk.stored())
+            assert "ninth" not in " ".join(talk.stored())
+
+
 def test_a_person_can_have_something_remembered(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.ask("/lore:remember Invoices are numbered by year.")

@@ -175,7 +175,7 @@ def test_an_amnesic_session_is_not_stored_by_any_way(
 ):
     Conversing(memory).record(TALK, exchange(0)[:1])
     clock.advance(seconds=10)
-    Conversing(memory).set_amnesia(TALK, on=True)
+    Conversing(memory).begin_amnesia(TALK)
     assert Conversing(memory).held(TALK).amnesic
     secret = "The merger is on the ninth."
     assert Conversing(memory).record(TALK, [*exchange(0)[:1], entry("user", words(secret))]) == []
@@ -183,7 +183,7 @@ def test_an_amnesic_session_is_not_stored_by_any_way(
     line = claude_line("user", secret, uuid="u9", sessionId="s-1", timestamp=clock().isoformat())
     path.write_text(json.dumps(line) + "\n")
     clock.advance(seconds=10)
-    Conversing(memory).set_amnesia(TALK, on=False)
+    Conversing(memory).end_amnesia(TALK, [])
     memory.capture_files([path])
     assert secret not in texts(memory)
     Conversing(memory).record(TALK, [entry("user", words("Back again."))])
@@ -192,6 +192,6 @@ def test_an_amnesic_session_is_not_stored_by_any_way(
 
 def test_an_amnesic_session_is_told_nothing_by_its_hooks(memory: Memory):
     memory.remember("The staging port is 5436", kind="decision", project=TALK.project)
-    Conversing(memory).set_amnesia(TALK, on=True)
+    Conversing(memory).begin_amnesia(TALK)
     assert not memory.begin_session("s-1", project=TALK.project).text
     assert memory.begin_session("s-2", project=TALK.project).text

@@ -220,12 +220,15 @@ class Composer:
         """Tell whether a session is so long that it will soon need summaries of all it said."""
         return composed.whole_tokens >= self._economy().kept_tokens
 
-    def set_amnesia(self, speaker: Speaker, *, on: bool) -> None:
-        """Let nothing of a session be stored or given from now on, or let it again."""
-        self._desk.set_amnesia(speaker, on=on)
-        live = self._live(speaker)
-        with live.lock:
-            live.held = replace(live.held, amnesic=on)
+    def begin_amnesia(self, speaker: Speaker) -> None:
+        """Let nothing of a session be stored or given from now on."""
+        self._desk.begin_amnesia(speaker)
+        self._set_amnesic(speaker, amnesic=True)
+
+    def end_amnesia(self, speaker: Speaker, dialogue: Dialogue) -> None:
+        """Let what a session says after this dialogue be stored and given to again."""
+        self._desk.end_amnesia(speaker, dialogue.entries)
+        self._set_amnesic(speaker, amnesic=False)
 
     def describe(self, speaker: Speaker) -> str:
         """Say how a session stands, for the person who asks."""
@@ -256,6 +259,11 @@ class Composer:
             while len(self._sessions) > _MOST_SESSIONS:
                 self._sessions.popitem(last=False)
         return live
+
+    def _set_amnesic(self, speaker: Speaker, *, amnesic: bool) -> None:
+        live = self._live(speaker)
+        with live.lock:
+            live.held = replace(live.held, amnesic=amnesic)
 
     def _let_go_of_forgotten(self, live: Live) -> None:
         """Drop all texts of a session if anything was forgotten since, by whatever process."""
