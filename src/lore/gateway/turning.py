@@ -233,12 +233,12 @@ class MemoryTurning:
 
     def _end_turn(self, turn: Turn, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
-        composer, plan, without = self._composer, turn.composed.plan, None
-        if replies and replies[0].use.input_tokens:
-            without = composer.settle(
-                turn.speaker, turn.request.dialogue, turn.composed, replies[0].use
-            )
+        plan, without = turn.composed.plan, None
         try:
+            if replies and replies[0].use.input_tokens:
+                without = self._composer.settle(
+                    turn.speaker, turn.request.dialogue, turn.composed, replies[0].use
+                )
             if outcome != "unused":
                 self._record(turn, replies)
         finally:
