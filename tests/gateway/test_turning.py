@@ -133,6 +133,23 @@ def test_recall_is_carried_out_inside_the_answer(tmp_path: Path, up: Upstream):
         assert talk.stored()[5:] == ["It is 5436.", "Are you sure?", "As I said."]
 
 
+def test_what_a_model_searched_for_is_kept_without_secrets(tmp_path: Path, up: Upstream):
+    secret = "ghp_" + "a1B2c3D4" * 4 + "e5F6"
+    with life(tmp_path, up) as talk:
+        up.reply_with(
+            Says(Call("recall", {"query": f"who made {secret}?"})), Says(Text("Nobody knows."))
+        )
+        talk.ask("Whose token is that?")
+        talk.ask("Really?")
+        assert secret not in talk.prompt(-1)
+        assert "who made [secret:" in talk.prompt(-1)
+        eventually(lambda: "Really?" in talk.stored())
+        with talk.memory.database.read() as db:
+            kept = db.rows("SELECT value FROM recall_markers")
+    assert len(kept) == 1
+    assert secret not in kept[0][0]
+
+
 def test_a_long_session_is_shortened_and_stays_byte_stable(tmp_path: Path, up: Upstream):
     settings: dict[str, Any] = {"context_max_layer0_tokens": 3_000, "gateway_recall": "off"}
     layers: list[int] = []

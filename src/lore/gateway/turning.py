@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -18,13 +18,14 @@ from lore.gateway.exchanges import Incoming, Outcome, Prepared
 from lore.gateway.paying import PROVIDERS, Bill, Observing
 from lore.gateway.recalling import Recalling
 from lore.gateway.speakers import Said, Talks, find_speaker, folder_of, is_errand
-from lore.gateway.wires import keys
+from lore.gateway.wires import keys, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composed, Composer
 from lore.memory.pacing import Pacing
 from lore.records import Entry, Speaker, TokenUse
+from lore.redaction import redact_tree
 from lore.text import marks
 from lore.tools import catalogue
 from lore.tools.tool import Caller
@@ -213,7 +214,12 @@ class MemoryTurning:
             except LoreError as error:
                 return " ".join(filter(None, (str(error), error.hint)))
 
-        return Recalling(inner, search, partial(self._composer.desk.keep_markers, speaker))
+        def keep(stored: Mapping[str, str]) -> None:
+            redact = partial(redact_tree, self._memory.redactor)
+            hidden = {id_: markers.redacted(one, redact) for id_, one in stored.items()}
+            self._composer.desk.keep_markers(speaker, hidden)
+
+        return Recalling(inner, search, keep)
 
     def _note_memory(self, speaker: Speaker, request: Request) -> None:
         """Put what a new prompt clearly needs behind it."""
