@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lore.budget.busting import MOST_BUSTS_IN_A_ROW, decide_for_one_turn, threshold_of
+from lore.budget.busting import decide_for_one_turn, threshold_of
 from lore.records.dialogues import ModelPrice
 
 SONNET = ModelPrice(3.0, 15.0, 0.30, 3.75, 6.0, 1_000_000)
@@ -46,12 +46,6 @@ def test_both_costs_are_told():
     assert told.bust_usd == pytest.approx(0.075)
     assert told.continue_usd == pytest.approx(0.12)
     assert told.threshold == 0.85
-
-
-def test_after_five_busts_in_a_row_there_are_no_more():
-    few, many = MOST_BUSTS_IN_A_ROW - 1, MOST_BUSTS_IN_A_ROW
-    assert decide_for_one_turn(600_000, 20_000, SONNET, busts_in_a_row=few).busts
-    assert not decide_for_one_turn(600_000, 20_000, SONNET, busts_in_a_row=many).busts
 
 
 def test_what_is_free_to_read_is_never_compressed_for_money():

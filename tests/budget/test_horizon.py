@@ -134,10 +134,6 @@ def test_a_cache_that_costs_more_to_write_is_kept_longer():
     assert least_busting(40_000, long) > least_busting(40_000)
 
 
-def test_after_five_busts_in_a_row_there_are_no_more():
-    assert not decide(400_000, 20_000, SONNET, Outlook(), busts_in_a_row=5).busts
-
-
 def test_nothing_is_compressed_into_something_longer():
     assert not decide(60_000, 60_000, SONNET, Outlook(), cold=True).busts
 

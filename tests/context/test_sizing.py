@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lore.context.sizing import UNCALIBRATED, Measure
+from lore.context.sizing import Measure
+from lore.text.tokens import UNCALIBRATED
 from tests.context.talks import entry, result, text
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lore.evals.caching import LONG_LIFETIME_S, Piece, PrefixCache, cost
+from lore.evals.caching import LONG_LIFETIME_S, Piece, PrefixCache
 from lore.records.dialogues import ModelPrice, TokenUse
 
 
@@ -79,4 +79,4 @@ def test_a_provider_that_caches_by_itself_needs_no_breakpoints():
 def test_each_token_costs_what_became_of_it():
     price = ModelPrice(3, 15, 0.3, 3.75, 6)
     use = TokenUse(1_000_000, 1_000_000, 1_000_000, 1_000_000, 1_000_000)
-    assert cost(use, price) == pytest.approx(3 + 0.3 + 3.75 + 6 + 15)
+    assert price.cost(use) == pytest.approx(3 + 0.3 + 3.75 + 6 + 15)

@@ -14,10 +14,10 @@ from typing import Any
 from lore.gateway.app import Gateway
 from lore.gateway.exchanges import Turning
 from lore.gateway.peers import Owner
-from lore.gateway.preparing import WITHIN_S
 from lore.gateway.routing import Upstreams
 from lore.server.app import Mount
 from tests.server.served import Served, serving
+from tests.waiting import PATIENCE_S
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -101,7 +101,7 @@ def proxied(
     most_bytes: int = MOST_BYTES,
     owner: Owner | None = None,
     host: str = "127.0.0.1",
-    within_s: float = WITHIN_S,
+    within_s: float = PATIENCE_S,
 ) -> Iterator[Proxied]:
     """Serve a gateway, with all else that the daemon serves, until the block ends."""
     upstreams = Upstreams(upstream_url, upstream_url, upstream_url)

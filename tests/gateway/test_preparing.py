@@ -16,7 +16,7 @@ from lore.gateway.exchanges import Answer, Incoming, Outcome, Prepared
 from tests.gateway.faulty import HEAD, Peer, chunk, faulty
 from tests.gateway.proxied import HELLO, Proxied, proxied
 from tests.gateway.upstream import Fails, Says, Upstream, upstream
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 BODY = json.dumps(HELLO).encode()
 ZIPPED = gzip.compress(BODY)
@@ -73,6 +73,16 @@ def switched(up, tmp_path_factory):
     plans: list[Callable[[Incoming], Prepared]] = [lambda _incoming: Prepared()]
     turning = Planned(lambda incoming: plans[0](incoming))
     with proxied(tmp_path_factory.mktemp("home"), up.url, turning=turning) as gateway:
+        yield Switched(gateway, turning, plans)
+
+
+@pytest.fixture(scope="module")
+def hasty(up, tmp_path_factory):
+    """Serve the same by a gateway that hardly waits for memory."""
+    plans: list[Callable[[Incoming], Prepared]] = [lambda _incoming: Prepared()]
+    turning = Planned(lambda incoming: plans[0](incoming))
+    home = tmp_path_factory.mktemp("home")
+    with proxied(home, up.url, turning=turning, within_s=0.05) as gateway:
         yield Switched(gateway, turning, plans)
 
 
@@ -158,15 +168,15 @@ def test_a_body_that_cannot_be_read_goes_out_as_it_came(switched: Switched, up: 
     assert up.asked[-1].header("content-encoding") == "gzip"
 
 
-def test_memory_that_takes_too_long_is_not_waited_for_and_told_so(switched: Switched, up: Upstream):
+def test_memory_that_takes_too_long_is_not_waited_for_and_told_so(hasty: Switched, up: Upstream):
     release, noting = threading.Event(), Noting()
 
     def wait(_incoming: Incoming) -> Prepared:
         release.wait(30)
         return Prepared(body=OTHER, observer=noting)
 
-    switched.plan(wait)
-    got = switched.gateway.ask("/v1/messages", BODY)
+    hasty.plan(wait)
+    got = hasty.gateway.ask("/v1/messages", BODY)
     assert (got.status, got.header("x-lore-degraded")) == (200, "late")
     assert up.asked[-1].body == BODY
     release.set()
@@ -174,24 +184,22 @@ def test_memory_that_takes_too_long_is_not_waited_for_and_told_so(switched: Swit
     assert not noting.body
 
 
-def test_every_request_passes_while_all_threads_of_memory_wait(switched: Switched, up: Upstream):
+def test_every_request_passes_while_all_threads_of_memory_wait(hasty: Switched, up: Upstream):
     release = threading.Event()
 
     def wait(_incoming: Incoming) -> Prepared:
         release.wait(60)
         return Prepared()
 
-    switched.plan(wait)
+    hasty.plan(wait)
     try:
         for _ in range(12):
-            got = switched.gateway.ask("/v1/messages", BODY)
+            got = hasty.gateway.ask("/v1/messages", BODY)
             assert (got.status, got.header("x-lore-degraded")) == (200, "late")
     finally:
         release.set()
-    switched.plan(lambda _incoming: Prepared())
-    assert eventually(
-        lambda: not switched.gateway.ask("/v1/messages", BODY).header("x-lore-degraded")
-    )
+    hasty.plan(lambda _incoming: Prepared())
+    assert eventually(lambda: not hasty.gateway.ask("/v1/messages", BODY).header("x-lore-degraded"))
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -301,6 +309,34 @@ def test_a_client_that_leaves_while_it_is_throttled_asks_nothing(switched: Switc
         eventually(lambda: len(switched.turning.seen) > before)
     assert eventually(lambda: noting.outcomes) == ["aborted"]
     assert len(up.asked) == came
+
+
+@pytest.mark.parametrize("is_planned", [True, False], ids=["planned", "admitted"])
+def test_what_a_client_did_not_wait_for_is_given_back(tmp_path: Path, is_planned: bool):
+    noting, asked, left = Noting(), threading.Event(), threading.Event()
+
+    class Slow:
+        def prepare(self, incoming: Incoming) -> Prepared:
+            if not is_planned:
+                raise ZeroDivisionError
+            return self.admit(incoming)
+
+        def admit(self, incoming: Incoming) -> Prepared:
+            del incoming
+            asked.set()
+            left.wait(PATIENCE_S)
+            return Prepared(observer=noting)
+
+    with upstream() as up, proxied(tmp_path, up.url, turning=Slow()) as gateway:
+        with gateway.connect() as client:
+            client.sendall(
+                b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}"
+            )
+            assert asked.wait(PATIENCE_S)
+        gateway.ask("/v1/models")
+        left.set()
+        # Usually "unused"; whatever it is, the observer is told.
+        assert eventually(lambda: noting.outcomes)
 
 
 class Asking:

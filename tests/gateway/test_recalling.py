@@ -20,7 +20,6 @@ from tests.gateway.proxied import Proxied, proxied
 from tests.gateway.upstream import Fails, Says, Thought, Upstream, upstream
 from tests.gateway.wires import test_anthropic_splicing as messages
 from tests.gateway.wires import test_responses_splicing as responses
-from tests.waiting import PATIENCE_S
 
 Json = dict[str, Any]
 TOOL = Tool("recall", "Search memory.", {"type": "object", "properties": {"query": {}}})
@@ -67,7 +66,7 @@ def stage(tmp_path):
     memory = Remembering()
     with (
         upstream() as up,
-        proxied(tmp_path, up.url, turning=memory, within_s=PATIENCE_S) as gateway,
+        proxied(tmp_path, up.url, turning=memory) as gateway,
     ):
         yield Stage(gateway, up, memory)
 

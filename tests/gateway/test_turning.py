@@ -18,7 +18,7 @@ from lore.settings import load
 from tests.fakes import FakeEmbedder
 from tests.gateway.proxied import HELLO, Proxied, proxied
 from tests.gateway.upstream import Call, Says, Text, Upstream, upstream
-from tests.waiting import PATIENCE_S, eventually
+from tests.waiting import eventually
 
 HERE = "/code/almanac"
 HEADERS = {"x-claude-code-session-id": "s-1", "x-lore-project": HERE, "x-api-key": "of a client"}
@@ -65,7 +65,7 @@ def life(home: Path, up: Upstream, **settings: Any) -> Iterator[Life]:
     config = replace(load({}, home=home).settings, **settings)
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
         turning = MemoryTurning(memory, Composer(memory))
-        with proxied(home, up.url, turning=turning, within_s=PATIENCE_S) as gateway:
+        with proxied(home, up.url, turning=turning) as gateway:
             yield Life(memory, gateway, up)
         turning.close()
 
@@ -133,6 +133,23 @@ def test_recall_is_carried_out_inside_the_answer(tmp_path: Path, up: Upstream):
         assert talk.stored()[5:] == ["It is 5436.", "Are you sure?", "As I said."]
 
 
+def test_what_a_model_searched_for_is_kept_without_secrets(tmp_path: Path, up: Upstream):
+    secret = "ghp_" + "a1B2c3D4" * 4 + "e5F6"
+    with life(tmp_path, up) as talk:
+        up.reply_with(
+            Says(Call("recall", {"query": f"who made {secret}?"})), Says(Text("Nobody knows."))
+        )
+        talk.ask("Whose token is that?")
+        talk.ask("Really?")
+        assert secret not in talk.prompt(-1)
+        assert "who made [secret:" in talk.prompt(-1)
+        eventually(lambda: "Really?" in talk.stored())
+        with talk.memory.database.read() as db:
+            kept = db.rows("SELECT value FROM recall_markers")
+    assert len(kept) == 1
+    assert secret not in kept[0][0]
+
+
 def test_a_long_session_is_shortened_and_stays_byte_stable(tmp_path: Path, up: Upstream):
     settings: dict[str, Any] = {"context_max_layer0_tokens": 3_000, "gateway_recall": "off"}
     layers: list[int] = []
@@ -168,6 +185,30 @@ def test_amnesia_stores_and_gives_nothing(tmp_path: Path, up: Upstream):
         talk.ask("The merger is on the ninth.")
         assert "5436" not in talk.prompt()
         assert "ninth" not in " ".join(talk.stored())
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_what_was_said_under_amnesia_is_not_stored_when_it_ends(
+    tmp_path: Path, up: Upstream, restarts: bool
+):
+    messages: list[Any] = []
+    with life(tmp_path, up) as talk:
+        talk.messages = messages
+        talk.ask("Which year is it?")
+        eventually(lambda: len(talk.stored()) == 2)
+        talk.ask("/lore:amnesia on")
+        talk.ask("The merger is on the ninth.")
+        talk.ask("/lore:amnesia off")
+        if not restarts:
+            talk.ask("Good morning.")
+            eventually(lambda: "Good morning." in talk.stored())
+            assert "ninth" not in " ".join(talk.stored())
+    if restarts:
+        with life(tmp_path, up) as talk:
+            talk.messages = messages
+            talk.ask("Good morning.")
+            eventually(lambda: "Good morning." in talk.stored())
+            assert "ninth" not in " ".join(talk.stored())
 
 
 def test_a_person_can_have_something_remembered(tmp_path: Path, up: Upstream):

@@ -141,7 +141,7 @@ def test_what_a_session_holds_survives_a_restart(tmp_path: Path, clock: FixedClo
     made = (Summary("tier-1", "All of it.", 3, 8, 1),)
     held = Held(pins, Measured(80, 20, 0.25, 1, 2, 3, "k", 7.5), "What stands.", {"k": "a"}, made)
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
-        Conversing(memory).hold(TALK, held)
+        Conversing(memory).hold(TALK, held, era="")
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
         assert Conversing(memory).held(TALK) == held
         assert Conversing(memory).held(replace(TALK, session="s-2")) == Held()
@@ -155,14 +155,19 @@ def test_markers_are_of_one_session_and_survive(memory: Memory):
 
 def test_forgetting_takes_all_that_quotes_memory(memory: Memory):
     id_ = memory.store("The staging port is 5436.")
-    Conversing(memory).hold(
-        TALK, Held(Pins(1), Measured(), "The staging port is 5436.", {"k": "Port 5436."})
-    )
+    quoting = Held(Pins(1), Measured(), "The staging port is 5436.", {"k": "Port 5436."})
+    era = Conversing(memory).era()
+    Conversing(memory).hold(TALK, quoting, era=era)
     Conversing(memory).keep_markers(TALK, {"m1": "The staging port is 5436."})
     memory.forget(id=id_)
     held = Conversing(memory).held(TALK)
     assert (held.knowledge, held.notes, held.pins.layer) == (None, {}, 1)
     assert Conversing(memory).markers(TALK) == {}
+    # Whoever did not notice brings nothing back.
+    Conversing(memory).hold(TALK, replace(quoting, pins=Pins(2)), era=era)
+    memory.database.write(lambda db: db.rows("SELECT 1"))
+    held = Conversing(memory).held(TALK)
+    assert (held.knowledge, held.notes, held.pins.layer) == (None, {}, 2)
 
 
 def test_an_amnesic_session_is_not_stored_by_any_way(
@@ -170,7 +175,7 @@ def test_an_amnesic_session_is_not_stored_by_any_way(
 ):
     Conversing(memory).record(TALK, exchange(0)[:1])
     clock.advance(seconds=10)
-    Conversing(memory).set_amnesia(TALK, on=True)
+    Conversing(memory).begin_amnesia(TALK)
     assert Conversing(memory).held(TALK).amnesic
     secret = "The merger is on the ninth."
     assert Conversing(memory).record(TALK, [*exchange(0)[:1], entry("user", words(secret))]) == []
@@ -178,7 +183,7 @@ def test_an_amnesic_session_is_not_stored_by_any_way(
     line = claude_line("user", secret, uuid="u9", sessionId="s-1", timestamp=clock().isoformat())
     path.write_text(json.dumps(line) + "\n")
     clock.advance(seconds=10)
-    Conversing(memory).set_amnesia(TALK, on=False)
+    Conversing(memory).end_amnesia(TALK, [])
     memory.capture_files([path])
     assert secret not in texts(memory)
     Conversing(memory).record(TALK, [entry("user", words("Back again."))])
@@ -187,6 +192,6 @@ def test_an_amnesic_session_is_not_stored_by_any_way(
 
 def test_an_amnesic_session_is_told_nothing_by_its_hooks(memory: Memory):
     memory.remember("The staging port is 5436", kind="decision", project=TALK.project)
-    Conversing(memory).set_amnesia(TALK, on=True)
+    Conversing(memory).begin_amnesia(TALK)
     assert not memory.begin_session("s-1", project=TALK.project).text
     assert memory.begin_session("s-2", project=TALK.project).text

@@ -14,9 +14,6 @@ best up to 200 K, where nothing presses, and still good up to 500 K."""
 
 THRESHOLD_BEYOND = 1.0
 
-MOST_BUSTS_IN_A_ROW = 5
-"""Something else breaks the cache then, and compressing would only add to it."""
-
 _MILLION = 1_000_000
 
 
@@ -38,12 +35,10 @@ def threshold_of(current_tokens: int) -> float:
     return THRESHOLD_BEYOND
 
 
-def decide_for_one_turn(
-    current_tokens: int, compressed_tokens: int, price: ModelPrice, *, busts_in_a_row: int = 0
-) -> OneTurn:
+def decide_for_one_turn(current_tokens: int, compressed_tokens: int, price: ModelPrice) -> OneTurn:
     """Compare writing a compressed prompt with reading the whole one once more."""
     threshold = threshold_of(current_tokens)
     bust_usd = compressed_tokens * price.cache_write_usd / _MILLION
     continue_usd = current_tokens * price.cache_read_usd / _MILLION
-    busts = busts_in_a_row < MOST_BUSTS_IN_A_ROW and bust_usd < continue_usd * threshold
+    busts = bust_usd < continue_usd * threshold
     return OneTurn(busts, bust_usd, continue_usd, threshold)

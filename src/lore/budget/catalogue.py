@@ -41,7 +41,6 @@ Anthropic has it."""
 
 FREE_PRICE = ModelPrice(0.0, 0.0, 0.0, 0.0, 0.0, USUAL_WINDOW)
 
-_MILLION = 1_000_000
 
 _MOST_FOUND = 1_000
 """A client may name any model; so many are remembered."""
@@ -70,15 +69,7 @@ class Pricing:
 
     def cost(self, use: TokenUse) -> float:
         """Return what a request costs in US dollars."""
-        price = self.price_of(use.input_tokens)
-        total = (
-            use.fresh_tokens * price.input_usd
-            + use.cache_read_tokens * price.cache_read_usd
-            + use.cache_write_tokens * price.cache_write_usd
-            + use.cache_write_1h_tokens * price.cache_write_1h_usd
-            + use.output_tokens * price.output_usd
-        )
-        return total / _MILLION
+        return self.price_of(use.input_tokens).cost(use)
 
 
 class PriceLists(Protocol):

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lore.budget.busting import MOST_BUSTS_IN_A_ROW
 from lore.budget.caps import LEAST_TOKENS
 
 if TYPE_CHECKING:
@@ -142,7 +141,6 @@ def decide(
     outlook: Outlook,
     *,
     cold: bool = False,
-    busts_in_a_row: int = 0,
     least_tokens: int = LEAST_TOKENS,
 ) -> Horizon:
     """Compare a bust now with the best later one, over all turns that are still expected.
@@ -160,7 +158,7 @@ def decide(
         (now_usd + rates.reading(current_tokens, turns) + rates.bust(turns) * bust_usd, turns)
         for turns in _tried(current_tokens, most_tokens, outlook.growth_tokens)
     )
-    allowed = busts_in_a_row < MOST_BUSTS_IN_A_ROW and current_tokens > least_tokens
+    allowed = current_tokens > least_tokens
     busts = allowed and compressed_tokens < current_tokens and bust_usd < continue_usd
     return Horizon(busts, bust_usd, continue_usd, 0 if busts else wait_turns, outlook)
 

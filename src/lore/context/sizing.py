@@ -6,12 +6,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from lore.records.dialogues import Block, Entry
-
-UNCALIBRATED = 1.5
-"""Estimates before the first reported usage are taken for so many times as much."""
-
-_TOKENS_PER_CHAR = 0.25
-"""English prose and code under current tokenizers: 3.6 to 4.4 characters a token."""
+from lore.text.tokens import TOKENS_PER_CHAR, UNCALIBRATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +17,7 @@ class Measure:
     how many entries of the present dialogue it ended; 0 where nobody said.
     """
 
-    tokens_per_char: float = _TOKENS_PER_CHAR * UNCALIBRATED
+    tokens_per_char: float = TOKENS_PER_CHAR * UNCALIBRATED
     reported_tokens: int = 0
     reported_entries: int = 0
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from typing import NamedTuple
 
-from lore.records.dialogues import ModelPrice, TokenUse
+from lore.records.dialogues import TokenUse
 
 LEAST_TOKENS = 1_024
 """A shorter prefix is not cached."""
@@ -24,8 +24,6 @@ LIFETIME_S, LONG_LIFETIME_S = 300.0, 3_600.0
 
 _PROMPTS = 8
 """Of one session, only the last prompts can be read again."""
-
-_MILLION = 1_000_000
 
 
 class Piece(NamedTuple):
@@ -107,15 +105,3 @@ def _common(keys: Sequence[str], pieces: Sequence[Piece]) -> int:
     """Return with how many equal pieces two prompts begin."""
     pairs = zip(keys, pieces, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1].key, pairs))
-
-
-def cost(use: TokenUse, price: ModelPrice) -> float:
-    """Return what a request costs in US dollars."""
-    total = (
-        use.fresh_tokens * price.input_usd
-        + use.cache_read_tokens * price.cache_read_usd
-        + use.cache_write_tokens * price.cache_write_usd
-        + use.cache_write_1h_tokens * price.cache_write_1h_usd
-        + use.output_tokens * price.output_usd
-    )
-    return total / _MILLION

@@ -14,11 +14,10 @@ from lore.errors import EvaluationError
 from lore.evals.trials import rows
 from lore.records import Message, NewMessage, Part, Role
 from lore.records.dialogues import Block, Entry, Voice
+from lore.text.tokens import TOKENS_PER_CHAR
 
 _TOOL = re.compile(r"^\[tool:([\w.-]+)\] ?", re.MULTILINE)
 """How the recordings mark what a tool gave back; what it was called with is not recorded."""
-
-_TOKENS_PER_CHAR = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class Talk:
     said: tuple[NewMessage, ...]
     questions: tuple[Question, ...] = ()
     project: str = ""
-    tokens_per_char: float = _TOKENS_PER_CHAR
+    tokens_per_char: float = TOKENS_PER_CHAR
 
     def entries_of(self, message: int) -> range:
         """Return the numbers of the entries that a message makes."""
@@ -84,7 +83,7 @@ def _talk(raw: dict[str, Any]) -> Talk:
     chars = sum(len(m["content"]) for m in said)
     tokens = sum(m.get("tokens", 0) for m in said)
     project = str(raw.get("project_path") or "")
-    ratio = tokens / chars if tokens and chars else _TOKENS_PER_CHAR
+    ratio = tokens / chars if tokens and chars else TOKENS_PER_CHAR
     return _made(str(raw["session_id"]), told, questions, project, ratio)
 
 
@@ -93,7 +92,7 @@ def _made(
     told: Sequence[tuple[Sequence[Part], datetime, Role]],
     questions: tuple[Question, ...] = (),
     project: str = "",
-    tokens_per_char: float = _TOKENS_PER_CHAR,
+    tokens_per_char: float = TOKENS_PER_CHAR,
     *,
     whole: bool = True,
 ) -> Talk:

@@ -88,7 +88,7 @@ def replay(talk: Talk, name: str, setting: Setting) -> Outcome:
         known = setting.known.known_at(request.entries)
         prompt = strategy.prompt(Moment(sent, at_s, at_s - last_s > setting.lifetime_s, known))
         uses = _send(cache, prompt, at_s)
-        outcome.usd += sum(caching.cost(use, setting.price) for use in uses)
+        outcome.usd += sum(setting.price.cost(use) for use in uses)
         outcome.tokens_in += sum(use.input_tokens for use in uses)
         outcome.busts += prompt.plan.busts
         outcome.sizes.append(_size(prompt.plan, uses[-1], at_s))

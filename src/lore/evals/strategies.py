@@ -17,7 +17,7 @@ from lore.context.breakpoints import breakpoints
 from lore.context.layers import Room
 from lore.context.planning import Terms, plan
 from lore.context.sizing import Measure
-from lore.context.tiers import plan_tiers
+from lore.context.tiers import MADE, plan_tiers
 from lore.evals.caching import Piece
 from lore.evals.long_talks import Talk
 from lore.llm.offline.condensing import condense
@@ -165,7 +165,7 @@ class Tiered:
             moment.sent, self.pins, tuple(known.values()), terms, summarise=_summarised
         )
         self.pins = made.pins
-        self.made |= {one.id: one for one in made.prefix if one.id.startswith("tier-")}
+        self.made |= {one.id: one for one in made.prefix if one.id.startswith(MADE)}
         return Prompt(pieces_of(moment.sent, made, self.measure), made)
 
 

@@ -46,9 +46,12 @@ def carry_out(memory: Memory, composer: Composer, speaker: Speaker, dialogue: Di
     rest = rest.strip()
     if name == "lore:status":
         return composer.describe(speaker)
-    if name == "lore:amnesia" and rest in ("on", "off"):
-        composer.set_amnesia(speaker, on=rest == "on")
-        return _AMNESIA[rest]
+    if name == "lore:amnesia" and rest == "on":
+        composer.begin_amnesia(speaker)
+        return _AMNESIC
+    if name == "lore:amnesia" and rest == "off":
+        composer.end_amnesia(speaker, dialogue)
+        return _AGAIN
     if name == "lore:remember" and rest:
         kept = memory.remember(rest, project=speaker.project)
         return f"{_KEPT[kept.outcome]}: {kept.title.title}"
@@ -57,10 +60,8 @@ def carry_out(memory: Memory, composer: Composer, speaker: Speaker, dialogue: Di
 
 _KEPT = {"stored": "Remembered", "known": "Known already", "updated": "Changed"}
 
-_AMNESIA = {
-    "on": "From now on nothing of this conversation is stored, and nothing is given to it.",
-    "off": "This conversation is stored again from now on.",
-}
+_AMNESIC = "From now on nothing of this conversation is stored, and nothing is given to it."
+_AGAIN = "This conversation is stored again from now on; what was said without it never is."
 
 
 def _typed(dialogue: Dialogue) -> str:

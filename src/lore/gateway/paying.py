@@ -7,8 +7,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 
 from lore.errors import BudgetSpent
+from lore.gateway.boundary import Failure, attempt
 from lore.gateway.exchanges import Incoming, Outcome, Prepared
 from lore.gateway.refusals import refusal
 from lore.gateway.routing import Provider
@@ -34,6 +36,8 @@ _CHARS_PER_TOKEN = 3
 """Of the bytes of a request that nobody has read: fewer than it really has, to be safe."""
 
 _OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+
+_STREAM = "text/event-stream"
 
 _MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]{1,200})"')
 _PATH_MODEL = re.compile(r"/models/([^/:]{1,200}):")
@@ -87,6 +91,14 @@ def refused(wire: str, error: BudgetSpent, now: datetime) -> Prepared:
     return Prepared(answer=told)
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """An answer as it came."""
+
+    streams: bool
+    pieces: list[bytes] = field(default_factory=list)
+
+
 @dataclass(slots=True)
 class Observing:
     """Reads what upstream answers; several answers where recall stood between them."""
@@ -96,29 +108,32 @@ class Observing:
     on_headers: Callable[[Mapping[str, str]], None]
     whole: bool = True
     """Of an answer that is only paid for, nothing is read but what it took."""
-    _pieces: list[list[bytes]] = field(default_factory=list)
-    _statuses: list[int] = field(default_factory=list)
+    _answers: list[_Kept] = field(default_factory=list)
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
         """Begin to keep an answer."""
-        self._pieces.append([])
-        self._statuses.append(status)
-        self.on_headers(headers)
+        form = headers.get("content-type", "")
+        # Its own word goes before what was asked for, which not every request tells.
+        streams = form.startswith(_STREAM) if form else self.bill.streams
+        self._answers.append(_Kept(streams and status == 200))
+        attempt("quotas", partial(self.on_headers, headers))
 
     def see(self, piece: bytes) -> None:
         """Keep a piece of it: it is read at the end, off the path."""
-        self._pieces[-1].append(piece)
+        self._answers[-1].pieces.append(piece)
 
     def end(self, outcome: Outcome) -> None:
-        """Read all that was kept."""
-        replies = []
-        for pieces, status in zip(self._pieces, self._statuses, strict=True):
-            streams = self.bill.streams and status == 200
-            reader: ReplyReader = self.bill.wire.open_reader(streams=streams)
-            for piece in pieces if self.whole or not streams else _telling(pieces):
-                reader.feed(piece)
-            replies.append(reader.end())
+        """Read all that was kept; what cannot be read is no reason to keep money set aside."""
+        read = [attempt("read", partial(self._read, one)) for one in self._answers]
+        replies = [Reply() if isinstance(one, Failure) else one for one in read]
         self.on_end(self.bill, replies, outcome)
+
+    def _read(self, kept: _Kept) -> Reply:
+        reader: ReplyReader = self.bill.wire.open_reader(streams=kept.streams)
+        whole = self.whole or not kept.streams
+        for piece in kept.pieces if whole else _telling(kept.pieces):
+            reader.feed(piece)
+        return reader.end()
 
 
 def _telling(pieces: list[bytes]) -> Iterator[bytes]:

@@ -50,23 +50,33 @@ class Preparing:
     async def prepare(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded."""
         work = partial(attempt, "prepare", partial(self._turning.prepare, incoming))
-        asked = self._planning.submit(work)
-        waiting = asyncio.wrap_future(asked)
-        done, _ = await asyncio.wait((waiting,), timeout=self._within_s)
-        if not done:
-            asked.add_done_callback(self._give_back)
-            waiting.cancel()
+        found = await self._awaited(self._planning.submit(work), self._within_s)
+        if found is None:
             return await self._admit(incoming, "late")
-        found = waiting.result()
         return await self._admit(incoming, found.kind) if isinstance(found, Failure) else found
 
     async def _admit(self, incoming: Incoming, why: str) -> Prepared:
         """Let a request go out without memory, if there is money for it."""
-        loop = asyncio.get_running_loop()
         work = partial(attempt, "admit", partial(self._turning.admit, incoming))
-        found = await loop.run_in_executor(self._admitting, work)
-        admitted = Prepared() if isinstance(found, Failure) else found
+        found = await self._awaited(self._admitting.submit(work))
+        admitted = found if isinstance(found, Prepared) else Prepared()
         return replace(admitted, headers=(*admitted.headers, (DEGRADED, why)))
+
+    async def _awaited(
+        self, asked: Future[Prepared | Failure], within_s: float | None = None
+    ) -> Prepared | Failure | None:
+        """Return what comes of some work, or None if it is late.
+
+        What nobody waits for any more is given back, also where the client left meanwhile.
+        """
+        waiting, done = asyncio.wrap_future(asked), set[asyncio.Future[Prepared | Failure]]()
+        try:
+            done, _ = await asyncio.wait((waiting,), timeout=within_s)
+        finally:
+            if not done:
+                asked.add_done_callback(self._give_back)
+                waiting.cancel()
+        return waiting.result() if done else None
 
     def _give_back(self, asked: Future[Prepared | Failure]) -> None:
         """Tell an observer that came too late that it is not used."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,13 +18,14 @@ from lore.gateway.exchanges import Incoming, Outcome, Prepared
 from lore.gateway.paying import PROVIDERS, Bill, Observing
 from lore.gateway.recalling import Recalling
 from lore.gateway.speakers import Said, Talks, find_speaker, folder_of, is_compaction, is_errand
-from lore.gateway.wires import keys
+from lore.gateway.wires import keys, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composed, Composer
 from lore.memory.pacing import Pacing
 from lore.records import Entry, Speaker, TokenUse
+from lore.redaction import redact_tree
 from lore.text import marks
 from lore.tools import catalogue
 from lore.tools.tool import Caller
@@ -244,7 +245,12 @@ class MemoryTurning:
             except LoreError as error:
                 return " ".join(filter(None, (str(error), error.hint)))
 
-        return Recalling(inner, search, partial(self._composer.desk.keep_markers, speaker))
+        def keep(stored: Mapping[str, str]) -> None:
+            redact = partial(redact_tree, self._memory.redactor)
+            hidden = {id_: markers.redacted(one, redact) for id_, one in stored.items()}
+            self._composer.desk.keep_markers(speaker, hidden)
+
+        return Recalling(inner, search, keep)
 
     def _note_memory(self, speaker: Speaker, request: Request) -> None:
         """Put what a new prompt clearly needs behind it."""
@@ -265,12 +271,12 @@ class MemoryTurning:
 
     def _end_turn(self, turn: Turn, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
-        composer, plan, without = self._composer, turn.composed.plan, None
-        if replies and replies[0].use.input_tokens:
-            without = composer.settle(
-                turn.speaker, turn.request.dialogue, turn.composed, replies[0].use
-            )
+        plan, without = turn.composed.plan, None
         try:
+            if replies and replies[0].use.input_tokens:
+                without = self._composer.settle(
+                    turn.speaker, turn.request.dialogue, turn.composed, replies[0].use
+                )
             if outcome != "unused":
                 self._record(turn, replies)
         finally:

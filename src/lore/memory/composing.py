@@ -10,6 +10,7 @@ import hashlib
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -20,6 +21,7 @@ from lore.context import annotating, planning, tiers
 from lore.context.layers import Room
 from lore.context.planning import Terms
 from lore.context.sizing import Measure
+from lore.errors import StoreError
 from lore.memory.conversing import Conversing
 from lore.memory.costing import KEPT_TOKENS, Economy, SoFar, foresee
 from lore.memory.front import Memory
@@ -61,6 +63,8 @@ class Live:
 
     held: Held
     calibration: Calibration
+    era: str = ""
+    """When its texts were chosen: once anything is forgotten, they are no longer said."""
     gaps_s: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
     grown: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
     past: PastTurns | None = None
@@ -126,7 +130,7 @@ class Composer:
             held = live.held
             if plan.pins != held.pins or plan.busts:
                 live.held = replace(held, pins=plan.pins, tiers=_made(held.tiers, plan))
-                self._desk.hold(speaker, live.held)
+                self._hold(speaker, live)
         measure = _measure(live, dialogue)
         raw = sum(entry.chars for entry in dialogue.entries)
         return Composed(
@@ -191,9 +195,7 @@ class Composer:
                 whole,
             )
             live.held = replace(live.held, measured=measured)
-            held = live.held
-        if not held.amnesic:
-            self._desk.hold(speaker, held)
+            self._hold(speaker, live)
         if live.past is None:
             live.past = self._memory.past_turns(project=speaker.project)
         return without
@@ -212,9 +214,7 @@ class Composer:
         with live.lock:
             raised = planning.raise_floor(live.held.pins, tokens, most_tokens)
             live.held = replace(live.held, pins=raised)
-            held = live.held
-        if not held.amnesic:
-            self._desk.hold(speaker, held)
+            self._hold(speaker, live)
 
     def record(self, speaker: Speaker, entries: Sequence[Entry], *, model: str = "") -> int:
         """Store what was said since the last time; return how many messages that were."""
@@ -232,12 +232,15 @@ class Composer:
         """Tell whether a session is so long that it will soon need summaries of all it said."""
         return composed.whole_tokens >= self._economy().kept_tokens
 
-    def set_amnesia(self, speaker: Speaker, *, on: bool) -> None:
-        """Let nothing of a session be stored or given from now on, or let it again."""
-        self._desk.set_amnesia(speaker, on=on)
-        live = self._live(speaker)
-        with live.lock:
-            live.held = replace(live.held, amnesic=on)
+    def begin_amnesia(self, speaker: Speaker) -> None:
+        """Let nothing of a session be stored or given from now on."""
+        self._desk.begin_amnesia(speaker)
+        self._set_amnesic(speaker, amnesic=True)
+
+    def end_amnesia(self, speaker: Speaker, dialogue: Dialogue) -> None:
+        """Let what a session says after this dialogue be stored and given to again."""
+        self._desk.end_amnesia(speaker, dialogue.entries)
+        self._set_amnesic(speaker, amnesic=False)
 
     def describe(self, speaker: Speaker) -> str:
         """Say how a session stands, for the person who asks."""
@@ -256,14 +259,41 @@ class Composer:
             found = self._sessions.get(speaker.session)
             if found is not None:
                 self._sessions.move_to_end(speaker.session)
-                return found
+        if found is not None:
+            self._let_go_of_forgotten(found)
+            return found
+        # The era first: what is forgotten between the two is then let go of once more.
+        era = self._desk.era()
         held = self._desk.held(speaker)
-        live = Live(held, _calibration(held.measured))
+        live = Live(held, _calibration(held.measured), era)
         with self._lock:
             live = self._sessions.setdefault(speaker.session, live)
             while len(self._sessions) > _MOST_SESSIONS:
                 self._sessions.popitem(last=False)
         return live
+
+    def _set_amnesic(self, speaker: Speaker, *, amnesic: bool) -> None:
+        live = self._live(speaker)
+        with live.lock:
+            live.held = replace(live.held, amnesic=amnesic)
+
+    def _let_go_of_forgotten(self, live: Live) -> None:
+        """Drop all texts of a session if anything was forgotten since, by whatever process."""
+        try:
+            era = self._desk.era()
+        except StoreError:
+            return  # Where nothing can be read, nothing was forgotten either.
+        with live.lock:
+            if live.era != era:
+                live.held = replace(live.held, knowledge=None, notes={}, tiers=())
+                live.era = era
+
+    def _hold(self, speaker: Speaker, live: Live) -> None:
+        """Keep what a session holds on to; under its lock, so that the last comes last."""
+        if live.held.amnesic:
+            return
+        with suppress(StoreError):
+            self._desk.hold(speaker, live.held, era=live.era)
 
     def _price(self, model: str, provider: str) -> ModelPrice:
         return self._memory.find_model_price(model, provider=provider) or UNKNOWN_PRICE
@@ -277,7 +307,7 @@ class Composer:
         is_young = sum(entry.chars for entry in dialogue.entries) < _YOUNG_CHARS
         chosen = self._desk.choose_knowledge(speaker) if gives_memory and is_young else ""
         live.held = replace(live.held, knowledge=chosen)
-        self._desk.hold(speaker, live.held)
+        self._hold(speaker, live)
 
     def _planned(
         self,

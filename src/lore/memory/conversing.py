@@ -44,8 +44,13 @@ class Conversing:
             amnesic,
         )
 
-    def hold(self, speaker: Speaker, held: Held) -> None:
-        """Keep what a session holds on to, without waiting for it."""
+    def era(self) -> str:
+        """Return a name of the time since anything was forgotten; texts of another may quote it."""
+        with self._database.read() as db:
+            return dialogues.era(db)
+
+    def hold(self, speaker: Speaker, held: Held, *, era: str) -> None:
+        """Keep what a session holds on to, without waiting for it; its texts are of an era."""
         session, now = self._name(speaker), self._database.now()
         states: dict[dialogues.Name, Any] = {
             "pins": _packed(held.pins),
@@ -56,8 +61,9 @@ class Conversing:
         }
 
         def keep(db: Connection) -> None:
+            may_quote = dialogues.era(db) == era
             for name, value in states.items():
-                if value:
+                if value and (may_quote or name not in dialogues.QUOTING):
                     dialogues.put(db, session, name, value, now=now)
 
         self._database.submit(keep)
@@ -69,7 +75,10 @@ class Conversing:
         with self._database.read() as db:
             if dialogues.is_amnesic(db, self._name(speaker)):
                 return []
+            unsaid = dialogues.find_unsaid(db, self._name(speaker))
         told = self._told(speaker, entries, first=first, model=model)
+        placed = zip(told.messages, told.entries, strict=True)
+        spoken = [message for message, at in placed if entries[at].key not in unsaid]
         named = messages.Conversation(
             speaker.session,
             speaker.agent,
@@ -77,9 +86,7 @@ class Conversing:
             parent=self._parent_of(speaker),
             channel="gateway",
         )
-        return messages.capture(
-            self._database, named, told.messages, redactor=self._memory.redactor
-        )
+        return messages.capture(self._database, named, spoken, redactor=self._memory.redactor)
 
     def summaries(self, speaker: Speaker, entries: Sequence[Entry]) -> list[Summary]:
         """Return the logs of a session, each with the entry up to which it tells the talk."""
@@ -88,11 +95,10 @@ class Conversing:
             if n is None:
                 return []
             told = self._told(speaker, entries)
-            keys = [self._redact(key) for key in told.keys]
-            ordinals = claims.ordinals(db, n, "gateway", keys)
+            places = self._places(db, n, told)
             extents = distillations.extents(db, n)
             logs = [log for log in distillations.of_session(db, n) if log.id in extents]
-        last = _last_ordinals(len(entries), told.entries, [ordinals.get(key) for key in keys])
+        last = _last_ordinals(len(entries), told.entries, places)
         found = []
         for log in sorted(logs, key=lambda log: extents[log.id][0]):
             until = _leading(last, extents[log.id][2])
@@ -118,11 +124,24 @@ class Conversing:
         with self._database.read() as db:
             return dialogues.markers(db, self._name(speaker))
 
-    def set_amnesia(self, speaker: Speaker, *, on: bool) -> None:
-        """Let nothing of a session be stored from now on, or let it be stored again."""
-        change = dialogues.forget_from if on else dialogues.remember_from
+    def begin_amnesia(self, speaker: Speaker) -> None:
+        """Let nothing of a session be stored from now on."""
         session, now = self._name(speaker), self._database.now()
-        self._database.write(lambda db: change(db, session, now=now))
+        self._database.write(lambda db: dialogues.forget_from(db, session, now=now))
+
+    def end_amnesia(self, speaker: Speaker, entries: Sequence[Entry]) -> None:
+        """Let a session be stored again; what of these entries is not stored by now never is."""
+        session, now = self._name(speaker), self._database.now()
+        told = self._told(speaker, entries)
+
+        def end(db: Connection) -> None:
+            n = sessions.find_number(db, session, agent=speaker.agent)
+            places = [None] * len(told.entries) if n is None else self._places(db, n, told)
+            placed = zip(told.entries, places, strict=True)
+            unsaid = {entries[at].key for at, place in placed if place is None}
+            dialogues.remember_from(db, session, unsaid=unsaid, now=now)
+
+        self._database.write(end)
 
     def _name(self, speaker: Speaker) -> str:
         return self._redact(speaker.session)
@@ -132,6 +151,12 @@ class Conversing:
     ) -> Told:
         at, helper = self._database.now(), bool(speaker.parent)
         return telling.tell(entries, at, first=first, model=model, helper=helper)
+
+    def _places(self, db: Connection, session_n: int, told: Told) -> list[int | None]:
+        """Return where messages stand in the stored talk, None for those that are not in it."""
+        keys = [self._redact(key) for key in told.keys]
+        ordinals = claims.ordinals(db, session_n, "gateway", keys)
+        return [ordinals.get(key) for key in keys]
 
     def _parent_of(self, speaker: Speaker) -> str:
         """Return the session that a helper works for, if that is stored by now."""

@@ -13,6 +13,8 @@ Voice = Literal["user", "assistant", "system"]
 
 Layer = Literal[0, 1, 2, 3, 4]
 
+_MILLION = 1_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -83,6 +85,17 @@ class ModelPrice:
     cache_write_usd: float
     cache_write_1h_usd: float
     window_tokens: int = 200_000
+
+    def cost(self, use: TokenUse) -> float:
+        """Return what a request costs in US dollars."""
+        total = (
+            use.fresh_tokens * self.input_usd
+            + use.cache_read_tokens * self.cache_read_usd
+            + use.cache_write_tokens * self.cache_write_usd
+            + use.cache_write_1h_tokens * self.cache_write_1h_usd
+            + use.output_tokens * self.output_usd
+        )
+        return total / _MILLION
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ that costs a prompt its cache, and leaves no trace.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -22,11 +23,11 @@ from lore.text import digests
 KEPT_DAYS = 60
 """No session goes on for longer."""
 
-Name = Literal["pins", "measured", "knowledge", "notes", "tiers", "amnesia"]
+Name = Literal["pins", "measured", "knowledge", "notes", "tiers", "amnesia", "unsaid"]
 
 _FOR_EVER = 2**62
 
-_QUOTING: tuple[Name, ...] = ("knowledge", "notes", "tiers")
+QUOTING: tuple[Name, ...] = ("knowledge", "notes", "tiers")
 """States that hold words of memory."""
 
 
@@ -95,9 +96,22 @@ def markers(db: Connection, session: str) -> dict[str, str]:
 
 def drop_texts(db: Connection) -> None:
     """Delete all that quotes memory; prompts are made without it from then on."""
-    for name in _QUOTING:
+    for name in QUOTING:
         db.run("DELETE FROM dialogue_states WHERE name = :name", name=name)
     db.run("DELETE FROM recall_markers")
+    db.run(
+        "INSERT INTO meta (key, value) VALUES ('dialogue_texts', :era)"
+        " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        era=uuid.uuid4().hex,
+    )
+
+
+def era(db: Connection) -> str:
+    """Return a name of the time since texts were dropped last: older ones may quote what is gone.
+
+    Processes keep texts in mind, and look here whether they still may.
+    """
+    return str(db.value("SELECT value FROM meta WHERE key = 'dialogue_texts'") or "")
 
 
 def forget_from(db: Connection, session: str, *, now: datetime) -> None:
@@ -107,11 +121,23 @@ def forget_from(db: Connection, session: str, *, now: datetime) -> None:
         put(db, session, "amnesia", [*spans, [clock.to_us(now), None]], now=now)
 
 
-def remember_from(db: Connection, session: str, *, now: datetime) -> None:
-    """Let what a session says from now on be stored again."""
+def remember_from(
+    db: Connection, session: str, *, unsaid: Collection[str] = (), now: datetime
+) -> None:
+    """Let what a session says from now on be stored again, but never the entries of some keys.
+
+    Clients send all that was said with every request, without telling when it was.
+    """
     spans = _spans(db, session)
     if spans and spans[-1][1] is None:
         put(db, session, "amnesia", [*spans[:-1], [spans[-1][0], clock.to_us(now)]], now=now)
+        if unsaid:
+            put(db, session, "unsaid", sorted({*find_unsaid(db, session), *unsaid}), now=now)
+
+
+def find_unsaid(db: Connection, session: str) -> frozenset[str]:
+    """Return the keys of the entries that were said while a session was not to be stored."""
+    return frozenset(find(db, session, "unsaid") or ())
 
 
 def is_amnesic(db: Connection, session: str) -> bool:

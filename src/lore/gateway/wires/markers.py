@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
 from lore.gateway.wires.shapes import Json, count, dumped, loaded, table, text
 from lore.text import marks
 
 _SIGN = marks.searched("").partition(": ")[2].rstrip("]").encode()
+
+_WRITTEN = frozenset({
+    *("input", "args", "arguments"),
+    *("text", "summary", "thinking", "reasoning", "reasoning_content"),
+})
+"""Where the wires have the words of a model: the arguments of its calls, and its thoughts."""
+
+Redact = Callable[[object], object]
+"""Takes the secrets out of a text, or out of all texts of a tree."""
 
 LIMIT = "No more searches for this answer: go on with what has been found."
 FAILED = "Memory could not be searched."
@@ -52,6 +61,36 @@ def read(stored: str | None) -> Marker | None:
         count(told.get("place")),
         table(told.get("extra")),
     )
+
+
+def redacted(stored: str, redact: Redact) -> str:
+    """Return a stored marker in which what a model wrote has passed a redactor.
+
+    Ids and signatures stay as they are: providers check them.
+    """
+    told = table(loaded(stored))
+    hidden = _redacted(told, redact)
+    return stored if hidden == told else dumped(hidden)
+
+
+def _redacted(value: object, redact: Redact) -> object:
+    if isinstance(value, list):
+        return [_redacted(one, redact) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: _words(one, redact) if name in _WRITTEN else _redacted(one, redact)
+        for name, one in value.items()
+    }
+
+
+def _words(value: object, redact: Redact) -> object:
+    """Return words without secrets; arguments that are written as JSON stay that."""
+    parsed = loaded(value) if isinstance(value, str) else None
+    if not isinstance(parsed, dict):
+        return redact(value)
+    hidden = redact(parsed)
+    return value if hidden == parsed else dumped(hidden)
 
 
 @dataclass(frozen=True, slots=True)
