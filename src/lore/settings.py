@@ -414,11 +414,16 @@ def _expanded(path: Path | str) -> Path:
     if UNWRITABLE.search(str(path)):
         msg = "The path of the memory is not UTF-8 text."
         raise InvalidInput(msg, hint="LORE_HOME names another folder.")
+    named = Path(path)
+    is_below_none = named.parts[:1] == ("~",) and os.environ.get("HOME") == ""
     try:
-        return Path(path).expanduser()
-    except RuntimeError as error:
+        expanded = None if is_below_none else named.expanduser()
+    except RuntimeError:
+        expanded = None
+    if expanded is None:  # without a name, a home folder would be the root of all files
         msg = f"{path} cannot be found: this user has no home folder."
-        raise NotFound(msg, hint="LORE_HOME names the folder that Lore should use.") from error
+        raise NotFound(msg, hint="LORE_HOME names the folder that Lore should use.")
+    return expanded
 
 
 def _field_name(key: str) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lore.bridges.address import Address
 from lore.bridges.greeting import Greeting
-from lore.bridges.mcp import Bridge
+from lore.bridges.mcp import LONGEST_LINE, Bridge
 from tests.bridges.agent import Agent
 from tests.mcp.served import serving_mcp
 
@@ -95,12 +95,20 @@ def test_a_version_that_nobody_knows_is_refused_in_words_of_the_protocol(served)
         b"[" * 100_000,
         b'{"a":' * 100_000,
         b'{"jsonrpc": "2.0", "id": NaN, "method": "ping"}',
+        b'{"jsonrpc": "2.0", "id": 1e999, "method": "ping"}',
+        b'{"jsonrpc": "2.0", "id": {}, "method": "ping"}',
     ],
 )
 def test_a_line_that_is_no_message_is_answered_and_the_next_one_served(served, line):
     answers = carry(lambda: address_of(served), line, request(1, "ping"))
     assert answers["null"]["error"]
     assert answers["1"]["result"] == {}
+
+
+def test_a_message_that_would_be_cut_off_is_refused_before_it_is_sent():
+    long = request(5, "tools/call", name="store", arguments={"content": "x" * LONGEST_LINE})
+    refused = carry(lambda: None, long)["5"]["error"]
+    assert "longer than" in refused["message"]
 
 
 @settings(max_examples=150, deadline=None)

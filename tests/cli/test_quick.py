@@ -112,17 +112,46 @@ def test_where_no_daemon_may_be_started_the_process_serves_itself(home):
     assert lock.find_holder(home) is None
 
 
-def test_a_home_that_cannot_be_opened_leaves_standard_output_alone(tmp_path):
-    occupied = tmp_path / "home"
-    occupied.write_text("a file")
+def occupy(home):
+    home.write_text("a file")
+
+
+def misspell(home):
+    home.mkdir()
+    (home / "config.toml").write_text("no toml")
+
+
+def overwrite(home):
+    home.mkdir()
+    (home / "memory.db").write_bytes(b"no database" * 1_000)
+
+
+@pytest.mark.parametrize("spoil", [occupy, misspell, overwrite])
+def test_an_agent_whose_home_cannot_be_opened_is_told_why_once(tmp_path, spoil):
+    spoilt = tmp_path / "home"
+    spoil(spoilt)
+    with subprocess.Popen(
+        command(spoilt), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=environment(None, HOME=str(tmp_path)),
+    ) as process:  # fmt: skip
+        answer = ask(process, INITIALIZE)
+        _, told = process.communicate()
+    assert answer["id"] == 1
+    assert answer["error"]["message"]
+    assert process.returncode > 0
+    assert b"Traceback" not in told
+    assert told.startswith(b"lore: ")
+    assert told.count(b"lore: ") == 1
+
+
+@pytest.mark.parametrize("words", [("mcp",), ("hook", "SessionStart"), ("status",)])
+def test_a_home_folder_without_a_name_is_none(words):
     done = subprocess.run(
-        command(occupied), input=json.dumps(INITIALIZE).encode() + b"\n", capture_output=True,
-        env=environment(None, HOME=str(tmp_path)), check=False, timeout=60,
+        [sys.executable, "-m", "lore.cli", *words], capture_output=True, input=b"{}",
+        env=environment(None, HOME=""), check=False, timeout=60,
     )  # fmt: skip
-    assert not done.stdout
-    assert b"Traceback" not in done.stderr
-    assert done.stderr.startswith(b"lore: ")
-    assert done.returncode > 0
+    assert (done.returncode == 0) is (words[0] == "hook")
+    assert not os.path.lexists("/.lore")
 
 
 LISTS = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")

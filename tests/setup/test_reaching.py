@@ -118,12 +118,19 @@ def test_a_plugin_that_finds_no_lore_has_no_memory(tmp_path: Path):
 @pytest.mark.parametrize(
     ("agent", "file"), [("codex", ".codex/config.toml"), ("cursor", ".cursor/mcp.json")]
 )
-@pytest.mark.parametrize("held", [b"{ broken", b"\xff\xfe"])
+@pytest.mark.parametrize("held", [b"{ broken", b"\xff\xfe", b"a = " + b"[" * 3_000 + b"]" * 3_000])
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, agent: str, file: str, held: bytes):
     path = tmp_path / file
     path.parent.mkdir()
     path.write_bytes(held)
     assert check(tmp_path, ["/bin/lore"])[agent].state == "degraded"
+
+
+def test_a_key_of_any_depth_is_looked_through(tmp_path: Path):
+    path = tmp_path / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_text(f"{'.'.join('a' * 5_000)} = 1\n")
+    assert check(tmp_path, ["/bin/lore"])["codex"].state == "ok"
 
 
 @pytest.fixture

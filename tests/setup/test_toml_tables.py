@@ -57,6 +57,14 @@ def test_what_looks_like_a_table_within_a_text_stays():
 
 
 @pytest.mark.parametrize(
+    "later", ["\n[mine]\nb = 2\n", "\n\n# about mine\n[mine]\nb = 2\n", "[mine]\n", "# a note\n"]
+)
+def test_what_a_person_wrote_below_stays_as_it_is(later):
+    after = toml_tables.put("a = 1\n", NAME, TABLE) + later
+    assert toml_tables.drop(after, NAME) == f"a = 1\n{later}"
+
+
+@pytest.mark.parametrize(
     "text",
     [
         'mcp_servers.lore.command = "old"\n',
@@ -66,6 +74,7 @@ def test_what_looks_like_a_table_within_a_text_stays():
         "a = \n",
         "[a\n",
         "\0",
+        f"a = {'[' * 3_000}{']' * 3_000}\n",
     ],
 )
 def test_what_cannot_be_edited_is_refused(text):

@@ -13,10 +13,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
+from lore.bridges import lines
 from lore.bridges.address import Address
 from lore.bridges.greeting import INITIALIZE, METHODS, VERSION_FIELD, Greeting, find_answer
+from lore.bridges.lines import FAILED, NO_REQUEST, Message, Refused
 from lore.bridges.wire import Call, Hung, Lost, Unreachable, encoded
 
 PATH = "/mcp"
@@ -24,11 +26,13 @@ PATH = "/mcp"
 ANSWER_S = 120.0
 """Longer than the slowest tool takes on a large memory; then the call is given up."""
 
+LONGEST_LINE = 32_000_000
+"""Half of what Lore still reads of a message that it refuses for its length. What is longer would
+be cut off while it is sent, and the agent would not be told why."""
+
 _AT_ONCE = 16
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-_UNPARSABLE, _FAILED = -32700, -32603
 
-Message = dict[str, Any]
 Reach = Callable[[], Address | None]
 Greet = Callable[[], Greeting | None]
 
@@ -56,9 +60,9 @@ class Bridge:
         self._carriers: list[threading.Thread] = []
         self._approach: threading.Thread | None = None
 
-    def run(self, lines: BinaryIO) -> None:
+    def run(self, given: BinaryIO) -> None:
         """Carry messages until the agent hangs up, and wait for the answers under way."""
-        for line in lines:
+        for line in given:
             if line.strip():
                 self._take(line.strip())
         for _ in self._carriers:
@@ -69,13 +73,14 @@ class Bridge:
 
     def _take(self, line: bytes) -> None:
         try:
-            message = json.loads(line, parse_constant=_refuse_constant)
-        except (ValueError, RecursionError):
-            self._refuse(None, _UNPARSABLE, "This line is not JSON.")
+            message = lines.read(line)
+        except Refused as refused:
+            self._refuse(refused.id, refused.code, str(refused))
             return
-        if not isinstance(message, dict):
-            self._refuse(None, -32600, "A message is an object; batches are not served.")
-        elif "id" in message and "method" in message:
+        if lines.is_request(message) and len(line) > LONGEST_LINE:
+            told = f"This message is longer than {LONGEST_LINE:,} bytes."
+            self._refuse(message["id"], NO_REQUEST, told)
+        elif lines.is_request(message):
             if not self._answer_at_once(message):
                 self._begin(message, line)
         elif message.get("method") == "notifications/cancelled":
@@ -122,7 +127,7 @@ class Bridge:
             self._pass_on(message, status, body)
         except OSError as error:
             if not call.ended:
-                self._refuse(message["id"], _FAILED, _told(error))
+                self._refuse(message["id"], FAILED, _told(error))
         finally:
             self._calls.pop(_key(message["id"]), None)
 
@@ -168,7 +173,7 @@ class Bridge:
             answer = {}
         if not isinstance(answer, dict) or answer.get("jsonrpc") != "2.0":
             detail = answer.get("detail") if isinstance(answer, dict) else ""
-            self._refuse(message["id"], _FAILED, str(detail or f"Lore answered {status}."))
+            self._refuse(message["id"], FAILED, str(detail or f"Lore answered {status}."))
             return
         self._agree(message, answer.get("result"))
         if answer.get("id") is None:
@@ -188,8 +193,7 @@ class Bridge:
             call.end()
 
     def _refuse(self, id_: object, code: int, text: str) -> None:
-        error = {"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": text}}
-        self._print(json.dumps(error).encode())
+        self._print(lines.refusal(id_, code, text))
 
     def _print(self, line: bytes) -> None:
         with self._writing:
@@ -198,11 +202,6 @@ class Bridge:
                 self._out.flush()
             except (OSError, ValueError):
                 return  # the agent has gone: nobody is left to be told
-
-
-def _refuse_constant(name: str) -> object:
-    """Refuse what Python reads as a number and JSON does not know."""
-    raise ValueError(name)
 
 
 def _key(id_: object) -> str:

@@ -55,7 +55,9 @@ def serve_mcp(given_home: str) -> bool:
     """
     from lore.bridges import address
 
-    home = address.find_home(given_home, os.environ.get("LORE_HOME", ""))
+    home = _find_home(given_home)
+    if not home:
+        return False
     is_cold = address.find_address(home) is None
     if is_cold and _find_greeting(home) is None and start(home) is None:
         return False
@@ -71,6 +73,15 @@ def serve_mcp(given_home: str) -> bool:
     bridge = Bridge(reach, _folder(), sys.stdout.buffer, lambda: _find_greeting(home))
     bridge.run(sys.stdin.buffer)
     return True
+
+
+def _find_home(given: str) -> str:
+    """Return the home that is meant; nothing where it would be below a home folder without name."""
+    from lore.bridges.address import find_home
+
+    usual = os.environ.get("LORE_HOME", "")
+    below = (given or usual or "~").partition("/")[0]
+    return "" if below == "~" and os.environ.get("HOME") == "" else find_home(given, usual)
 
 
 def _find_greeting(home: str) -> Greeting | None:
@@ -91,7 +102,7 @@ def _find_greeting(home: str) -> Greeting | None:
 
 
 def _find_settings(home: str) -> Settings | None:
-    """Return the settings in force; None if they are wrong, which the daemon will say."""
+    """Return the settings in force; None if they are wrong, which is said where they are used."""
     from pathlib import Path
 
     from lore.errors import LoreError
@@ -105,9 +116,11 @@ def _find_settings(home: str) -> Settings | None:
 
 def serve_hook(given_home: str, event: str) -> None:
     """Tell Lore of a moment in an agent's session and print what it gives back, in no time."""
-    from lore.bridges import address, hook
+    from lore.bridges import hook
 
-    home = address.find_home(given_home, os.environ.get("LORE_HOME", ""))
+    home = _find_home(given_home)
+    if not home:
+        return
     if event == WAKE:
         start(home)
         return
@@ -138,16 +151,28 @@ def start(home: str) -> Address | None:
     from lore.bridges.address import find_address
 
     settings = _find_settings(home)
-    if settings is not None and not settings.mcp_start:
+    if settings is None or not settings.mcp_start or not _can_be(home):
         return None
     command = [sys.executable, "-m", "lore.cli", "--home", home, "up", "--detach"]
     try:
-        subprocess.run(  # noqa: S603 - our own program
-            command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False, timeout=_START_S
+        done = subprocess.run(  # noqa: S603 - our own program
+            command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_START_S
         )
     except (OSError, subprocess.SubprocessError):
         return None
+    if done.returncode:  # what is wrong is told by who serves instead, once
+        return None
+    os.write(2, done.stdout + done.stderr)
     until = time.monotonic() + _LISTEN_S
     while (found := find_address(home)) is None and time.monotonic() < until:
         time.sleep(_POLL_S)
     return found
+
+
+def _can_be(home: str) -> bool:
+    """Tell whether a home is a folder, or can be made one."""
+    standing = home
+    while not os.path.lexists(standing):
+        standing = os.path.dirname(standing)
+    mode = os.R_OK | os.X_OK if standing == home else os.W_OK | os.X_OK
+    return os.path.isdir(standing) and os.access(standing, mode)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from lore.bridges import refusing
 from lore.bridges.events import EVENTS
 from lore.cli import quick
 from lore.cli.ending import leave_threads
-from lore.cli.output import notice, open_memory
+from lore.cli.output import notice, one_line, open_memory
+from lore.errors import LoreError
+
+_ALONE = "No daemon could be started, as 'lore up' says: this process serves by itself."
+
+_LONGEST = 400
+"""What an agent shows of an error is a line or two."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -24,12 +33,20 @@ def mcp(context: typer.Context) -> None:
 
     Agents start this for every session. It passes messages to the daemon, which it starts if
     none runs, and answers what agents ask first meanwhile; where a start is not allowed (setting
-    mcp.start) or fails, it serves by itself.
+    mcp.start) or fails, it serves by itself. An agent whose memory cannot be opened is told why.
     """
     # Whoever comes here was not served by cli/quick.py: no daemon can be reached.
     from lore.mcp.stdio import serve
 
-    with open_memory(context, create=True) as memory:
+    with ExitStack() as stack:
+        try:
+            memory = stack.enter_context(open_memory(context, create=True))
+        except (LoreError, OSError) as error:
+            if not sys.stdin.isatty():
+                told = f"{error} {error.hint if isinstance(error, LoreError) else ''}"
+                refusing.answer_first(one_line(told, _LONGEST), 0, 1)
+            raise
+        notice(_ALONE if memory.settings.mcp_start else "")
         serve(memory, str(Path.cwd()))
     leave_threads()
 

@@ -193,14 +193,17 @@ def _runs_hook(command: str) -> bool:
 
 def commands_in(tree: Any) -> Iterator[tuple[str, ...]]:
     """Yield the words by which a configuration runs Lore, without what it has it do."""
-    if isinstance(tree, dict):
-        if _runs_server(tree):
-            yield tuple(map(str, _server_words(tree)[:-1]))
-        elif isinstance(tree.get("command"), str) and _runs_hook(tree["command"]):
-            yield tuple(shlex.split(tree["command"])[:-2])
-        tree = list(tree.values())
-    for entry in tree if isinstance(tree, list) else ():
-        yield from commands_in(entry)
+    waiting = [tree]
+    while waiting:  # in a row, for a key may be nested deeper than calls can be
+        entry = waiting.pop()
+        if isinstance(entry, dict):
+            if _runs_server(entry):
+                yield tuple(map(str, _server_words(entry)[:-1]))
+            elif isinstance(entry.get("command"), str) and _runs_hook(entry["command"]):
+                yield tuple(shlex.split(entry["command"])[:-2])
+            entry = list(entry.values())
+        if isinstance(entry, list):
+            waiting.extend(reversed(entry))
 
 
 def _runs_server(entry: Any) -> bool:
@@ -208,7 +211,9 @@ def _runs_server(entry: Any) -> bool:
     if not isinstance(entry, dict):
         return False
     words = _server_words(entry)
-    return len(words) > 1 and words[-1] == "mcp" and Path(str(words[0])).name in _PROGRAMS
+    if len(words) < 2 or words[-1] != "mcp" or not all(isinstance(word, str) for word in words):
+        return False
+    return Path(words[0]).name in _PROGRAMS
 
 
 def _server_words(entry: dict[str, Any]) -> list[Any]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lore import __version__
 from lore.bridges.address import find_address
@@ -17,7 +15,7 @@ from lore.daemon import lock, status
 from lore.errors import InvalidInput
 from lore.records import Check
 from lore.settings import Settings
-from lore.setup import changing, jsonc
+from lore.setup import changing, jsonc, toml_tables
 from lore.setup.agents import AGENTS, Agent, Command, commands_in
 from lore.setup.changing import Change
 
@@ -108,17 +106,8 @@ def _check_ways(agent: Agent, ways: _Ways, command: Command, path: str) -> Check
 def _commands(change: Change) -> Iterator[tuple[str, ...]]:
     """Yield how a file runs Lore, without what it has it do."""
     if change.before is not None:
-        yield from commands_in(_tree(change.path, change.before.decode().removeprefix("\ufeff")))
-
-
-def _tree(path: Path, text: str) -> Any:
-    if path.suffix != ".toml":
-        return jsonc.read(text)
-    try:
-        return tomllib.loads(text)
-    except ValueError as error:
-        msg = f"{path} is not TOML: {error}"
-        raise InvalidInput(msg) from error
+        read = toml_tables.read if change.path.suffix == ".toml" else jsonc.read
+        yield from commands_in(read(change.before.decode().removeprefix("\ufeff")))
 
 
 def _why_it_fails(words: Sequence[str], path: str) -> str:

@@ -43,9 +43,17 @@ def give_back(text: str, name: str, former: str) -> str:
     return _exchanged(text, name, _split(former, name)[1].rstrip(), then)
 
 
+def read(text: str) -> dict[str, Any]:
+    """Return what a text says; one nested too deep to be read is refused as one that is no TOML."""
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"This is not TOML: {error}", hint="Nothing was changed.") from error
+
+
 def find(text: str, name: str) -> Any:
     """Return the table of this name, or None."""
-    tree: Any = _parsed(text)
+    tree: Any = read(text)
     for part in name.split("."):
         tree = tree.get(part) if isinstance(tree, dict) else None
     return tree
@@ -79,8 +87,20 @@ def _split(text: str, name: str) -> tuple[str, str]:
             was_inside, inside = inside, title == name or title.startswith(f"{name}.")
             if inside and not was_inside and kept and not kept[-1].strip():
                 kept.pop()
+            if was_inside and not inside:
+                kept += _cut_off(taken)
         (taken if inside else kept).append(line)
-    return "".join(kept), "".join(taken)
+    return "".join([*kept, *(_cut_off(taken) if inside else ())]), "".join(taken)
+
+
+def _cut_off(table: list[str]) -> list[str]:
+    """Take the blank lines and notes off the end of a table: a person wrote them below it."""
+    end = len(table)
+    while end and (not table[end - 1].strip() or table[end - 1].lstrip().startswith("#")):
+        end -= 1
+    rest = table[end:]
+    del table[end:]
+    return rest
 
 
 def _is_whole(text: str) -> bool:
@@ -90,13 +110,6 @@ def _is_whole(text: str) -> bool:
     except tomllib.TOMLDecodeError:
         return False
     return True
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidInput(f"This is not TOML: {error}", hint="Nothing was changed.") from error
 
 
 def _written(value: Any) -> str:
