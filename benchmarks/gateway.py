@@ -1,11 +1,11 @@
 """What does a request cost on its way through the gateway, against none and against LiteLLM?
 
-The same requests go straight to an upstream on this machine, through the gateway of a real daemon,
-and through LiteLLM's proxy, in turns within one run. An upstream answers with a stream of 100
-events. Told for each: processor time of the proxy per request, time to the first byte of the body
-above the direct way, and requests in a second with 1, 16 and 64 clients, for bodies of
-50 KB and 1 MB. LiteLLM is installed into an environment of its own; where that cannot be done, it
-is left out and the reason told.
+The same requests go straight to an upstream on this machine, through the gateway of a real daemon
+without and with memory, and through LiteLLM's proxy, in turns within one run. An upstream answers
+with a stream of 100 events. Told for each: processor time of the proxy per request, time to the
+first byte of the body above the direct way, and requests in a second with 1, 16 and 64 clients, for
+bodies of 50 KB and 1 MB. LiteLLM is installed into an environment of its own; where that cannot be
+done, it is left out and the reason told.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon import cpu_s, environment, wait_until
-from lore.daemon import address
+from lore.bridges.address import find_address
 
 EVENTS = 100
 SIZES = {"50 KB": 50_000, "1 MB": 1_000_000}
@@ -40,6 +40,9 @@ LOOSENED = "certifi"
 STARTING_S = 180.0
 KEY = f"sk-{secrets.token_hex(32)}"
 """LiteLLM does not start without one."""
+PASSING, REMEMBERING = "passing", "memory"
+"""The gateway without memory, and as it is."""
+
 QUIET = {
     "LORE_SERVER_PORT": "0",
     "LORE_EMBED_PROVIDER": "none",
@@ -243,21 +246,27 @@ def upstream_process() -> Iterator[Way]:
 
 
 @contextmanager
-def lore_process(folder: Path, upstream: int) -> Iterator[Way]:
-    """Run a daemon whose gateway leads to the upstream."""
+def lore_process(folder: Path, upstream: int, *, memory: bool) -> Iterator[Way]:
+    """Run a daemon whose gateway leads to the upstream, with memory or without."""
+    name = REMEMBERING if memory else PASSING
+    folder = folder / name
     home = folder / ".lore"
     home.mkdir(parents=True)
-    told = {"LORE_GATEWAY_ANTHROPIC_URL": f"http://127.0.0.1:{upstream}", **QUIET}
+    told = {
+        "LORE_GATEWAY_ANTHROPIC_URL": f"http://127.0.0.1:{upstream}",
+        "LORE_GATEWAY_MEMORY": str(memory).lower(),
+        **QUIET,
+    }
     process = subprocess.Popen(
         [sys.executable, "-m", "lore.cli", "up"],
         env={**environment(folder), **told},
         stdout=subprocess.DEVNULL,
     )
     try:
-        wait_until(lambda: address.find(home) is not None, STARTING_S)
-        found = address.find(home)
+        wait_until(lambda: find_address(str(home)) is not None, STARTING_S)
+        found = find_address(str(home))
         assert found
-        yield Way("lore", found.port, process.pid)
+        yield Way(name, found.port, process.pid)
     finally:
         process.terminate()
         process.wait(30)
@@ -268,13 +277,12 @@ def install_litellm(folder: Path) -> str:
     loosened = folder / "loosened.txt"
     loosened.parent.mkdir(parents=True, exist_ok=True)
     loosened.write_text(f"{LOOSENED}\n")
-    python = folder / "bin" / "python"
     steps = [
         ["uv", "venv", "--quiet", "--no-config", "--clear", str(folder / "venv")],
         ["uv", "pip", "install", "--quiet", "--no-config", "--python",
          str(folder / "venv" / "bin" / "python"), "--overrides", str(loosened), LITELLM],
     ]  # fmt: skip
-    if (folder / "venv" / "bin" / "litellm").exists() or python.exists():
+    if (folder / "venv" / "bin" / "litellm").exists():
         return ""
     for step in steps:
         try:
@@ -364,9 +372,10 @@ def show(found: dict[str, Any], ways: list[Way]) -> None:
             for way in ways
         }
         if cpu.get("litellm"):
-            share = cpu["litellm"] / cpu["lore"] if cpu["lore"] else float("inf")
-            print(f"  processor time: lore {cpu['lore']:.2f} ms, litellm {cpu['litellm']:.2f} ms"
-                  f" per request: {share:.0f} times")  # fmt: skip
+            for name in (PASSING, REMEMBERING):
+                share = cpu["litellm"] / cpu[name] if cpu[name] else float("inf")
+                print(f"  processor time: {name} {cpu[name]:.2f} ms, litellm"
+                      f" {cpu['litellm']:.2f} ms per request: {share:.0f} times")  # fmt: skip
 
 
 def main() -> None:
@@ -383,7 +392,11 @@ def main() -> None:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         direct = stack.enter_context(upstream_process())
-        ways = [direct, stack.enter_context(lore_process(folder / "lore", direct.port))]
+        ways = [direct]
+        ways += [
+            stack.enter_context(lore_process(folder, direct.port, memory=memory))
+            for memory in (False, True)
+        ]
         kept = given.litellm or folder / "litellm"
         wrong = install_litellm(kept)
         if wrong:

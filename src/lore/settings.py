@@ -213,6 +213,9 @@ class Settings:
     gateway_gemini_url: str = _setting(
         "https://generativelanguage.googleapis.com", "Where those to Gemini are.", ADDRESS
     )
+    gateway_memory: bool = _setting(
+        default=True, doc="Let memory take part; off: every byte passes as it is, and is paid for."
+    )
     gateway_recall: str = _setting(
         "auto",
         "Let models search memory by themselves; auto: where the client has no tools of Lore.",

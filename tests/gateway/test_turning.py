@@ -209,6 +209,16 @@ def test_a_spent_budget_refuses_also_what_memory_had_no_time_for(tmp_path: Path,
     assert not up.asked
 
 
+def test_without_memory_every_byte_passes_and_is_paid_for(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up, gateway_memory=False) as talk:
+        talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
+        body = json.dumps(HELLO).encode()
+        talk.gateway.ask(PATH, body, HEADERS)
+        assert up.asked[0].body == body
+        eventually(lambda: talk.memory.spend_report().total.requests == 1)
+        assert talk.stored() == []
+
+
 def test_a_locked_store_lets_every_request_pass(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.memory.database.close()

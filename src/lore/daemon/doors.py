@@ -179,7 +179,6 @@ def gateway_of(memory: Memory) -> Mount:
     from lore.server.app import Mount
 
     settings = memory.settings
-    memory.load_prices()
     gateway = Gateway(
         Upstreams.of(settings),
         turning=MemoryTurning(memory, Composer(memory)),

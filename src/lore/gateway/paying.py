@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -94,6 +94,8 @@ class Observing:
     bill: Bill
     on_end: Callable[[Bill, list[Reply], Outcome], None]
     on_headers: Callable[[Mapping[str, str]], None]
+    whole: bool = True
+    """Of an answer that is only paid for, nothing is read but what it took."""
     _pieces: list[list[bytes]] = field(default_factory=list)
     _statuses: list[int] = field(default_factory=list)
 
@@ -113,10 +115,18 @@ class Observing:
         for pieces, status in zip(self._pieces, self._statuses, strict=True):
             streams = self.bill.streams and status == 200
             reader: ReplyReader = self.bill.wire.open_reader(streams=streams)
-            for piece in pieces:
+            for piece in pieces if self.whole or not streams else _telling(pieces):
                 reader.feed(piece)
             replies.append(reader.end())
         self.on_end(self.bill, replies, outcome)
+
+
+def _telling(pieces: list[bytes]) -> Iterator[bytes]:
+    """Return the events of a stream that tell what it took, or what went wrong."""
+    stream = b"".join(pieces).replace(b"\r\n", b"\n")
+    for event in stream.split(b"\n\n"):
+        if b"usage" in event or b"error" in event:
+            yield event + b"\n\n"
 
 
 def settle(

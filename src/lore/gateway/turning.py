@@ -35,6 +35,9 @@ PROMPT_S = 0.08
 UNNAMED = "gateway"
 """The agent of a session whose client does not say who it is."""
 
+_MOST_ASKED_CHARS = 20_000
+"""What is longer was not typed; what it asks for stands at its beginning."""
+
 _COUNTING = "/count_tokens"
 
 
@@ -87,6 +90,8 @@ class MemoryTurning:
 
     def prepare(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded."""
+        if not self._memory.settings.gateway_memory:
+            return self.admit(incoming)
         wire = WIRES.get(incoming.wire)
         if wire is None or incoming.path.endswith(_COUNTING):
             return Prepared()
@@ -128,13 +133,18 @@ class MemoryTurning:
         except BudgetSpent as error:
             return paying.refused(incoming.wire, error, self._memory.database.now())
         bill = Bill(wire, reserved, streams)
-        return Prepared(observer=self._observing(incoming, bill, self._end_errand))
+        return Prepared(observer=self._observing(incoming, bill, self._end_errand, whole=False))
 
     def _observing(
-        self, incoming: Incoming, bill: Bill, on_end: Callable[[Bill, list[Reply], Outcome], None]
+        self,
+        incoming: Incoming,
+        bill: Bill,
+        on_end: Callable[[Bill, list[Reply], Outcome], None],
+        *,
+        whole: bool = True,
     ) -> Observing:
         note = partial(self._pacing.note_quotas, PROVIDERS[incoming.wire])
-        return Observing(bill, on_end, note)
+        return Observing(bill, on_end, note, whole)
 
     def _prepared(
         self, incoming: Incoming, wire: Wire, request: Request, speaker: Speaker
@@ -221,6 +231,7 @@ class MemoryTurning:
         if last is None or speaker.parent or not turns.begins_turn(last):
             return
         asked = "\n".join(block.text for block in last.blocks if block.kind == "text")
+        asked = asked[:_MOST_ASKED_CHARS]
         found = self._memory.for_prompt(
             asked, session=speaker.session, project=speaker.project, within_s=PROMPT_S
         )

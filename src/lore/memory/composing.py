@@ -48,6 +48,9 @@ _YOUNG_CHARS = 40_000
 """A talk that has gone on for longer without memory keeps its cache instead; to write so much
 anew costs some cents, and its first request may have been passed on as it came."""
 
+_REMEMBERED_ENDS = 16
+"""A request that is sent again, or another branch of a talk, is known by one of so many ends."""
+
 _REMEMBERED_TURNS = 200
 """Gaps and growths of so many turns tell what is to come."""
 
@@ -62,8 +65,8 @@ class Live:
     grown: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
     past: PastTurns | None = None
     """How other sessions of the project went; looked up while nobody waits."""
-    recorded: bytes = b""
-    """A digest of all entries that are stored, in their order."""
+    recorded: deque[bytes] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_ENDS))
+    """Digests of all entries that are stored, in their order, up to the ends of some requests."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -211,9 +214,10 @@ class Composer:
         if live.held.amnesic:
             return 0
         chain = _chain(entries)
-        first = chain.index(live.recorded) + 1 if live.recorded in chain else 0
+        known = set(live.recorded)
+        first = max((n + 1 for n, link in enumerate(chain) if link in known), default=0)
         stored = self._desk.record(speaker, entries, first=first, model=model)
-        live.recorded = chain[-1] if chain else b""
+        live.recorded.extend(chain[-2:])
         return len(stored)
 
     def needs_summaries(self, composed: Composed) -> bool:
