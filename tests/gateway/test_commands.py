@@ -56,3 +56,18 @@ def test_what_a_model_said_is_no_command(carry_out):
 
 def test_other_words_are_no_command(carry_out):
     assert not carry_out(told("What does /lore:status do?"))
+
+
+@pytest.mark.parametrize(
+    ("texts", "unsaid"),
+    [
+        (["a", "b"], []),
+        (["a", "/lore:amnesia on", "b"], [1, 2]),
+        (["a", "lore:amnesia on", "b", "/lore:amnesia  off", "c"], [1, 2, 3]),
+        (["lore:amnesia off", "a", "lore:amnesia maybe", "b"], []),
+        ([OFFERED, "b", "lore:amnesia on", "lore:amnesia off", "c"], [0, 1, 2, 3]),
+    ],
+)
+def test_a_talk_tells_by_itself_what_of_it_is_not_to_be_stored(texts, unsaid):
+    assert commands.unsaid([told(text) for text in texts]) == set(unsaid)
+    assert commands.unsaid([told(text, voice="assistant") for text in texts]) == set()

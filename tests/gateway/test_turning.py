@@ -233,3 +233,23 @@ def _bare(message: Any) -> Any:
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     bare = [{k: v for k, v in block.items() if k != "cache_control"} for block in blocks]
     return {**message, "content": bare}
+
+
+def test_what_was_said_without_memory_stays_unknown_when_memory_is_back(
+    tmp_path: Path, up: Upstream
+):
+    with life(tmp_path, up) as talk:
+        talk.ask("Good morning, the tide is low.")
+        eventually(lambda: len(talk.stored()) == 2)
+        talk.ask("/lore:amnesia on")
+        talk.ask("The merger is on the ninth.")
+        talk.ask("/lore:amnesia off")
+        talk.ask("Now the tide is high.")
+        eventually(lambda: "high" in " ".join(talk.stored()))
+        assert "merger" not in " ".join(talk.stored())
+        messages = talk.messages
+    with life(tmp_path, up) as talk:  # nor when a gateway that knows nothing reads all again
+        talk.messages = messages
+        talk.ask("And now it is low again.")
+        eventually(lambda: "again" in " ".join(talk.stored()[-2:]))
+        assert "merger" not in " ".join(talk.stored())

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from lore.context import turns
 from lore.gateway.wires.wire import Tool
 from lore.memory import Memory
 from lore.memory.composing import Composer
-from lore.records import Dialogue, Speaker
+from lore.records import Dialogue, Entry, Speaker
 from lore.tools import catalogue
 
 _MARK = "lore:"
@@ -63,12 +64,33 @@ _AMNESIA = {
 }
 
 
+def unsaid(entries: Sequence[Entry]) -> frozenset[int]:
+    """Return the numbers of the entries that a person said not to store, by the talk itself.
+
+    A client sends them again with every request, also once what is said is stored again.
+    """
+    found: set[int] = set()
+    is_silent = False
+    for number, entry in enumerate(entries):
+        name, _, rest = _typed_in(entry).partition(" ")
+        changes = name == "lore:amnesia" and rest.strip() in _AMNESIA
+        is_silent = is_silent or (changes and rest.strip() == "on")
+        if is_silent:
+            found.add(number)
+        is_silent = is_silent and not (changes and rest.strip() == "off")
+    return frozenset(found)
+
+
 def _typed(dialogue: Dialogue) -> str:
     """Return the last thing that was typed, if the dialogue ends with it."""
     last = turns.last_said(dialogue.entries)
-    if last is None or last.voice != "user":
+    return _typed_in(last) if last is not None else ""
+
+
+def _typed_in(entry: Entry) -> str:
+    if entry.voice != "user":
         return ""
-    texts = [block.text for block in last.blocks if block.kind == "text"]
+    texts = [block.text for block in entry.blocks if block.kind == "text"]
     for text in texts:
         offered = _OFFERED.match(text)
         if offered:

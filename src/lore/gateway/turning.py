@@ -264,7 +264,8 @@ class MemoryTurning:
             if reply.fault is not None and reply.fault.is_too_long:
                 composer.raise_floor(speaker, reply.fault.prompt_tokens, reply.fault.most_tokens)
         entries = turn.said(replies)
-        composer.record(speaker, entries, model=turn.request.dialogue.model)
+        unsaid = commands.unsaid(entries)
+        composer.record(speaker, entries, model=turn.request.dialogue.model, unsaid=unsaid)
         if composer.needs_summaries(turn.composed):
             self._annotations.prepare(entries)
             self._digest(speaker.session)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -208,15 +208,25 @@ class Composer:
         if not held.amnesic:
             self._desk.hold(speaker, held)
 
-    def record(self, speaker: Speaker, entries: Sequence[Entry], *, model: str = "") -> int:
-        """Store what was said since the last time; return how many messages that were."""
+    def record(
+        self,
+        speaker: Speaker,
+        entries: Sequence[Entry],
+        *,
+        model: str = "",
+        unsaid: Collection[int] = (),
+    ) -> int:
+        """Store what was said since the last time; return how many messages that were.
+
+        `unsaid` are the numbers of entries that are not to be stored.
+        """
         live = self._live(speaker)
         if live.held.amnesic:
             return 0
         chain = _chain(entries)
         known = set(live.recorded)
         first = max((n + 1 for n, link in enumerate(chain) if link in known), default=0)
-        stored = self._desk.record(speaker, entries, first=first, model=model)
+        stored = self._desk.record(speaker, entries, first=first, model=model, unsaid=unsaid)
         live.recorded.extend(chain[-2:])
         return len(stored)
 

@@ -5,7 +5,7 @@ A client waits while it is asked: nothing here embeds what waits, and no state w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -63,7 +63,13 @@ class Conversing:
         self._database.submit(keep)
 
     def record(
-        self, speaker: Speaker, entries: Sequence[Entry], *, first: int = 0, model: str = ""
+        self,
+        speaker: Speaker,
+        entries: Sequence[Entry],
+        *,
+        first: int = 0,
+        model: str = "",
+        unsaid: Collection[int] = (),
     ) -> list[str]:
         """Store what a dialogue says from the `first` entry on, each message once."""
         with self._database.read() as db:
@@ -77,9 +83,9 @@ class Conversing:
             parent=self._parent_of(speaker),
             channel="gateway",
         )
-        return messages.capture(
-            self._database, named, told.messages, redactor=self._memory.redactor
-        )
+        pairs = zip(told.messages, told.entries, strict=True)
+        said = tuple(message for message, number in pairs if number not in unsaid)
+        return messages.capture(self._database, named, said, redactor=self._memory.redactor)
 
     def summaries(self, speaker: Speaker, entries: Sequence[Entry]) -> list[Summary]:
         """Return the logs of a session, each with the entry up to which it tells the talk."""
