@@ -135,9 +135,9 @@ def tools() -> str:
     """Return the page of tools."""
     parts = [
         f"# Tools\n\n{MADE}\n",
-        "What an agent can do with a memory, the same by MCP and by REST (`POST"
-        " /api/v1/tools/NAME`). (The command\nline is made for people: its [commands](cli.md) work"
-        " on the same memory, with words and options of their\nown.) Every tool answers in a few"
+        "What an agent can do with a memory, the same by MCP, by REST (`POST"
+        " /api/v1/tools/NAME`) and\nby `lore tool NAME`. (The other [commands](cli.md) are made for"
+        " people, with words and options of\ntheir own.) Every tool answers in a few"
         " lines for a model;\nREST gives the same as data, MCP only with `mcp.structured`, because"
         " some agents then show their model\nthe data alone. Ids can be shortened to a prefix"
         " of at least 8"

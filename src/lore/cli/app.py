@@ -30,6 +30,7 @@ from lore.cli import (
     setting_up,
     sharing,
     spending,
+    tooling,
     trust,
 )
 from lore.cli.output import INTERRUPTED, one_line
@@ -50,7 +51,7 @@ app = typer.Typer(
 )
 for room in (
     knowledge, capturing, finding, looking, episodes, trust, digesting, sharing, keeping, spending,
-    running, access, serving, gateways, setting_up, setting, model, evaluation,
+    running, access, serving, tooling, gateways, setting_up, setting, model, evaluation,
 ):  # fmt: skip
     room.add_to(app)
 
