@@ -157,7 +157,8 @@ class Settings:
         default=True, doc="Start the daemon when an agent asks for memory and none runs."
     )
     inject_on: bool = _setting(
-        default=True, doc="Put memory into prompts that it clearly concerns, by an agent's hooks."
+        default=True,
+        doc="Put memory into prompts that it clearly concerns, by hooks or the gateway.",
     )
     inject_budget_tokens: int = _setting(
         400, "Tokens that one prompt may be given.", Rule(least=80, most=4000)

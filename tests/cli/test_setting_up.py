@@ -47,7 +47,7 @@ def test_without_an_agent_those_that_are_known_are_listed(here, person):
     assert files_of(person) == before
 
 
-@pytest.mark.parametrize("option", ["--undo", "--dry-run"])
+@pytest.mark.parametrize("option", ["--undo", "--dry-run", "--gateway"])
 def test_what_is_done_to_an_agent_needs_one(here, person, option):
     write(person, ["codex"])
     here("setup", "codex").works()
@@ -119,6 +119,55 @@ def test_undo_gives_back_every_byte(here, person):
     here("setup", "all").works()
     assert files_of(person) != before
     assert "as it was before" in here("setup", "all", "--undo").works().out
+    assert files_of(person) == before
+
+
+def test_an_agent_is_told_where_the_gateway_is_and_what_that_needs(here, person):
+    write(person)
+    before = files_of(person)
+    shown = here("setup", "claude-code", "--gateway", "--dry-run").works()
+    assert '"ANTHROPIC_BASE_URL": "http://127.0.0.1:3207"' in shown.out
+    assert files_of(person) == before
+    done = here("setup", "all", "--gateway").works()
+    told = json.loads((person / ".claude" / "settings.json").read_text())
+    assert told["env"] == {"ANTHROPIC_BASE_URL": "http://127.0.0.1:3207"}
+    assert (
+        'openai_base_url = "http://127.0.0.1:3207/v1"'
+        in (person / ".codex" / "config.toml").read_text()
+    )
+    assert "'lore service install'" in done.out
+    assert "No daemon runs" in done.err
+    assert "Cursor has no file for the address" in done.err
+    checks = json.loads(here("doctor", "--json").out)
+    broken = {one["name"] for one in checks if one["state"] == "broken"}
+    assert {"claude-code gateway", "codex gateway", "opencode gateway"} <= broken
+    here("setup", "all", "--undo").works()
+    assert files_of(person) == before
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "told"),
+    [
+        ("LORE_GATEWAY_ON", "false", "gateway.on"),
+        ("LORE_SERVER_PORT", "0", "server.port"),
+        ("LORE_SERVER_HOST", "0.0.0.0", "wants a key"),
+    ],
+)
+def test_an_address_that_would_not_do_is_not_written(here, person, setting, value, told):
+    write(person, ["codex"])
+    before = files_of(person)
+    assert told in here("setup", "codex", "--gateway", **{setting: value}).fails_with(2).err
+    assert files_of(person) == before
+
+
+def test_claude_code_with_the_plugin_is_told_the_address_alone(here, person):
+    turn_plugin_on(person)
+    before = files_of(person)
+    here("setup", "claude-code", "--gateway").works()
+    assert set(files_of(person)) == set(before)
+    told = json.loads((person / ".claude" / "settings.json").read_text())
+    assert set(told) == {"enabledPlugins", "env"}
+    here("setup", "claude-code", "--undo").works()
     assert files_of(person) == before
 
 

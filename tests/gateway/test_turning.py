@@ -290,3 +290,23 @@ def test_a_summary_is_made_of_the_prompt_that_is_cached(tmp_path: Path, up: Upst
         assert after["tools"] == before["tools"]
         kept = before["messages"]
         assert [_bare(one) for one in after["messages"]][: len(kept)] == [_bare(x) for x in kept]
+
+
+def test_what_was_said_without_memory_stays_unknown_when_memory_is_back(
+    tmp_path: Path, up: Upstream
+):
+    with life(tmp_path, up) as talk:
+        talk.ask("Good morning, the tide is low.")
+        eventually(lambda: len(talk.stored()) == 2)
+        talk.ask("/lore:amnesia on")
+        talk.ask("The merger is on the ninth.")
+        talk.ask("/lore:amnesia off")
+        talk.ask("Now the tide is high.")
+        eventually(lambda: "high" in " ".join(talk.stored()))
+        assert "merger" not in " ".join(talk.stored())
+        messages = talk.messages
+    with life(tmp_path, up) as talk:  # nor when a gateway that knows nothing reads all again
+        talk.messages = messages
+        talk.ask("And now it is low again.")
+        eventually(lambda: "again" in " ".join(talk.stored()[-2:]))
+        assert "merger" not in " ".join(talk.stored())

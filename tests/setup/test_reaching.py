@@ -17,8 +17,9 @@ from lore.daemon.address import Listening
 from lore.records import Check
 from lore.settings import Settings, load
 from lore.setup import changing
+from lore.setup.addressing import Address, with_gateway
 from lore.setup.agents import AGENTS, get_agent
-from lore.setup.reaching import check_agents, check_daemon
+from lore.setup.reaching import check_agents, check_daemon, check_gateway
 from tests.fakes import NOON
 from tests.server.serving import serving
 from tests.setup.files import FILES, turn_plugin_on, write
@@ -169,3 +170,28 @@ def test_a_daemon_of_another_version_is_told(settings: Settings):
         found = check_daemon(settings)
     assert found.state == "degraded"
     assert "version test" in found.detail
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex", "opencode"])
+def test_an_agent_that_talks_to_where_no_gateway_is_cannot_work(settings: Settings, name: str):
+    agent, told = get_agent(name), "http://127.0.0.1:3207"
+    write(settings.home, [name])
+    assert check_gateway(settings.home, ["/bin/lore"], settings.home) == []
+    edits = agent.edits(settings.home, ["/bin/lore"])
+    edits = with_gateway(name, edits, Address(told), puts=True)
+    planned = changing.plan(settings.home, agent, edits)
+    changing.apply(settings.home, agent, planned, undo=False, address=told)
+    [found] = check_gateway(settings.home, ["/bin/lore"], settings.home)
+    assert (found.name, found.state) == (f"{name} gateway", "broken")
+    assert "lore service install" in found.remedy
+    held = lock.take(settings.home, now=NOON, version=__version__)
+    (settings.home / KEY_FILE).write_text("k" * 50)
+    for port, state, remedy in (
+        (3208, "broken", f"'lore setup {name} --gateway'"),
+        (3207, "ok", ""),
+    ):
+        address.write(settings.home, Listening("127.0.0.1", port, os.getpid(), __version__))
+        [found] = check_gateway(settings.home, ["/bin/lore"], settings.home)
+        assert found.state == state
+        assert found.remedy.startswith(remedy)
+    held.release()

@@ -11,6 +11,7 @@ import typer
 
 from lore.cli import quick
 from lore.cli.output import Json, bold, coloured, dim, notice, print_columns, print_json
+from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
     from lore.bridges.address import Address
@@ -117,6 +118,24 @@ def through(settings: Settings, agent: str) -> Through | None:
         kept = {name.strip(): value.strip() for name, _, value in pairs if value.strip()}
         headers = {**kept, **headers}
     return Through(_url(found), headers)
+
+
+def lasting_url(settings: Settings) -> str:
+    """Return the address of the gateway for the files of agents, or raise if none would last."""
+    from lore.bridges.address import find_address, url_of
+
+    if not settings.gateway_on:
+        msg = "The gateway is off."
+        raise InvalidInput(msg, hint="'lore config gateway.on true' turns it on.")
+    if not settings.server_port:
+        msg = "The server has another port at every start (server.port is 0)."
+        raise InvalidInput(msg, hint="'lore config server.port 3207' gives it one.")
+    found = find_address(str(settings.home))
+    host = found.host if found else settings.server_host
+    if host not in _LOOPBACK:
+        msg = f"At {host} the gateway wants a key, which does not belong into a file of an agent's."
+        raise InvalidInput(msg, hint="'lore run AGENT' hands it over for one run.")
+    return _url(found) if found else url_of(host, settings.server_port)
 
 
 def _url(found: Address) -> str:

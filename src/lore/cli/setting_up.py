@@ -44,6 +44,9 @@ def setup(
             show_default=False,
         ),
     ] = None,
+    gateway: Annotated[
+        bool, typer.Option("--gateway", help="Let it talk to its model through Lore, too.")
+    ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Give back the files as they were.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
@@ -62,23 +65,21 @@ def setup(
     settings = load(home=context.obj).settings
     home = settings.home
     command = _command(home)
-    if not agents and (undo or dry_run):
-        msg = f"'{'--undo' if undo else '--dry-run'}' needs an agent."
-        raise InvalidInput(msg, hint="Name one, or 'all' for those that are found here.")
     if not agents:
+        _refuse_alone({"--undo": undo, "--dry-run": dry_run, "--gateway": gateway})
         _list(home, command, json=json)
         return
     chosen = _chosen(agents, list(AGENTS))
-    plugged = [agent for agent in chosen if not undo and agent.has_plugin(Path.home())]
-    plan = changing.plan_undo if undo else changing.plan
+    url = gateways.lasting_url(settings) if gateway and not undo else ""
+    plugged = [] if undo else [agent for agent in chosen if _needs_nothing(agent, url)]
     told = [
-        (agent, plan(home, agent, agent.edits(Path.home(), command)))
+        (agent, _plan(home, agent, command, url, undo=undo))
         for agent in chosen
         if agent not in plugged
     ]
     if not dry_run:
         for agent, planned in told:
-            changing.apply(home, agent, planned, undo=undo)
+            changing.apply(home, agent, planned, undo=undo, address=url)
     if not undo and not dry_run:
         _keep_greeting(settings)
     if json:
@@ -89,6 +90,8 @@ def setup(
         _print_plugged(agent, home, command)
     for agent, planned in told:
         _print(agent, planned, undo=undo, dry_run=dry_run)
+    if url:
+        _print_gateway(settings, [agent for agent, _ in told], url)
     if not undo and not dry_run:
         print(
             "'lore capture --all' brings in what your agents said so far; with 'lore up --detach'"
@@ -100,7 +103,56 @@ def check_agents(home: Path) -> list[Check]:
     """Look at the agents of this person, for doctor."""
     from lore.setup import reaching
 
-    return reaching.check_agents(home, _command(home), Path.home(), _search_path())
+    command = _command(home)
+    return [
+        *reaching.check_agents(home, command, Path.home(), _search_path()),
+        *reaching.check_gateway(home, command, Path.home()),
+    ]
+
+
+def _refuse_alone(options: dict[str, bool]) -> None:
+    """Raise if an option is given that is nothing without an agent."""
+    for option, is_given in options.items():
+        if is_given:
+            msg = f"'{option}' needs an agent."
+            raise InvalidInput(msg, hint="Name one, or 'all' for those that are found here.")
+
+
+def _needs_nothing(agent: Agent, url: str) -> bool:
+    """Tell whether an agent has memory by its plugin, and is told no address either."""
+    from lore.setup.addressing import SPOTS
+
+    return agent.has_plugin(Path.home()) and not (url and agent.name in SPOTS)
+
+
+def _plan(home: Path, agent: Agent, command: list[str], url: str, *, undo: bool) -> list[Change]:
+    """Return what becomes of the files of an agent; addresses of the gateway go with an undo."""
+    from lore.setup import changing
+    from lore.setup.addressing import Address, with_gateway
+
+    plan = changing.plan_undo if undo else changing.plan
+    address = Address(url, changing.kept_addresses(home, agent))
+    edits = agent.edits(Path.home(), command)
+    memory = undo or not agent.has_plugin(Path.home())
+    edits = with_gateway(agent.name, edits, address, puts=bool(url), memory=memory)
+    return plan(home, agent, edits)
+
+
+def _print_gateway(settings: Settings, agents: list[Agent], url: str) -> None:
+    """Say what agents depend on that talk through the gateway, and which ones cannot be told to."""
+    from lore.bridges.address import find_address
+    from lore.setup.addressing import SPOTS
+
+    for agent in agents:
+        if agent.name not in SPOTS:
+            notice(f"{agent.title} has no file for the address: 'lore gateway' shows what to set.")
+    titles = " and ".join(agent.title for agent in agents if agent.name in SPOTS)
+    if not titles:
+        return
+    if find_address(str(settings.home)) is None:
+        notice(f"No daemon runs: 'lore up --detach', or {titles} cannot reach the model.")
+    print(f"From now on {titles} can reach the model only while Lore runs, at {url}:")
+    print("'lore service install' has it run after every login, 'lore setup AGENT --undo' ends it.")
 
 
 def _keep_greeting(settings: Settings) -> None:

@@ -8,7 +8,7 @@ from lore.context import turns
 from lore.gateway.wires.wire import Tool
 from lore.memory import Memory
 from lore.memory.composing import Composer
-from lore.records import Dialogue, Speaker
+from lore.records import Dialogue, Entry, Speaker
 from lore.tools import catalogue
 
 _MARK = "lore:"
@@ -67,9 +67,13 @@ _AGAIN = "This conversation is stored again from now on; what was said without i
 def _typed(dialogue: Dialogue) -> str:
     """Return the last thing that was typed, if the dialogue ends with it."""
     last = turns.last_said(dialogue.entries)
-    if last is None or last.voice != "user":
+    return _typed_in(last) if last is not None else ""
+
+
+def _typed_in(entry: Entry) -> str:
+    if entry.voice != "user":
         return ""
-    texts = [block.text for block in last.blocks if block.kind == "text"]
+    texts = [block.text for block in entry.blocks if block.kind == "text"]
     for text in texts:
         offered = _OFFERED.match(text)
         if offered:

@@ -66,13 +66,19 @@ def plan_undo(home: Path, agent: Agent, edits: Sequence[Edit]) -> list[Change]:
     return [_drop(edit, kept.get(str(edit.path))) for edit in (*edits, *filter(None, former))]
 
 
-def apply(home: Path, agent: Agent, changes: Sequence[Change], *, undo: bool) -> None:
-    """Write what was planned: first what an undo needs, then the files themselves."""
+def apply(
+    home: Path, agent: Agent, changes: Sequence[Change], *, undo: bool, address: str = ""
+) -> None:
+    """Write what was planned: first what an undo needs, then the files themselves.
+
+    `address` is the one of the gateway, where that was planned: an undo has to know it again.
+    """
     others = _kept(home, agent)
+    known = dict.fromkeys((*kept_addresses(home, agent), address))
     for change in changes:
         others.pop(str(change.path), None)
     if not undo:
-        _keep(home, agent, {**others, **_formers(changes)})
+        _keep(home, agent, {**others, **_formers(changes)}, [*filter(None, known)])
     for change in changes:
         if change.is_none:
             continue
@@ -83,7 +89,7 @@ def apply(home: Path, agent: Agent, changes: Sequence[Change], *, undo: bool) ->
             rest = f"'lore setup {agent.name} --undo' takes back the rest."
             raise InvalidInput(msg, hint=rest) from error
     if undo:
-        _keep(home, agent, others)
+        _keep(home, agent, others, [*filter(None, known)])
 
 
 def is_set_up(changes: Sequence[Change]) -> bool:
@@ -198,7 +204,9 @@ def _formers(changes: Sequence[Change]) -> dict[str, _Former]:
     return {str(change.path): _Former(change.original, _digest(change.after)) for change in changes}
 
 
-def _keep(home: Path, agent: Agent, formers: Mapping[str, _Former]) -> None:
+def _keep(
+    home: Path, agent: Agent, formers: Mapping[str, _Former], addresses: Sequence[str]
+) -> None:
     """Write what an undo needs; where it needs nothing any more, nothing is kept."""
     record = _record_of(home, agent)
     if not formers:
@@ -209,7 +217,10 @@ def _keep(home: Path, agent: Agent, formers: Mapping[str, _Former]) -> None:
         for path, former in formers.items()
     }
     record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _write(record, json.dumps({"files": files}).encode())
+    kept: dict[str, object] = {"files": files}
+    if addresses:
+        kept["addresses"] = addresses
+    _write(record, json.dumps(kept).encode())
 
 
 def _kept(home: Path, agent: Agent) -> dict[str, _Former]:
@@ -221,6 +232,15 @@ def _kept(home: Path, agent: Agent) -> dict[str, _Former]:
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
+
+
+def kept_addresses(home: Path, agent: Agent) -> tuple[str, ...]:
+    """Return the addresses of the gateway that an agent was told, the last one last."""
+    try:
+        told = json.loads(_record_of(home, agent).read_bytes()).get("addresses", ())
+        return tuple(one for one in told if isinstance(one, str))
+    except (OSError, ValueError, TypeError, AttributeError):
+        return ()
 
 
 def _record_of(home: Path, agent: Agent) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +16,8 @@ from lore.daemon import lock, status
 from lore.errors import InvalidInput
 from lore.records import Check
 from lore.settings import Settings
-from lore.setup import changing, jsonc, toml_tables
-from lore.setup.agents import AGENTS, Agent, Command, commands_in
+from lore.setup import addressing, changing, jsonc, toml_tables
+from lore.setup.agents import AGENTS, Agent, Command, Edit, commands_in
 from lore.setup.changing import Change
 
 _RUN_S = 20.0
@@ -71,6 +72,41 @@ def check_agents(home: Path, command: Command, user_home: Path, path: str) -> li
                 Check(agent.name, "ok", told, f"'lore setup {agent.name}' gives it memory.")
             )
     return checks
+
+
+def check_gateway(home: Path, command: Command, user_home: Path) -> list[Check]:
+    """Look at the agents that were told to talk through the gateway: whether it is there."""
+    checks: list[Check] = []
+    found = find_address(str(home))
+    for agent in AGENTS:
+        known = changing.kept_addresses(home, agent)
+        with suppress(InvalidInput):
+            told = _told_address(home, agent, known, agent.edits(user_home, command))
+            if told:
+                checks.append(_check_address(agent, told, found.url if found else ""))
+    return checks
+
+
+def _told_address(home: Path, agent: Agent, known: Sequence[str], edits: Sequence[Edit]) -> str:
+    """Return the address of the gateway that the files of an agent hold, or ''."""
+    for change in changing.plan(home, agent, edits) if known else ():
+        text = (change.before or b"").decode().removeprefix("\ufeff")
+        if found := addressing.find_known(agent.name, change.path, text, known):
+            return found
+    return ""
+
+
+def _check_address(agent: Agent, told: str, url: str) -> Check:
+    name = f"{agent.name} gateway"
+    if not url:
+        wrong = f"{agent.title} talks to its model by {told}, and no daemon runs there."
+        remedy = "'lore up --detach' starts it; 'lore service install' keeps it running."
+        return Check(name, "broken", wrong, remedy)
+    if url != told:
+        wrong = f"{agent.title} talks to its model by {told}, and the gateway is at {url}."
+        remedy = f"'lore setup {agent.name} --gateway' tells it the new address."
+        return Check(name, "broken", wrong, remedy)
+    return Check(name, "ok", f"{agent.title} talks to its model through {url}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from lore.setup import plugin
 from lore.setup.agents import Command, claude_code_words, find_in_claude_code
 
 BASE_URL, CUSTOM_HEADERS = "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS"
-_OPENCODE_PATHS = {"anthropic": "/v1", "openai": "/v1", "google": "/v1beta"}
+OPENCODE_PATHS = {"anthropic": "/v1", "openai": "/v1", "google": "/v1beta"}
 """Providers of opencode, and where each expects the paths of its interface to begin."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -89,7 +89,7 @@ def _opencode(command: Command, place: Place) -> Start:
         headers = dict(place.through.headers)
         told["provider"] = {
             name: {"options": {"baseURL": place.through.url + below, "headers": headers}}
-            for name, below in _OPENCODE_PATHS.items()
+            for name, below in OPENCODE_PATHS.items()
         }
     return Start((), {"OPENCODE_CONFIG_CONTENT": json.dumps(told)})
 

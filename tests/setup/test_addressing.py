@@ -1,0 +1,168 @@
+"""The gateway's address in the files of agents: put in once, known again, taken out to the byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lore.errors import InvalidInput
+from lore.setup import addressing, changing
+from lore.setup.addressing import SPOTS, Address, with_gateway
+from lore.setup.agents import get_agent
+from tests.setup.files import FILES, as_on_windows, write
+
+LORE = ("/code/bin/lore",)
+URL, MOVED, OTHER = "http://127.0.0.1:3207", "http://127.0.0.1:4100", "http://127.0.0.1:4000"
+EVERY = pytest.mark.parametrize("name", list(SPOTS))
+FILE = {
+    "claude-code": ".claude/settings.json",
+    "codex": ".codex/config.toml",
+    "opencode": ".config/opencode/opencode.jsonc",
+}
+
+
+class Person:
+    """A home with the files of an agent, and a home of Lore."""
+
+    def __init__(self, place: Path, name: str) -> None:
+        self.agent = get_agent(name)
+        self.place, self.lore = place / "person", place / "lore"
+        self.place.mkdir()
+        self.held = write(self.place, [name])
+        self.file = self.place / FILE[name]
+
+    def plan(self, url: str = "", *, undo: bool = False, memory: bool = True):
+        address = Address(url, changing.kept_addresses(self.lore, self.agent))
+        edits = self.agent.edits(self.place, LORE)
+        edits = with_gateway(self.agent.name, edits, address, puts=bool(url), memory=memory)
+        return (changing.plan_undo if undo else changing.plan)(self.lore, self.agent, edits)
+
+    def set_up(self, url: str = "", *, memory: bool = True):
+        changes = self.plan(url, memory=memory)
+        changing.apply(self.lore, self.agent, changes, undo=False, address=url)
+        return changes
+
+    def undo(self) -> None:
+        changing.apply(self.lore, self.agent, self.plan(undo=True), undo=True)
+
+    def told(self) -> list[str]:
+        text = self.file.read_text("utf-8-sig")
+        return [addressing.find(self.file, text, spot) for spot in SPOTS[self.agent.name]]
+
+    def is_as_before(self) -> bool:
+        return all(path.read_bytes() == content for path, content in self.held.items())
+
+    def add_remark(self) -> None:
+        """Change the file as its owner does later."""
+        mark = "# mine, later\n" if self.file.suffix == ".toml" else "// mine, later\n"
+        for path in self.held:
+            if path == self.file:
+                path.write_text(mark + path.read_text())
+                self.held[path] = mark.encode() + self.held[path]
+
+
+def expected(name: str, url: str) -> list[str]:
+    return [url + spot.below for spot in SPOTS[name]]
+
+
+@pytest.fixture
+def person(name, tmp_path):
+    return Person(tmp_path, name)
+
+
+@EVERY
+def test_an_agent_is_told_the_address_beside_what_it_is_told_of_memory(name, person):
+    without = person.plan()
+    person.set_up(URL)
+    assert person.told() == expected(name, URL)
+    assert changing.is_set_up(person.plan())
+    assert not changing.is_set_up(without)
+
+
+@EVERY
+def test_twice_is_once_and_an_undo_gives_back_the_bytes(name, person):
+    person.set_up(URL)
+    assert changing.is_set_up(person.set_up(URL))
+    person.undo()
+    assert person.is_as_before()
+    assert not list((person.lore / changing.FOLDER).iterdir())
+
+
+@EVERY
+def test_an_undo_gives_back_the_bytes_of_odd_files(name, person):
+    for path in person.held:
+        person.held[path] = as_on_windows(path.read_text()) + b"\r\n\r\n"
+        path.write_bytes(person.held[path])
+    person.set_up(URL)
+    assert person.told() == expected(name, URL)
+    person.undo()
+    assert person.is_as_before()
+
+
+@EVERY
+def test_nothing_of_a_person_is_lost(name, person):
+    person.set_up(URL)
+    kept = [line.rstrip(",") for line in FILES[name][FILE[name]].splitlines()]
+    assert all(line in person.file.read_text() for line in kept)
+
+
+@EVERY
+@pytest.mark.parametrize("again", [False, True], ids=["once", "and again without the gateway"])
+def test_what_the_owner_changed_in_between_stays_and_the_address_goes(name, person, again):
+    person.set_up(URL)
+    person.add_remark()
+    if again:
+        person.set_up()
+        assert person.told() == expected(name, URL)
+        person.add_remark()
+    person.undo()
+    assert person.is_as_before()
+
+
+@EVERY
+def test_a_port_that_moved_is_told_in_the_place_of_the_former(name, person):
+    person.set_up(URL)
+    person.add_remark()
+    person.set_up(MOVED)
+    assert person.told() == expected(name, MOVED)
+    person.undo()
+    assert person.is_as_before()
+
+
+@EVERY
+def test_an_address_of_the_persons_own_is_not_taken_away(name, person):
+    theirs = with_gateway(name, person.agent.edits(person.place, LORE), Address(OTHER), puts=True)
+    [edit] = [edit for edit in theirs if edit.path == person.file]
+    person.file.write_text(edit.put(person.file.read_text()))
+    before = person.file.read_bytes()
+    with pytest.raises(InvalidInput, match=OTHER) as caught:
+        person.plan(URL)
+    assert "gateway.anthropic_url" in (caught.value.hint or "")
+    assert person.file.read_bytes() == before
+    person.set_up()
+    person.undo()
+    assert person.told() == expected(name, OTHER)
+
+
+@EVERY
+def test_an_address_that_the_person_wrote_since_stays(name, person):
+    person.set_up(URL)
+    person.file.write_text(person.file.read_text().replace(URL, OTHER))
+    person.undo()
+    assert person.told() == expected(name, OTHER)
+
+
+def test_an_agent_with_the_plugin_is_told_the_address_alone(tmp_path):
+    person = Person(tmp_path, "claude-code")
+    person.set_up(URL, memory=False)
+    assert person.told() == [URL]
+    assert "lore" not in person.file.read_text().replace("LORE", "")
+    person.undo()
+    assert person.is_as_before()
+
+
+def test_an_agent_without_a_file_for_the_address_is_told_of_memory_all_the_same(tmp_path):
+    edits = get_agent("cursor").edits(tmp_path, LORE)
+    [told] = with_gateway("cursor", edits, Address(URL), puts=True)
+    assert told.put("{}") == edits[0].put("{}")
