@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from lore.gateway.exchanges import Incoming, Outcome
-from lore.gateway.paying import Bill, Observing, output_limit, unread
+from lore.gateway.paying import Bill, Observing, most_of_unread, output_limit
 from lore.gateway.wires import gemini
 from lore.gateway.wires.wire import Reply
 from lore.records import Reserved
@@ -95,4 +95,4 @@ def test_a_client_says_how_much_an_answer_may_take(document: dict[str, object], 
     ],
 )
 def test_the_model_of_a_request_is_found_without_reading_it(path: str, raw: bytes, model: str):
-    assert unread(Incoming("anthropic", path, "", {}, raw, 1_000))[0] == model
+    assert most_of_unread(Incoming("anthropic", path, "", {}, raw, 1_000))[0] == model

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,18 @@ def test_a_store_that_takes_nothing_costs_no_session_its_prompt(memory: Memory):
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
     memory.database.full = True
     assert "ops/deploy.sh" in Composer(memory).compose(TALK, said(talk(1)[:1])).knowledge
+
+
+def test_notes_on_what_is_left_out_are_let_go_of(tmp_path: Path, clock: FixedClock):
+    config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=2_000)
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
+        composer, entries = Composer(memory), talk(60)
+        composer.compose(TALK, said(entries[:1]))
+        composer.record(TALK, entries)
+        memory.distill(TALK.session)
+        composer.add_note(TALK, entries[0], "An old note.")
+        composer.add_note(TALK, entries[-4], "A new note.")
+        composed = composer.compose(TALK, said(entries))
+    assert composed.plan.busts
+    assert composed.plan.start
+    assert list(composed.notes) == [entries[-4].key]

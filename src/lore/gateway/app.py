@@ -19,7 +19,7 @@ from lore.gateway import bodies, peers, streaming
 from lore.gateway import headers as heads
 from lore.gateway.exchanges import Answer, Incoming, Prepared, Turning, Wire
 from lore.gateway.forwarding import Body, Forwarding
-from lore.gateway.preparing import WITHIN_S, Preparing, Watched, unread
+from lore.gateway.preparing import WITHIN_S, Preparing, Watched, is_unread
 from lore.gateway.refusals import refusal
 from lore.gateway.routing import Provider, Upstreams, provider_of, wire_of
 from lore.gateway.streaming import answer_with
@@ -217,7 +217,7 @@ class Gateway:
     ) -> aiohttp.ClientResponse:
         assert self._forwarding is not None
         headers = heads.for_upstream(
-            asked.raw_headers, identity=not unread(prepared), changed=changed
+            asked.raw_headers, identity=not is_unread(prepared), changed=changed
         )
         if not isinstance(body, bytes | None) and "content-length" in asked.headers:
             headers.append(("content-length", asked.headers["content-length"]))

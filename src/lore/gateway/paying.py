@@ -72,7 +72,7 @@ def most_of(wire: str, input_tokens: int, output_tokens: int) -> TokenUse:
     return TokenUse(fresh_tokens=input_tokens, output_tokens=output_tokens)
 
 
-def unread(incoming: Incoming) -> tuple[str, TokenUse]:
+def most_of_unread(incoming: Incoming) -> tuple[str, TokenUse]:
     """Return the model of a request that was not read, and the most it may take."""
     found = _MODEL.search(incoming.raw)
     named = _PATH_MODEL.search(incoming.path)

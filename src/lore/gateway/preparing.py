@@ -129,6 +129,6 @@ class Watched:
         self._sound = not isinstance(attempt("record", work), Failure)
 
 
-def unread(prepared: Prepared) -> bool:
+def is_unread(prepared: Prepared) -> bool:
     """Tell whether nobody reads the answer, so that it may be encoded in any way."""
     return prepared.observer is None and prepared.splice is None

@@ -122,7 +122,7 @@ class MemoryTurning:
         wire = WIRES.get(incoming.wire)
         if wire is None or incoming.path.endswith(_COUNTING):
             return Prepared()
-        model, most = paying.unread(incoming)
+        model, most = paying.most_of_unread(incoming)
         streams = b'"stream":true' in incoming.raw or b'"stream": true' in incoming.raw
         return self._paid(incoming, wire, model, most, streams=streams)
 

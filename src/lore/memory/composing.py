@@ -127,10 +127,10 @@ class Composer:
                 return replace(self.compose_whole(speaker, dialogue), price=price, cold=cold)
             self._choose_knowledge(live, speaker, dialogue, gives_memory=gives_memory)
             plan = self._planned(live, speaker, dialogue, price, cold=cold, least=least)
-            held = live.held
-            if plan.pins != held.pins or plan.busts:
-                live.held = replace(held, pins=plan.pins, tiers=_made(held.tiers, plan))
+            if plan.pins != live.held.pins or plan.busts:
+                live.held = _following(live.held, dialogue, plan)
                 self._hold(speaker, live)
+            held = live.held
         measure = _measure(live, dialogue)
         raw = sum(entry.chars for entry in dialogue.entries)
         return Composed(
@@ -404,6 +404,15 @@ def _chain(entries: Sequence[Entry]) -> list[bytes]:
 def _is_cold(measured: Measured, now: datetime) -> bool:
     """Tell whether the provider has forgotten the last prompt by now."""
     return bool(measured.at_s) and now.timestamp() - measured.at_s > measured.lifetime_s
+
+
+def _following(held: Held, dialogue: Dialogue, plan: Plan) -> Held:
+    """Return what a session holds on to by a plan; notes on what a bust leaves out go with it."""
+    notes = held.notes
+    if plan.busts and plan.start and notes:
+        sent = {entry.key for entry in dialogue.entries[plan.start :]}
+        notes = {key: note for key, note in notes.items() if key in sent}
+    return replace(held, pins=plan.pins, notes=notes, tiers=_made(held.tiers, plan))
 
 
 def _made(known: Sequence[Summary], plan: Plan) -> tuple[Summary, ...]:
