@@ -54,6 +54,15 @@ def test_a_log_is_shown_by_the_line_that_fits_and_names_its_messages(memory: Mem
     assert hit.sources == (ids[0],)
 
 
+def test_a_line_is_shown_beside_many_messages_that_share_the_words(memory: Memory):
+    told, *_ = say(memory, "talk", *SAID)
+    memory.digest(knowledge=False)
+    say(memory, "later", *(f"Berth, Bergen, crowns: item{n} is pending{n}" for n in range(40)))
+    hits = memory.recall("Bergen berth: crowns pending?", limit=5).hits
+    assert [hit.type for hit in hits] == [*["message"] * 4, "distillation"]
+    assert hits[-1].sources == (told,)
+
+
 def test_a_message_that_a_shown_line_quotes_is_not_shown_again(memory: Memory):
     ids = say(memory, "talk", *SAID)
     memory.digest(knowledge=False)

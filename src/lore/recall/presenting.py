@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lore.recall import log_lines, replies
+from lore.recall import choosing, log_lines, replies
+from lore.recall.choosing import Chosen, Limits
 from lore.recall.features import Floats, within
 from lore.recall.log_lines import EXCERPT_TOKENS
 from lore.recall.question import Question
 from lore.records import (
-    TRUST,
     UNASKED_TRUST,
     Distillation,
     Fragment,
@@ -25,37 +26,10 @@ from lore.records import (
 )
 from lore.store import distillations, edges, fragments, items, messages, sessions
 from lore.store.db import Connection
-from lore.text import parts, tokens, words
+from lore.text import parts, tokens
 
 if TYPE_CHECKING:
     from lore.recall.ranking import Ranked
-
-NEARLY_SAME = 0.9
-"""Texts that share so much of their words are one hit."""
-
-QUOTED = 0.7
-"""A message of whose words a shown log line has so many adds nothing to it."""
-
-_PAGE, _SPARE = 10, 2
-"""Candidates are read by so many at a time: the budget is often spent after a few."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much may be shown: hits, tokens, and the hits that are shown in any case."""
-
-    hits: int
-    tokens: int
-    fewest: int = 1
-    trusted_only: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """The hits that are shown, and why others are not."""
-
-    hits: tuple[Hit, ...]
-    reasons: dict[str, str]
 
 
 def present(
@@ -71,7 +45,13 @@ def present(
 
     What is left of the budget then goes to answers of those that ask, the best first.
     """
-    chosen = _choose(db, question, ranked, order, limits=limits, explain=explain)
+    is_log = ranked.pool.rows.types == items.type_number("distillation")
+    places = [int(place) for place in order]
+    shown_by = partial(
+        _hits, db, question, ranked, explain=explain, trusted_only=limits.trusted_only
+    )
+    logs = {place for place in places if is_log[place]}
+    chosen = choosing.choose(places, logs, shown_by, limits)
     left = limits.tokens - sum(hit.tokens for hit in chosen.hits)
     shown = {hit.id for hit in chosen.hits}
     answered = []
@@ -82,86 +62,16 @@ def present(
     return replace(chosen, hits=tuple(answered))
 
 
-def _choose(
-    db: Connection,
-    question: Question,
-    ranked: Ranked,
-    order: Sequence[int] | np.ndarray,
-    *,
-    limits: Limits,
-    explain: bool,
-) -> Chosen:
-    """Turn candidates into hits until a limit is reached."""
-    hits: list[Hit] = []
-    bags: list[frozenset[str]] = []
-    reasons: dict[str, str] = {}
-    told: set[str] = set()
-    spent = 0
-    page = min(limits.hits, _PAGE) + _SPARE
-    for start in range(0, len(order), page):
-        places = order[start : start + page]
-        for hit in _hits(
-            db, question, ranked, places, told, explain=explain, trusted_only=limits.trusted_only
-        ):
-            if not hit.text and hit.type == "distillation":
-                reasons[hit.id] = "what its lines tell is shown by hits above"
-                continue
-            bag = frozenset(words.split(hit.text))
-            double = _double_of(bag, bags)
-            if double is None and hit.type == "message":
-                double = _quoted_by(hit, bag, hits, bags)
-            if double is not None:
-                shown, other = hits[double], hit
-                if TRUST[hit.origin] > TRUST[shown.origin]:
-                    shown, other = replace(hit, same=shown.same), shown
-                    reasons[shown.id] = f"shown as hit {double + 1}"
-                hits[double] = replace(shown, same=(*shown.same, other.id))
-                reasons[other.id] = f"says nearly the same as {shown.id}"
-            elif spent + hit.tokens > limits.tokens and len(hits) >= limits.fewest:
-                reasons[hit.id] = f"cut by the budget of {limits.tokens} tokens"
-                return Chosen(tuple(hits), reasons)
-            else:
-                hits.append(hit)
-                bags.append(bag)
-                told.update((hit.id, *hit.sources))
-                spent += hit.tokens
-                reasons[hit.id] = f"shown as hit {len(hits)}"
-            if len(hits) >= limits.hits:
-                return Chosen(tuple(hits), reasons)
-    return Chosen(tuple(hits), reasons)
-
-
-def _double_of(bag: frozenset[str], bags: list[frozenset[str]]) -> int | None:
-    """Return the place of an earlier hit that says nearly the same."""
-    for place, other in enumerate(bags):
-        smaller, larger = sorted((len(bag), len(other)))
-        if larger and smaller >= NEARLY_SAME * larger:
-            shared = len(bag & other)
-            if shared >= NEARLY_SAME * (len(bag) + len(other) - shared):
-                return place
-    return None
-
-
-def _quoted_by(
-    hit: Hit, bag: frozenset[str], hits: Sequence[Hit], bags: Sequence[frozenset[str]]
-) -> int | None:
-    """Return the place of an earlier hit whose lines tell nearly all that a message says."""
-    for place, other in enumerate(hits):
-        if hit.id in other.sources and len(bag & bags[place]) >= QUOTED * len(bag):
-            return place
-    return None
-
-
 def _hits(
     db: Connection,
     question: Question,
     ranked: Ranked,
-    places: Sequence[int] | np.ndarray,
+    places: Sequence[int],
     shown: Collection[str],
     *,
     explain: bool,
     trusted_only: bool,
-) -> Iterator[Hit]:
+) -> Iterator[tuple[int, Hit]]:
     """Read the items behind some candidates and make hits of them, one after the other.
 
     `shown` are the messages that the hits so far show or tell.
@@ -189,11 +99,11 @@ def _hits(
             int(rows.sessions[place]),
             question,
             score=float(ranked.scores[place]),
-            why=_why(question, ranked, int(place)),
+            why=_why(question, ranked, place),
         )
         if n in lines:
             hit = _fitting_lines(hit, lines[n], question, ranked.pool.rarity, shown)
-        yield replace(hit, signals=signals_of(ranked, int(place))) if explain else hit
+        yield place, replace(hit, signals=signals_of(ranked, place)) if explain else hit
 
 
 def _told_lines(db: Connection, ns: Sequence[int]) -> dict[int, list[tuple[str, ...]]]:

@@ -9,6 +9,7 @@ import numpy as np
 from lore import clock
 from lore.errors import InvalidInput
 from lore.recall import fusion, presenting
+from lore.recall.choosing import Limits
 from lore.recall.features import Floats
 from lore.recall.pool import Bounds
 from lore.recall.question import Question, parse
@@ -91,7 +92,7 @@ def _hit(
         question,
         ranked,
         (logs or inside)[:_BEST],
-        limits=presenting.Limits(_BEST, _WIDE),
+        limits=Limits(_BEST, _WIDE),
         explain=False,
     )
     title = session.title or (lines.one_line(best.hits[0].text, 100) if best.hits else "")

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from lore.recall import answering, presenting
+from lore.recall.choosing import Limits
 from lore.recall.pool import Bounds
 from lore.recall.question import parse
 from lore.recall.ranking import Ranked, rank
@@ -53,7 +54,7 @@ def find(
             order = order[ranked.features["replaced"][order] == 0]
         idle = episodes.without_deeds(db, ranked.pool.ns[order])
         order = order[~np.isin(ranked.pool.ns[order], list(idle))]
-        limits = presenting.Limits(MOST, _WIDE_TOKENS, trusted_only=True)
+        limits = Limits(MOST, _WIDE_TOKENS, trusted_only=True)
         chosen = presenting.present(db, question, ranked, order, limits=limits, explain=False)
         ns = items.numbers_of(db, [hit.id for hit in chosen.hits])
         copied = messages.said_in(db, list(ns.values()), without)
