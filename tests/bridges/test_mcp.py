@@ -111,6 +111,11 @@ def test_a_message_that_would_be_cut_off_is_refused_before_it_is_sent():
     assert "longer than" in refused["message"]
 
 
+def test_a_message_that_lore_takes_no_more_of_is_told_its_length(served):
+    long = request(6, "tools/call", name="store", arguments={"content": "x" * 9_000_000})
+    assert "larger than" in carry(lambda: address_of(served), long)["6"]["error"]["message"]
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(

@@ -127,8 +127,11 @@ def test_doctor_looks_at_the_daemon_and_the_agents(lore: Running):
     assert {"daemon": "ok", "codex": "ok"}.items() <= states().items()
     os.kill(lore.pid(), signal.SIGSTOP)
     assert states()["daemon"] == "broken"
+    assert lore.status()["state"] == "hung"
+    assert "does not answer" in lore("status").works().out
     assert lore("doctor").code == StoreDamaged.exit_code
     os.kill(lore.pid(), signal.SIGCONT)
+    assert lore.status()["state"] != "hung"
     lore("down").works()
     assert states()["daemon"] == "ok"
 

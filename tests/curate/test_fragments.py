@@ -110,6 +110,7 @@ def test_a_summary_as_long_as_a_page_is_cut(database, store, get):
     [
         Draft(""),
         Draft(" \n\x00"),
+        Draft("\u200b\ufeff\u2060"),
         Draft("x" * (capture.MOST_CHARS + 1)),
         Draft("x", kind="gossip"),  # type: ignore[arg-type]
         Draft("x", origin="rumour"),  # type: ignore[arg-type]

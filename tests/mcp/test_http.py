@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection, IncompleteRead
 
 import pytest
 from httpx2 import AsyncClient
@@ -11,9 +13,13 @@ from mcp.client.streamable_http import streamable_http_client
 
 from lore import clock
 from lore.bridges.wire import encoded
+from lore.mcp.http import McpApps
+from lore.mcp.serving import make_server
+from lore.server.app import Mount
 from mcp import Client
 from tests.mcp.served import serving_mcp
 from tests.recall.talk import say
+from tests.server.served import serving
 
 DOORS = [("POST", "/mcp"), ("GET", "/sse"), ("POST", "/messages/")]
 
@@ -135,6 +141,47 @@ def test_a_key_that_may_only_read_is_refused_the_same_over_sse(served):
             return await session.call_tool("store", {"content": "Gulls steal."})
 
     assert "may only read" in text_of(asyncio.run(run()))
+
+
+@contextmanager
+def streaming(served, key):
+    """Open a stream and give it, and where messages for it are posted."""
+    with closing(HTTPConnection("127.0.0.1", served.port, timeout=30)) as connection:
+        connection.request("GET", "/sse", headers={"authorization": f"Bearer {key}"})
+        with connection.getresponse() as stream:
+            assert stream.readline().startswith(b"event: endpoint")
+            yield stream, stream.readline().decode().removeprefix("data: ").strip()
+
+
+def test_nobody_posts_into_the_stream_of_another(served):
+    key, _ = served.memory.create_key("first", scopes=["read"])
+    other, _ = served.memory.create_key("second", scopes=["read"])
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    with streaming(served, key) as (_, path):
+        assert served.post(path, ping, authorization=f"Bearer {other}").status == 404
+        assert served.post(path, ping).status == 404
+        assert served.post(path, ping, authorization=f"Bearer {key}").status == 202
+
+
+def test_a_stream_ends_with_its_key(tmp_path):
+    def mounts_for(memory):
+        apps = McpApps(make_server(memory), look_s=0.05)
+        return [
+            Mount(path, app, lifespan=apps.run if path == "/mcp" else None, needs=("read",))
+            for path, app in apps.apps.items()
+        ]
+
+    with serving(tmp_path, mounts_for=mounts_for) as served:
+        key, _ = served.memory.create_key("leaver", scopes=["read"])
+        with streaming(served, key) as (stream, _):
+            served.memory.revoke_key("leaver")
+            with pytest.raises(IncompleteRead):
+                stream.read()
+
+
+def test_a_stream_is_opened_by_get_alone(served):
+    reply = served.post("/sse", {})
+    assert (reply.status, reply.headers["allow"]) == (405, "GET")
 
 
 def test_a_key_that_may_not_read_opens_no_door_of_mcp(served):

@@ -49,6 +49,13 @@ def test_a_revoked_key_stays_revoked_since_the_first_time(memory: Memory, clock:
     assert memory.find_key(key) is None
 
 
+@pytest.mark.parametrize("shown", ["{prefix}", "lore_{prefix}", "{key}"])
+def test_a_key_is_revoked_by_whatever_of_it_is_shown(memory: Memory, shown: str):
+    key, record = memory.create_key("ci")
+    assert memory.revoke_key(shown.format(key=key, prefix=record.prefix)).revoked_at
+    assert memory.find_key(key) is None
+
+
 def test_of_two_keys_of_a_name_the_one_that_still_opens_is_revoked(memory: Memory):
     memory.create_key("ci")
     memory.revoke_key("ci")

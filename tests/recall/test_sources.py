@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from lore.embed.none import NoEmbedder
+from lore.errors import EmbedderError
 from lore.memory import Memory
 from tests.fakes import FakeEmbedder
 from tests.recall.talk import say
@@ -84,3 +85,23 @@ def test_a_link_in_the_place_of_the_vector_index_is_not_followed(tmp_path: Path)
         memory.forget(id=id_)
         assert not folder.exists()
     assert [file.name for file in elsewhere.iterdir()] == ["vectors.index"]
+
+
+def test_a_model_that_cannot_be_loaded_leaves_keywords_and_a_notice(tmp_path: Path):
+    def fail(_texts: object) -> None:
+        msg = "The local model cannot be read: File too large."
+        raise EmbedderError(msg)
+
+    with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
+        [said] = say(memory, "s", "one boat")
+        fragment = memory.store("The boat is green.")
+        memory.embed_waiting()
+    with Memory.open(home=tmp_path, embedder=FakeEmbedder(before=fail)) as memory:
+        say(memory, "s", "two lamps")
+        answer = memory.recall("boat")
+        assert said in {hit.id for hit in answer.hits}
+        assert "keywords only" in answer.notice
+        assert [hit.id for hit in memory.search("boat")] == [fragment]
+        assert [hit.id for hit in memory.search("boat", deep=True)] == [fragment]
+        assert memory.find_sessions("boat")
+        assert memory.roots(query="boat")

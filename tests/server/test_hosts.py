@@ -29,6 +29,7 @@ def test_the_names_of_this_machine_are_allowed(host: str):
         "evil.example", "evil.example:3207", "127.0.0.1.evil.example", "localhost@evil.example",
         "evil.example#localhost", "", " ", "127.0.0.2", "0.0.0.0", "[::]", "169.254.169.254",
         "localhost:99999", "localhost:x", "localhost/..", "2130706433", "[::ffff:127.0.0.1]",
+        "loc\talhost", "localhost..", "local host", "localhost\n",
     ],
 )  # fmt: skip
 def test_any_other_host_is_refused(host: str):
@@ -63,6 +64,9 @@ def test_the_address_it_is_bound_to_is_one_of_its_names():
         ("localhost:3207", "http://localhost", True),
         ("localhost:3207", "http://127.0.0.1:3207", True),
         ("localhost:3207", "https://evil.example", True),
+        ("localhost:3207", "https://localhost:3207", True),
+        ("127.0.0.1:3207", "https://127.0.0.1:3207", True),
+        ("localhost:3207", "http://local\thost:3207", True),
         ("localhost:3207", "null", True),
         ("localhost:3207", "", True),
         ("localhost:3207", "file://", True),

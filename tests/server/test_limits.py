@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,18 @@ def test_a_body_that_turns_out_too_large_is_refused(small: Served):
         for _ in range(4):
             client.sendall(b"190\r\n" + b" " * 400 + b"\r\n")
         assert client.recv(100).startswith(b"HTTP/1.1 413 ")
+
+
+def test_who_writes_all_of_a_body_first_reads_that_it_is_too_large(small: Served):
+    headers = {"authorization": f"Bearer {small.key}", "content-type": "application/json"}
+    reply = small.ask("POST", "/api/v1/retrieve", headers=headers, body=b"x" * 20_000_000)
+    assert reply.status == 413
+    assert "larger than" in reply.tree["detail"]
+    pieces = iter([b"x" * 1_000_000] * 9)
+    chunked = {**headers, "transfer-encoding": "chunked"}
+    with contextlib.closing(HTTPConnection(small.host, small.port, timeout=30)) as connection:
+        connection.request("POST", "/api/v1/retrieve", pieces, chunked, encode_chunked=True)
+        assert connection.getresponse().status == 413
 
 
 def test_headers_that_are_too_large_are_refused(small: Served):

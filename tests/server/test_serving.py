@@ -153,3 +153,14 @@ def test_what_is_no_address_of_this_machine_is_refused_with_the_setting(host: st
     with pytest.raises(DaemonError) as refused:
         bind(host, 0)
     assert "server.host" in refused.value.hint
+
+
+def test_what_is_no_http_is_answered_as_a_problem(few: Served):
+    with socket.create_connection((few.host, few.port), 10) as client:
+        client.sendall(b"no http\r\n\r\n")
+        client.shutdown(socket.SHUT_WR)
+        with client.makefile("rb") as answer:
+            head, _, body = answer.read().partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"content-type: application/problem+json" in head
+    assert json.loads(body)["status"] == 400

@@ -128,7 +128,7 @@ def search(
             since=since,
             project=project,
         )
-        notice(memory.notice)
+        notice(memory.notice_now)
         if json:
             print_json(hits)
             return
@@ -164,7 +164,7 @@ def sessions(
             _print_latest(memory, project, limit or _LATEST, json=json)
             return
         found = memory.find_sessions(read_text(query), project=project, limit=limit or _FITTING)
-        notice(memory.notice)
+        notice(memory.notice_now)
         if json:
             print_json(found)
             return

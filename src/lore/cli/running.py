@@ -127,6 +127,9 @@ def status(context: typer.Context, json: Json = False) -> None:
     found = read(settings.home)
     if not found.running:
         found = _with_queues(context, settings, found)
+    elif not _answers(settings.home):
+        told = "It does not answer: 'lore down --force' ends it, 'lore up -d' starts it again."
+        found = replace(found, state="hung", server_notice=told)
     if not found.budget_usd:  # nobody counted yet
         found = replace(found, budget_usd=settings.background_daily_budget)
     if json:
@@ -136,11 +139,21 @@ def status(context: typer.Context, json: Json = False) -> None:
         notice(found.notice)
 
 
+def _answers(home: Path) -> bool:
+    """Tell whether a daemon that listens says that it is well."""
+    from lore.bridges.address import find_address
+    from lore.bridges.wire import is_well
+
+    address = find_address(str(home))
+    return address is None or is_well(address)
+
+
 def _print_status(found: Status) -> None:
     from lore.daemon.status import told_hooks
 
     if found.running and found.since:
-        state, since = coloured(found.state, "green"), _moment(found.since)
+        colour = "red" if found.state == "hung" else "green"
+        state, since = coloured(found.state, colour), _moment(found.since)
         size = f"{found.memory_mb:.0f} MB"
         print(f"{bold('running')}  {state}, pid {found.pid}, since {since}, {size}")
     else:

@@ -36,8 +36,6 @@ def mcp(context: typer.Context) -> None:
     mcp.start) or fails, it serves by itself. An agent whose memory cannot be opened is told why.
     """
     # Whoever comes here was not served by cli/quick.py: no daemon can be reached.
-    from lore.mcp.stdio import serve
-
     with ExitStack() as stack:
         try:
             memory = stack.enter_context(open_memory(context, create=True))
@@ -47,6 +45,8 @@ def mcp(context: typer.Context) -> None:
                 refusing.answer_first(one_line(told, _LONGEST), 0, 1)
             raise
         notice(_ALONE if memory.settings.mcp_start else "")
+        from lore.mcp.stdio import serve  # a second that who is refused need not wait
+
         serve(memory, str(Path.cwd()))
     leave_threads()
 

@@ -29,7 +29,7 @@ from lore.redaction import UNKEPT, redact_tree
 from lore.store import actions, edges, fragments, items, sessions, superseding, trees, trusting
 from lore.store.befores import NOTHING, Before, Link, Successor, Words
 from lore.store.db import Connection, Database
-from lore.text import entities, lines, words
+from lore.text import entities, hidden, lines, words
 from lore.text.secrets import Redactor
 
 BATCH = 200
@@ -145,7 +145,7 @@ def prepared(draft: Draft, redactor: Redactor) -> Draft:
 
 def _checked(draft: Draft) -> str:
     content = words.clean(draft.content).strip()
-    if not content:
+    if not hidden.without_hidden(content).strip():
         msg = "There is nothing to remember: the text is empty."
         raise InvalidInput(msg)
     if len(content) > MOST_CHARS:

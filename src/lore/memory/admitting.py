@@ -66,9 +66,16 @@ class Admitting(Desk):
             return access_keys.everyone(db)
 
     def revoke_key(self, name_or_prefix: str) -> AccessKey:
-        """Let an access key open nothing from now on, and return its record."""
+        """Let an access key open nothing from now on, and return its record.
+
+        It may also be named by all of it, or by as much as stands before the secret.
+        """
+        given = name_or_prefix.strip()
         with self.database.read() as db:
-            found = access_keys.named(db, name_or_prefix.strip())
+            found = access_keys.named(db, given)
+            if not found and given.startswith(KEY_MARK):
+                prefix = given.removeprefix(KEY_MARK).partition("_")[0]
+                found = [key for key in access_keys.named(db, prefix) if key.prefix == prefix]
         standing = [key for key in found if key.revoked_at is None] or found
         if not standing:
             msg = f"No access key is called '{name_or_prefix[:60]}'."

@@ -66,7 +66,7 @@ class Asking(Desk):
         if log:
             took_ms = (time.perf_counter() - started) * 1000
             self.sources.log_retrieval("recall", query, [h.id for h in answer.hits], took_ms)
-        return answering.with_notice(answer, self.notice)
+        return answering.with_notice(answer, self.notice_now)
 
     def search(
         self,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lore.capture import embedding
 from lore.checking import Seconds, checked_class
-from lore.errors import StoreError
+from lore.errors import EmbedderError, StoreError
 from lore.llm.digester import Digester
 from lore.recall.sources import Sources
 from lore.settings import Settings
@@ -67,6 +66,16 @@ class Desk:
 
     def catch_up(self) -> None:
         """Embed what waits, for a moment, so that what was just stored is found by meaning."""
-        if not self.database.read_only:
-            with suppress(StoreError):
-                self.embed_waiting(within_s=_CATCH_UP_S)
+        if self.database.read_only or self.sources.missing:
+            return
+        try:
+            self.embed_waiting(within_s=_CATCH_UP_S)
+        except StoreError:
+            return
+        except EmbedderError as error:
+            self.sources.do_without(error)
+
+    @property
+    def notice_now(self) -> str:
+        """Say what is degraded, also what is only so at the moment."""
+        return " ".join(filter(None, (self.notice, self.sources.missing)))

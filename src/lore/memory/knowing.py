@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from lore.checking import Whole, checked_class
 from lore.curate import fragments, undoing
-from lore.errors import EmbedderError, NotFound
+from lore.errors import NotFound
 from lore.memory.desk import Desk
 from lore.recall import reading
 from lore.records import (
@@ -80,8 +79,7 @@ class Knowing(Desk):
             content, summary, kind, parent_id, depth, importance,
             origin=origin, project=project, session=session, payload=payload or {},
         )  # fmt: skip
-        with suppress(EmbedderError):
-            self.catch_up()
+        self.catch_up()
         kept = remembering.remember(
             self.database, draft, self.sources.embedder, self.sources.nearest,
             key=key, redactor=self.redactor,

@@ -154,7 +154,9 @@ class Looking(Desk):
     def stats(self) -> Stats:
         """Count what the memory holds."""
         with self.database.read() as db:
-            return figures.stats(db, embedder=self.sources.embedder.identity, notice=self.notice)
+            return figures.stats(
+                db, embedder=self.sources.embedder.identity, notice=self.notice_now
+            )
 
     def short_ids(self, ids: Sequence[str]) -> dict[str, str]:
         """Return for each id the shortest prefix that names it alone."""

@@ -67,7 +67,8 @@ class Prompting(Capturing, Digesting):
 
         session = self.redactor.redact(session)
         if condensed and not self.database.read_only:
-            self.database.submit(lambda db: injections.remove(db, session))
+            with suppress(LoreError):
+                self.database.submit(lambda db: injections.remove(db, session))
         with self.database.read() as db:
             project_n = self._project_of(db, project)
             family = _family(db, session)

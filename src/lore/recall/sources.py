@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lore.embed import Embedder
+from lore.errors import EmbedderError
 from lore.recall.texts import Texts
 from lore.settings import Settings
 from lore.store import items, keywords, retrievals, upkeep, vectors
@@ -22,6 +24,9 @@ from lore.store.vector_index import VectorIndex, Where
 
 OWN_CHARS, BESIDE_CHARS = 40_000, 300
 """So much of a candidate, and of the messages beside it, is compared with the question."""
+
+_WITHOUT_S = 30.0
+"""A model that could not be loaded is not tried again before that: each attempt takes seconds."""
 
 _REMEMBERED_QUERIES = 128
 _REMEMBERED_USES = 20_000
@@ -49,6 +54,8 @@ class Sources:
         self._uses: dict[str, tuple[int, int]] = {}
         self._queries: OrderedDict[str, Scores] = OrderedDict()
         self._lock = threading.RLock()
+        self._missing = ""
+        self._again_s = 0.0
         self.texts = Texts(OWN_CHARS)
         self.beginnings = Texts(BESIDE_CHARS)
 
@@ -79,18 +86,37 @@ class Sources:
             return self._index
 
     def embed_query(self, text: str) -> Scores:
-        """Return the vector of a question; the last few are remembered."""
+        """Return the vector of a question, of zeros if there is none for now.
+
+        The last few are remembered.
+        """
         with self._lock:
             known = self._queries.get(text)
             if known is not None:
                 self._queries.move_to_end(text)
                 return known
-        vector: Scores = self.embedder.embed([text], query=True)[0]
+        if self.missing:
+            return np.zeros(self.embedder.dimension, np.float32)
+        try:
+            vector: Scores = self.embedder.embed([text], query=True)[0]
+        except EmbedderError as error:
+            self.do_without(error)
+            return np.zeros(self.embedder.dimension, np.float32)
         with self._lock:
             self._queries[text] = vector
             while len(self._queries) > _REMEMBERED_QUERIES:
                 self._queries.popitem(last=False)
         return vector
+
+    @property
+    def missing(self) -> str:
+        """Say why there is no meaning to search by at the moment; nothing if there is."""
+        return self._missing if time.monotonic() < self._again_s else ""
+
+    def do_without(self, error: EmbedderError) -> None:
+        """Search by keywords alone for a while, and say so."""
+        self._missing = f"{str(error).rstrip('.')}. Searching by keywords only."
+        self._again_s = time.monotonic() + _WITHOUT_S
 
     def nearest(
         self, query: Scores, k: int, *, where: Where | None = None
@@ -98,7 +124,7 @@ class Sources:
         """Return the items nearest to a question's vector; none without an embedder."""
         dimension = self.embedder.dimension
         embedder_n = self._known_embedder()
-        if not dimension or embedder_n is None:
+        if not query.any() or embedder_n is None:
             return np.empty(0, np.int64), np.empty(0, np.float32)
         index = self.vector_index()
         with self.database.read() as db:
@@ -109,7 +135,7 @@ class Sources:
     def cosines(self, query: Scores, ns: Numbers) -> NDArray[np.float64]:
         """Return how near items are to a question's vector, to the precision of the index."""
         found = np.zeros(len(ns))
-        if not len(ns) or not self.embedder.dimension or self._known_embedder() is None:
+        if not len(ns) or not query.any() or self._known_embedder() is None:
             return found
         return self.vector_index().cosines(query, ns)
 

@@ -10,6 +10,7 @@ import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from starlette.datastructures import Headers
@@ -22,7 +23,7 @@ from lore.records import AccessScope, Grant
 from lore.server import hosts, problems
 from lore.server.access import Access
 from lore.server.limits import Rates, check_head
-from lore.tools.callers import GRANT, find_grant
+from lore.tools.callers import GRANT, STANDING, find_grant
 
 log = logging.getLogger("lore.server")
 
@@ -78,6 +79,7 @@ class Gate:
             return
         if scope["type"] == "http":
             scope[GRANT] = await self._checked(scope)
+            scope[STANDING] = partial(self._access.find_grant, Headers(scope=scope))
         elif scope["type"] != "lifespan":
             await send({"type": "websocket.close", "code": 1008})
             return

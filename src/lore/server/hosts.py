@@ -42,8 +42,8 @@ def why_refused(headers: Headers, names: frozenset[str], *, by_cookie: bool) -> 
 
 def _is_same(origin: str, host: str, port: int | None) -> bool:
     scheme = origin.partition(":")[0]
-    if scheme not in _USUAL_PORTS:
-        return False
+    if scheme not in _USUAL_PORTS or (scheme == "https" and host in LOOPBACK):
+        return False  # this server speaks plain HTTP; only who stands before it speaks the other
     usual = _USUAL_PORTS[scheme]
     name, given = _split(origin)
     return (name, given or usual) == (host, port or usual)
@@ -51,6 +51,8 @@ def _is_same(origin: str, host: str, port: int | None) -> bool:
 
 def _split(address: str) -> tuple[str, int | None]:
     """Return host and port of an address; no host if it is none or has more than these."""
+    if not (address.isascii() and address.isprintable() and " " not in address):
+        return "", None  # what splits it would leave out tabs, and find a name that was not said
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port
@@ -58,4 +60,4 @@ def _split(address: str) -> tuple[str, int | None]:
         return "", None
     if parts.username is not None or parts.path or parts.query or parts.fragment:
         return "", None
-    return host.rstrip("."), port
+    return host.removesuffix("."), port

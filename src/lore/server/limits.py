@@ -7,12 +7,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
 import orjson
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from lore.server import problems
 from lore.settings import Settings
 
 DEEPEST_JSON = 32
@@ -23,6 +25,9 @@ HEAD_BYTES = 32_768
 
 BURST_S = 6.0
 """What a key may send at once is what it may send in so many seconds."""
+
+_DROPPED_BYTES, _DROPPED_S = 64_000_000, 10.0
+"""So much, and for so long, is read of a body that is too large before its sender is cut off."""
 
 _MOST_CALLERS = 1_000
 """So many callers are counted; one that has not come for longest is forgotten."""
@@ -114,9 +119,13 @@ class Bounds:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        announced = dict(scope["headers"]).get(b"content-length", b"0")
+        headers = dict(scope["headers"])
+        announced = headers.get(b"content-length", b"0")
         if not announced.isdigit() or int(announced[:20]) > self._most:
-            raise _too_large(self._most)
+            refusal = problems.of_refusal(_too_large(self._most), scope)
+            waits = b"expect" in headers  # it sends nothing before it is told to
+            await refusal(scope, receive, send if waits else partial(_send_and_drop, receive, send))
+            return
         taken, deadline, whole = 0, 0.0, False
 
         async def receive_within() -> Message:
@@ -136,6 +145,9 @@ class Bounds:
             return message
 
         async def send_within(message: Message) -> None:
+            if taken > self._most:
+                await _send_and_drop(receive, send, message)
+                return
             with anyio.fail_after(self._limits.send_s):
                 await send(message)
 
@@ -149,6 +161,29 @@ def check_head(scope: Scope) -> None:
         raise HTTPException(
             431, f"Path and headers are larger than {HEAD_BYTES:,} bytes.", _CLOSING
         )
+
+
+async def _send_and_drop(receive: Receive, send: Send, message: Message) -> None:
+    """Send an answer, and forget what is still sent of a body before the connection is closed.
+
+    Who writes all of it first would else find the connection gone, and not read the answer.
+    """
+    if message["type"] != "http.response.body" or message.get("more_body", False):
+        await send(message)
+        return
+    await send({**message, "more_body": True})
+    await _drop_rest(receive)
+    await send({"type": "http.response.body"})
+
+
+async def _drop_rest(receive: Receive) -> None:
+    dropped = 0
+    with anyio.move_on_after(_DROPPED_S):
+        while dropped < _DROPPED_BYTES:
+            message = await receive()
+            dropped += len(message.get("body", b""))
+            if not message.get("more_body", False):
+                return
 
 
 _CLOSING = {"connection": "close"}

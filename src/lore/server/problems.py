@@ -80,6 +80,11 @@ def of_refusal(refused: HTTPException, scope: Scope) -> Response:
     return _response(refused.status_code, name, refused.detail, headers=refused.headers)
 
 
+def of_malformed(told: str) -> Response:
+    """Return the response for what is no request at all; nothing that follows can be one."""
+    return _response(400, "BadRequest", told, headers={"connection": "close"})
+
+
 def of_stop() -> Response:
     """Return the response for what is cut off, for the server stops."""
     return _response(503, "Stopping", "The server stops.", headers={"connection": "close"})

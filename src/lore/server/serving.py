@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from lore.errors import DaemonError
+from lore.server import problems
 from lore.server.limits import HEAD_BYTES, Limits
 
 STOP_S = 1
@@ -86,6 +87,14 @@ class ImpatientProtocol(H11Protocol):
     def _standing(self) -> tuple[bool, float]:
         """Return what spares a connection: that it has asked, and how lately."""
         return self.cycle is not None, self._idle_since_s
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP in the manner of every other refusal."""
+        told = problems.of_malformed(msg)
+        start = h11.Response(status_code=told.status_code, headers=told.raw_headers)
+        for event in (start, h11.Data(data=bytes(told.body)), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Read on; what has no whole head yet is waited for, but not for ever."""

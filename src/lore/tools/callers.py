@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -12,6 +12,9 @@ from lore.tools.tool import Caller
 GRANT: Final = "lore.grant"
 """Where a request carries what the gate grants, for every door behind it."""
 
+STANDING: Final = "lore.standing"
+"""Where a request carries how to ask anew whether that is still granted, for what lasts."""
+
 _LONGEST_HEADER = 4_096
 """As long as a path can be on Linux."""
 
@@ -20,6 +23,12 @@ def find_grant(scope: Mapping[str, Any]) -> Grant | None:
     """Return what is open to the sender of a request, or None if nothing is."""
     grant: Grant | None = scope.get(GRANT)
     return grant
+
+
+async def still_stands(scope: Mapping[str, Any]) -> bool:
+    """Tell whether what was granted to a request still is: a key may have been revoked since."""
+    ask: Callable[[], Awaitable[Grant | None]] | None = scope.get(STANDING)
+    return ask is None or await ask() == find_grant(scope)
 
 
 def caller_of(headers: Mapping[str, str], grant: Grant | None) -> Caller:

@@ -225,12 +225,12 @@ def search(memory: Memory, given: SearchArguments, _caller: Caller) -> Outcome:
         kind=given.kind or "",
         since=given.since,
     )
-    data = SearchResult(hits=[_found(hit) for hit in hits], notice=memory.notice)
+    data = SearchResult(hits=[_found(hit) for hit in hits], notice=memory.notice_now)
     if not hits:
         told = f"{_NOTHING} recall() also looks through conversations."
-        return Outcome(_noticed(told, memory.notice), data)
+        return Outcome(_noticed(told, memory.notice_now), data)
     short = memory.short_ids([hit.id for hit in hits])
-    notice = [memory.notice] if memory.notice else []
+    notice = [data.notice] if data.notice else []
     lines = [_line(hit, short[hit.id]) for hit in hits]
     return Outcome(wording.fenced([*notice, _COLUMNS, *lines]), data)
 
