@@ -128,9 +128,7 @@ def _is_gone(pid: int) -> bool:
 
 
 @contextmanager
-def gated(
-    place: Path, scenes: Mapping[str, tuple[Told, ...]], **settings: str
-) -> Iterator[Gated]:
+def gated(place: Path, scenes: Mapping[str, tuple[Told, ...]], **settings: str) -> Iterator[Gated]:
     """Give a machine with a gateway in front of a provider that follows a script."""
     stage = Stage(scenes)
     with upstream(stage) as up:
