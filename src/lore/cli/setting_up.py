@@ -62,8 +62,8 @@ def setup(
     settings = load(home=context.obj).settings
     home = settings.home
     command = _command(home)
-    if not agents and (undo or dry_run):
-        msg = f"'{'--undo' if undo else '--dry-run'}' needs an agent."
+    if not agents and undo:
+        msg = "'--undo' needs an agent."
         raise InvalidInput(msg, hint="Name one, or 'all' for those that are found here.")
     if not agents:
         _list(home, command, json=json)
