@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lore.memory import Memory
-from lore.records import NewMessage, Origin, Part
+from lore.records import NewMessage, Origin, Part, Role
 from tests.fakes import NOON, FakeEmbedder, FixedClock
 
 RULE = "From now on we run the tests with make check, on the dev server."
@@ -25,7 +25,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 
 def say(memory: Memory, session: str, text: str, *, day: int, origin: Origin = "user") -> None:
-    role = "user" if origin == "user" else "assistant"
+    role: Role = "user" if origin == "user" else "assistant"
     at = NOON + timedelta(days=day)
     memory.capture(
         session,
