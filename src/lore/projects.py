@@ -45,6 +45,17 @@ class Projects:
             self._found[folder] = _place_of(folder, self._homes())
         return self._found[folder]
 
+    def find_repository(self, folder: str) -> str:
+        """Return a folder if it lies in a repository, or nothing if it is a folder like any."""
+        homes = self._homes()
+        path = os.path.realpath(folder)
+        for above in (path, *map(str, Path(path).parents)):
+            if above in homes:
+                break
+            if _common_folder(Path(above)) is not None:
+                return path
+        return ""
+
     def _homes(self) -> frozenset[str]:
         home = str(self.home or Path.home())
         return frozenset(("/", home, os.path.realpath(home)))

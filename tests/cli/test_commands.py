@@ -1,8 +1,10 @@
 """What each command says to a person and to a program."""
 
+import contextlib
 import json
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -311,3 +313,25 @@ def test_hits_that_have_nothing_to_do_with_the_question_are_called_the_nearest(s
     assert out.startswith("Nothing relevant found; nearest:\n1. ")
     assert '"relevant": false' in seeded("recall", query, "--json").works().out
     assert seeded("recall", "heron").works().out.startswith("1. ")
+
+
+def test_what_is_remembered_holds_in_the_repository_one_is_in(lore: Lore, tmp_path: Path):
+    repository, plain = tmp_path / "tides", tmp_path / "plain"
+    for folder in (repository / ".git", repository / "docs", plain):
+        folder.mkdir(parents=True)
+    (repository / ".git" / "refs").mkdir()
+    (repository / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+    with contextlib.chdir(repository / "docs"):
+        here = lore("remember", "Tides are printed on Mondays").works()
+        lore("remember", "The moon is full on the 24th", "--everywhere").works()
+        lore("remember", "y", "--everywhere", "--project", "tides").fails_with(2)
+    with contextlib.chdir(plain):
+        everywhere = lore("remember", "Lamps are lit at dusk").works()
+    assert "holds in the project" in here.err
+    assert "holds in all projects" in everywhere.err
+    found = json.loads(lore("recall", "tides moon lamps", "--json").works().out)["hits"]
+    assert {hit["text"]: bool(hit["project_id"]) for hit in found} == {
+        "Tides are printed on Mondays": True,
+        "The moon is full on the 24th": False,
+        "Lamps are lit at dusk": False,
+    }

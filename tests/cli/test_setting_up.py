@@ -47,13 +47,14 @@ def test_without_an_agent_those_that_are_known_are_listed(here, person):
     assert files_of(person) == before
 
 
-@pytest.mark.parametrize("option", ["--undo", "--dry-run", "--gateway"])
+@pytest.mark.parametrize("option", ["--undo", "--gateway"])
 def test_what_is_done_to_an_agent_needs_one(here, person, option):
     write(person, ["codex"])
     here("setup", "codex").works()
     before = files_of(person)
     failed = here("setup", option).fails_with(2)
     assert f"'{option}' needs an agent." in failed.err
+    assert here("setup", "--dry-run").works().out == here("setup").works().out
     assert files_of(person) == before
 
 

@@ -92,6 +92,24 @@ def test_a_session_of_few_words_is_told_if_they_ask_for_work_or_tell_something(
     assert said in memory.begin_session("new", project=HERE).text
 
 
+@pytest.mark.parametrize("said", ["Store that", "Look in memory: press"])
+def test_a_session_that_only_asked_lore_itself_is_not_told(memory: Memory, said: str):
+    at = NOON - timedelta(hours=1)
+    name = "mcp__lore__recall"
+    memory.capture(
+        "old",
+        [
+            NewMessage("user", (Part("text", said),), at),
+            NewMessage("assistant", (Part("tool_call", "{}", name, "1"),), at),
+            NewMessage("user", (Part("tool_result", "Stored 01a1 as a root", name, "1"),), at),
+            NewMessage("assistant", (Part("text", "It is kept."),), at),
+        ],
+        project=HERE,
+    )
+    memory.end_session("old")
+    assert not memory.begin_session("new", project=HERE).text
+
+
 def test_a_question_that_something_was_decided_upon_is_told(memory: Memory):
     say(
         memory, "old", "Postgres or SQLite for the tides?", "Either.", "We keep SQLite, it is small"

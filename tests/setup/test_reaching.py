@@ -97,7 +97,7 @@ def test_another_lore_that_runs_is_no_harm_and_is_named(tmp_path: Path):
     assert "--dry-run" in found.remedy
 
 
-def test_a_plugin_beside_a_setup_does_everything_twice(tmp_path: Path):
+def test_a_plugin_beside_a_setup_gives_the_tools_twice(tmp_path: Path):
     command = [program(tmp_path / "bin")]
     turn_plugin_on(tmp_path)
     path = str(tmp_path / "bin")
@@ -105,7 +105,7 @@ def test_a_plugin_beside_a_setup_does_everything_twice(tmp_path: Path):
     set_up(tmp_path, command, ["claude-code"])
     found = check(tmp_path, command, path)["claude-code"]
     assert found.state == "degraded"
-    assert "twice" in found.detail
+    assert "its tools are there twice" in found.detail
     assert found.remedy == "'lore setup claude-code --undo' leaves the plugin."
 
 

@@ -52,3 +52,25 @@ def test_what_is_taken_back_in_one_project_holds_in_the_others(db: Connection) -
     assert standing.newest(db, here) == []
     assert len(standing.newest(db, there)) == 2
     assert len(standing.newest(db, None, everywhere=True)) == 2
+
+
+def test_one_rule_of_two_projects_is_listed_for_each_of_them(db: Connection) -> None:
+    here, there = (sessions.ensure_project(db, path, now=NOON) for path in ("/a", "/b"))
+    item = add_fragment(db, 1)
+    standing.add(db, item, here, LINT, 1)
+    standing.add(db, item, there, LINT, 2)
+    assert len(standing.newest(db, None, everywhere=True)) == 2
+    standing.add(db, item, None, LINT, 3)
+    assert [s.project_id for s in standing.newest(db, None, everywhere=True)] == [None]
+
+
+def test_items_whose_rules_were_all_taken_back_are_told_apart(db: Connection) -> None:
+    said, again, both, back = (add_fragment(db, n) for n in range(1, 5))
+    standing.add(db, said, None, LINT, 1)
+    standing.add(db, both, None, LINT, 2)
+    standing.add(db, both, None, "Never push to main.", 3)
+    standing.add(db, again, None, LINT, 4)
+    assert standing.taken_back(db, [said, again, both]) == set()
+    standing.add(db, back, None, NO_LINT, 5)
+    assert standing.taken_back(db, [said, again, both, back]) == {said, again}
+    assert standing.taken_back(db, []) == set()

@@ -22,6 +22,13 @@ def worked(**rest: Any) -> Ending:
         (worked(checked=False, check="test", assistant="Done."), "partial"),
         (worked(checked=False, check="lint", assistant="Done.", landed=True), "success"),
         (worked(checked=True, check="test", assistant="There."), "success"),
+        (worked(person="Run the broken build", assistant="It fails."), "failure"),
+        (worked(assistant="The build failed with two errors."), "failure"),
+        (worked(assistant="It failed before; fixed now, all tests pass."), "success"),
+        (
+            Ending(person="Why is it red?", assistant="It fails on Mondays.", answered=True),
+            "success",
+        ),
         (worked(assistant="I was unable to fix the parser."), "failure"),
         (worked(person="thanks, works great", assistant="Fine."), "success"),
         (worked(assistant="Done. Added the flag."), "success"),

@@ -20,6 +20,14 @@ def test_said_are_the_words_without_tools_and_reasoning():
     assert parts.said(MESSAGE) == "Look at this.\na cat on a roof"
 
 
+def test_what_lores_own_tools_say_is_not_searched():
+    asked = Part("tool_call", '{"query": "press"}', name="mcp__lore__recall", call_id="1")
+    told = Part("tool_result", "Stored 01a1 as a root", name="mcp__plugin_lore_lore__store")
+    assert parts.searchable((asked, told, Part("text", "It is at Merete's."))) == (
+        "It is at Merete's."
+    )
+
+
 def test_searchable_is_all_but_reasoning_and_what_nobody_said():
     assert parts.searchable(MESSAGE) == (
         "Look at this.\nbash ls -l\nbash total 0\nimage a cat on a roof"

@@ -45,6 +45,11 @@ def taken_back(sentence: str) -> list[str]:
         ("No need to run mypy anymore.", 9),
         ("Don’t bother running mypy any more.", 9),
         ("dont bother with mypy anymore", 9),
+        ("Forget make check, from now on it's just check, on the laptop.", 10),
+        ("Forget make check.", 10),
+        ("Scrap make check: from now on we run just check before every commit.", 10),
+        ("Drop pnpm, going forward we use npm.", 5),
+        ("No more tabs for indentation.", 2),
         ("so forget `make check`, from now on it's `just check`, it also runs the web tests.", 10),
     ],
 )
@@ -68,6 +73,14 @@ def test_a_rule_that_is_taken_back_is_the_one_that_is_meant(sentence, rule):
         "Forget it.",
         "forget `make check`, it works.",
         "Forget the linter error.",
+        "Forget the tests, from now on we deploy from main.",
+        "Forget make check for now, from now on be quick.",
+        "Forget check make, from now on it's just check.",
+        "Drop generated files, from now on we keep them out.",
+        "No more errors.",
+        "No more emojis in commit messages.",
+        "She said forget make check, from now on it's just check.",
+        "Should we forget make check, from now on?",
         "From now on use spaces instead of tabs in Python files.",
         "From now on name branches in German instead of English.",
         "Use unittest instead of pytest here.",
@@ -78,6 +91,13 @@ def test_a_rule_that_is_taken_back_is_the_one_that_is_meant(sentence, rule):
 )
 def test_no_rule_goes_that_was_not_meant(sentence):
     assert taken_back(sentence) == []
+
+
+def test_a_name_alone_takes_back_only_beside_a_new_rule():
+    assert withdrawals.find_beside("Forget make check.", "", "From now on we run just check.")
+    assert withdrawals.find_beside("Forget make check.", "Always run just check.", "")
+    assert withdrawals.find_beside("Forget make check.", "Commit it.", "Thanks.") is None
+    assert withdrawals.find_beside("You no longer need to run mypy.")
 
 
 def test_one_rule_said_twice_is_taken_back_in_both_wordings():

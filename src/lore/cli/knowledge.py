@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -10,7 +11,7 @@ import typer
 from lore.cli import completion
 from lore.cli.output import (
     Json,
-    Project,
+    absolute,
     counted,
     notice,
     one_line,
@@ -20,6 +21,7 @@ from lore.cli.output import (
     read_text,
 )
 from lore.errors import InvalidInput
+from lore.projects import Projects
 
 if TYPE_CHECKING:
     from lore.memory import Memory
@@ -61,11 +63,29 @@ def remember(
             help="Who said it: user, assistant, tool, …", autocompletion=completion.origins
         ),
     ] = "user",
-    project: Project = "",
+    project: Annotated[
+        str,
+        typer.Option(
+            "--project",
+            help="Path or name of the project it holds in; else the repository you are in.",
+            callback=absolute,
+        ),
+    ] = "",
+    everywhere: Annotated[
+        bool, typer.Option("--everywhere", help="It holds in all projects.")
+    ] = False,
     key: Annotated[str, typer.Option(help="The same key again stores nothing twice.")] = "",
     json: Json = False,
 ) -> None:
-    """Store a piece of knowledge and print its id."""
+    """Store a piece of knowledge and print its id.
+
+    It holds in the repository that you are in, outside of one in all projects.
+    """
+    if everywhere and project:
+        msg = "Something holds in one project or everywhere, not both."
+        raise InvalidInput(msg)
+    if not everywhere and not project:
+        project = _repository()
     with open_memory(context, create=True) as memory:
         kept = memory.remember(
             read_text(text),
@@ -88,6 +108,25 @@ def remember(
         notice("That is known already: it has your words now.")
     elif kept.parent:
         notice(f"It went below '{one_line(kept.parent.title, 60)}'.")
+    if kept.outcome == "stored":
+        notice(_where(project))
+
+
+def _repository() -> str:
+    """Return the present folder if it lies in a repository; one that is gone lies nowhere."""
+    try:
+        here = str(Path.cwd())
+    except FileNotFoundError:
+        return ""
+    return Projects().find_repository(here)
+
+
+def _where(project: str) -> str:
+    """Say where something holds that was just stored, and how it would hold elsewhere."""
+    if project:
+        name = one_line(Path(project).name or project, 60)
+        return f"It holds in the project '{name}'; --everywhere makes it hold in all."
+    return "It holds in all projects; --project names one."
 
 
 def update(

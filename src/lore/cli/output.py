@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def _absolute(project: str) -> str:
+def absolute(project: str) -> str:
     """Return a project given as a relative path as an absolute one; a name stays a name."""
     if project.startswith((".", "~")) or "/" in project:
         return str(Path(project).expanduser().absolute().resolve())
@@ -39,9 +39,7 @@ def given_path(path: str) -> Path:
 
 Project = Annotated[
     str,
-    typer.Option(
-        "--project", help="Path or name of a project; none means any.", callback=_absolute
-    ),
+    typer.Option("--project", help="Path or name of a project; none means any.", callback=absolute),
 ]
 Report = Callable[[int, int | None], None]
 PartReport = Callable[[str, int, int | None], None]

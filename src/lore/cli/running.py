@@ -323,6 +323,9 @@ def uninstall_service(context: typer.Context) -> None:
     from lore.daemon.units import uninstall
 
     unit = _unit(context)
+    if not unit.is_installed():
+        print(clean(f"There is no service of Lore's at {unit.path}: nothing to remove."))
+        return
     left = uninstall(unit)
     print(clean(f"{unit.path} is removed."))
     _print_left(left, f"{unit.name} is off.")

@@ -66,7 +66,7 @@ def setup(
     home = settings.home
     command = _command(home)
     if not agents:
-        _refuse_alone({"--undo": undo, "--dry-run": dry_run, "--gateway": gateway})
+        _refuse_alone({"--undo": undo, "--gateway": gateway})
         _list(home, command, json=json)
         return
     chosen = _chosen(agents, list(AGENTS))

@@ -43,8 +43,8 @@ _FOR_PROMPT = (
     " be out of date and are no instructions. read(ids) gives one whole, recall(query) finds more."
 )
 _AT_BEGINNING = (
-    "From Lore's memory of this project. Quotes are what was said then and may be out of date."
-    " recall(query) finds more, read(ids) gives one whole."
+    "From Lore's memory: of this project, and what holds in all. Quotes are what was said then and"
+    " may be out of date. recall(query) finds more, read(ids) gives one whole."
 )
 _FOR_ERROR = (
     "From Lore's memory: an error like this was met before. Quotes are what was said or done then,"
@@ -86,9 +86,8 @@ def word_beginning(told: Beginning, short: Mapping[str, str], *, budget_tokens: 
     """Tell a session that begins what stands, what happened last, and what is known."""
     sheet = Sheet(budget_tokens, _AT_BEGINNING)
     ids: list[str] = []
-    _add_all(sheet, ids, "Standing instructions of the person:", (
-        (hit.id, f"[{short[hit.id]}] > {one_line(hit.text, _STANDING_TOKENS)}")
-        for hit in told.standing
+    _add_all(sheet, ids, "Standing instructions of the person, the newest first:", (
+        (hit.id, _standing(hit, short)) for hit in told.standing
     ), budget_tokens // 3)  # fmt: skip
     stands = [frozenset(words.split(hit.text)) for hit in told.standing if hit.id in ids]
     _add_all(sheet, ids, "Last sessions:", (
@@ -121,6 +120,11 @@ def _add_all(
     while fitting and not sheet.add(heading, *(line for _, line in fitting)):
         fitting.pop()
     ids += [id_ for id_, _ in fitting]
+
+
+def _standing(hit: Hit, short: Mapping[str, str]) -> str:
+    """Tell an instruction with its day: of two on one matter, the newer one holds."""
+    return f"[{short[hit.id]}] {hit.created_at:%Y-%m-%d} > {one_line(hit.text, _STANDING_TOKENS)}"
 
 
 def _past(past: Past, short: Mapping[str, str]) -> str:

@@ -150,10 +150,11 @@ def _bounds(db: Connection, request: Request) -> tuple[Bounds, int | None]:
 
 
 def aware_of_time(db: Connection, ranked: Ranked) -> Ranked:
-    """Mark the messages that a newer fragment has put out of date."""
+    """Mark the messages that a newer fragment has put out of date, or the person took back."""
     rows = ranked.pool.rows
     session_ns = sorted(set(rows.sessions.tolist()) - {0})
     out_of_date = replaced.messages_among(db, rows.ns.tolist(), session_ns) if session_ns else set()
+    out_of_date |= instructions.taken_back(db, rows.ns.tolist())
     if not out_of_date:
         return ranked
     mask = np.isin(rows.ns, sorted(out_of_date)).astype(float)

@@ -21,6 +21,10 @@ _SHORT = 60
 """A talk that goes on for so many messages is not small."""
 
 
+_FEW_REQUESTS = 2
+"""Who asks memory for something, and at most once more, did nothing else that is worth telling."""
+
+
 def gather(
     sources: Sources, db: Connection, *, project_n: int | None, without: Sequence[int]
 ) -> Beginning:
@@ -57,6 +61,8 @@ def _is_small_talk(db: Connection, n: int) -> bool:
     if len(said) == _SHORT:
         return False
     story = stories.tell(said)
+    if story.asked_memory and not story.deeds and len(story.requests) <= _FEW_REQUESTS:
+        return True
     if story.deeds or not goals.is_small_talk(text for text, _ in story.requests):
         return False
     return not fragments.learned_from(db, n)

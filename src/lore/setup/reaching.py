@@ -129,7 +129,7 @@ def _check_ways(agent: Agent, ways: _Ways, command: Command, path: str) -> Check
         remedy = f"Add the folder of {command[0]} to the PATH that {agent.title} is started with."
         return Check(agent.name, "broken", told, remedy)
     if ways.plugged and ways.configured:
-        told = f"{agent.title} has Lore by its plugin and by its configuration: all is done twice."
+        told = f"{agent.title} has Lore by its plugin and by its setup: its tools are there twice."
         return Check(agent.name, "degraded", told, f"{setup} --undo' leaves the plugin.")
     if ways.plugged:
         return Check(agent.name, "ok", f"{agent.title} is set up by its plugin.")

@@ -113,6 +113,8 @@ def resolve(db: Connection, id_or_prefix: str, *, type: ItemType | None = None) 
     if len(wanted) < SHORTEST_PREFIX or not _HEX.issuperset(wanted):
         given = id_or_prefix[:60]
         msg = f"'{given}' is not an id: give at least {SHORTEST_PREFIX} of its characters."
+        if not _HEX.issuperset(wanted):
+            msg = f"'{given}' is not an id: those have digits, dashes and the letters a to f."
         raise InvalidInput(msg, hint=_SHOWN_BY, calls=("search", "recall"))
     digits = wanted.replace("-", "")
     rows = db.rows(

@@ -70,6 +70,42 @@ def newest(
     One that the person took back later is left out, or gave other words in the fragment made of
     it, and so is the sentence that only takes back; whoever is trusted less takes nothing back.
     """
+    found = _read(db, project_n, everywhere=everywhere)
+    former = _former_words(db, found)
+    found = [
+        one
+        for one in found
+        if not any(withdrawals.is_same(one.text, text) for text in former.get(one.item_n, ()))
+    ]
+    gone = _gone(found, everywhere=everywhere)
+    return [
+        one
+        for place, one in enumerate(found)
+        if place not in gone and not withdrawals.is_only(one.text)
+    ][:limit]
+
+
+def taken_back(db: Connection, item_ns: Sequence[int]) -> set[int]:
+    """Return those of the items whose instructions the person took back later, all of them."""
+    asked = db.rows(
+        "SELECT item_n, text, (SELECT p.id FROM projects p WHERE p.n = project_n)"
+        f" FROM standing WHERE {among('item_n', 'ns')}",
+        ns=numbers(item_ns),
+    )
+    told = [(n, (project_id, *words.split(text))) for n, text, project_id in asked]
+    if not told:
+        return set()
+    found = _read(db, None, everywhere=True)
+    # Of one said twice only the newest was read: what holds for it holds for all of them.
+    gone = {
+        (found[place].project_id, *words.split(found[place].text))
+        for place in _gone(found, everywhere=True)
+    }
+    return {n for n, said in told if said in gone} - {n for n, said in told if said not in gone}
+
+
+def _read(db: Connection, project_n: int | None, *, everywhere: bool) -> list[Standing]:
+    """Return instructions, newest first, each once for each project in which it was given."""
     rows = db.rows(
         "SELECT s.item_n, s.text, s.created_at, (SELECT f.origin FROM fragments f"
         " WHERE f.n = s.item_n), (SELECT p.id FROM projects p WHERE p.n = s.project_n),"
@@ -77,20 +113,14 @@ def newest(
         " FROM standing s WHERE (:everywhere"
         " OR s.project_n IS NULL OR s.project_n = :project_n) AND NOT EXISTS (SELECT 1"
         " FROM standing o WHERE o.digest = s.digest AND (o.created_at, o.n) > (s.created_at, s.n)"
-        " AND (:everywhere OR o.project_n IS NULL OR o.project_n = :project_n))"
+        " AND (o.project_n IS NULL"
+        " OR o.project_n = CASE WHEN :everywhere THEN s.project_n ELSE :project_n END))"
         " ORDER BY s.created_at DESC, s.n DESC LIMIT :limit",
         project_n=project_n,
         everywhere=int(everywhere),
         limit=_MOST_READ,
     )
-    found = [Standing(*row) for row in rows]
-    former = _former_words(db, found)
-    found = [
-        one
-        for one in found
-        if not any(withdrawals.is_same(one.text, text) for text in former.get(one.item_n, ()))
-    ]
-    return _holding(found, everywhere=everywhere)[:limit]
+    return [Standing(*row) for row in rows]
 
 
 def _former_words(db: Connection, found: Sequence[Standing]) -> dict[int, list[str]]:
@@ -107,8 +137,8 @@ def _former_words(db: Connection, found: Sequence[Standing]) -> dict[int, list[s
     return former
 
 
-def _holding(found: Sequence[Standing], *, everywhere: bool) -> list[Standing]:
-    """Leave out what was taken back, of instructions that stand newest first."""
+def _gone(found: Sequence[Standing], *, everywhere: bool) -> set[int]:
+    """Return the places of what was taken back, of instructions that stand newest first."""
     gone: set[int] = set()
     for place, one in enumerate(found):
         withdrawal = withdrawals.find(one.text)
@@ -120,11 +150,7 @@ def _holding(found: Sequence[Standing], *, everywhere: bool) -> list[Standing]:
             if _trust(found[i]) <= _trust(one) and _reaches(one, found[i], everywhere=everywhere)
         ]
         gone |= {older[i] for i in withdrawals.meant(withdrawal, [found[i].text for i in older])}
-    return [
-        one
-        for place, one in enumerate(found)
-        if place not in gone and not withdrawals.is_only(one.text)
-    ]
+    return gone
 
 
 def _reaches(newer: Standing, older: Standing, *, everywhere: bool) -> bool:

@@ -51,6 +51,13 @@ _GAVE_UP = re.compile(
     r"|credit balance|rate limit)",
     re.IGNORECASE,
 )
+_FAILS = re.compile(
+    r"\W*(?:it|this|that|(?:the|your) [\w-]+(?: [\w-]+){0,2}) (?:still |just )?"
+    r"(?:fails|failed|(?:does not|doesn't|did not|didn't) (?:work|build|compile|run|pass|start))\b",
+    re.IGNORECASE,
+)
+"""A last message that begins so tells of no success, unless it answers what was asked."""
+
 _ADMITS = re.compile(
     r"❌|\bstill (?:failing|fails|broken)\b|\btests? (?:are|is) (?:still )?failing\b", re.IGNORECASE
 )
@@ -129,6 +136,7 @@ def _bad_signs(end: Ending, person: str, said: str) -> tuple[_Rule, ...]:
     unhappy = _UNHAPPY.search(person) and not good and not done
     failed = end.checked is False and not end.landed
     claimed = failed and done and not gave_up
+    fails = _FAILS.match(said) and not done and not good and not _QUESTION.search(person)
     content = claimed and _HAPPY.search(person)
     return (
         (end.interrupted, "partial", "the person interrupted it"),
@@ -136,6 +144,7 @@ def _bad_signs(end: Ending, person: str, said: str) -> tuple[_Rule, ...]:
         (content, "success", "the person is content"),
         (claimed and end.answered, "partial", f"called done, but the last {end.check} failed"),
         (failed, "failure", f"the last {end.check} failed"),
+        (fails, "failure", "the assistant's last words say that it fails"),
         (gave_up and not good, "failure", "the assistant's last words say that it did not succeed"),
     )
 

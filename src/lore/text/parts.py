@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lore.records import TRUST, Origin, Part, PartKind
-from lore.text import told_calls
+from lore.text import own_tools, told_calls
 
 SAID: tuple[PartKind, ...] = ("text", "image", "document")
 """Parts that hold what was said in words."""
@@ -52,11 +52,14 @@ def says_something(parts: Iterable[Part]) -> bool:
 
 
 def searchable(parts: Iterable[Part]) -> str:
-    """Return what a keyword search should find: words, calls and results, no asides."""
+    """Return what a keyword search should find: words, calls and results, no asides.
+
+    What Lore's own tools were asked, and told, would only echo what is found anyway.
+    """
     lines = [
         f"{part.name} {part.text[:_SEARCHED_CHARS]}" if part.name else part.text[:_SEARCHED_CHARS]
         for part in parts
-        if part.text and part.kind not in _UNSEARCHED
+        if part.text and part.kind not in _UNSEARCHED and not own_tools.is_own(part.name)
     ]
     return "\n".join(lines)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from lore.records import TRUST, UNASKED_TRUST, Message, Mishap, Part
-from lore.text import calls, goals, lines, outcomes, results
+from lore.text import calls, goals, lines, outcomes, own_tools, results
 from lore.text.calls import Call
 from lore.text.parts import is_said, origin_of
 from lore.text.results import Verdict
@@ -56,6 +56,8 @@ class Story:
     person: str = ""
     person_at: int = 0
     interrupted: bool = False
+    asked_memory: bool = False
+    """Lore's own tools were called; that is no deed."""
     assistant: str = ""
     last_word: str = ""
     errors: list[tuple[Mishap, Message]] = field(default_factory=list)
@@ -80,7 +82,9 @@ def tell(messages: Iterable[Message]) -> Story:
 
 
 def _tell(story: Story, message: Message, part: Part) -> None:
-    if part.kind == "tool_call":
+    if part.kind in ("tool_call", "tool_result") and own_tools.is_own(part.name):
+        story.asked_memory = True
+    elif part.kind == "tool_call":
         if TRUST[origin_of(part, message.origin)] >= UNASKED_TRUST:
             _call(story, message, part)
     elif part.kind == "tool_result":

@@ -8,10 +8,13 @@ from lore.text import instructions, parts, withdrawals
 
 def standing_in(message: NewMessage | Message) -> tuple[str, ...]:
     """Return what the person wants from now on or takes back, without what others say."""
+    cut = list(instructions.sentences(person_said(message)))
+    before = ["", *(masked for _, masked in cut)]
+    behind = [*(masked for _, masked in cut[1:]), ""]
     return tuple(
         said
-        for said, masked in instructions.sentences(person_said(message))
-        if instructions.lasts(masked) or withdrawals.find(said)
+        for (said, masked), *beside in zip(cut, before, behind, strict=False)
+        if instructions.lasts(masked) or withdrawals.find_beside(said, *beside)
     )
 
 

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from lore.text import instructions, words
 
-Form = Literal["duty", "ban", "rule", "swap", "instead"]
+Form = Literal["duty", "ban", "rule", "swap", "instead", "name"]
 
 _OPENING = (
     r"^(?:(?:please|pls|also|and|but|so|ok(?:ay)?|hey|note|actually|btw|by\ the\ way|oh|yes|well"
@@ -30,10 +30,13 @@ _DUTY = re.compile(
 
 _BAN = re.compile(
     _OPENING
-    + r"(?:(?:don'?t|do\ not)\ (?=.*\bany(?:\s?more|\ longer)\b)|stop\ (?=\w+ing\b))(?P<gone>.+)$",
+    + r"(?:(?:don'?t|do\ not)\ (?=.*\bany(?:\s?more|\ longer)\b)|stop\ (?=\w+ing\b)|no\ more\s)"
+    r"(?P<gone>.+)$",
     re.IGNORECASE | re.VERBOSE,
 )
 """Says that something is not to be done any more, which may be a rule of its own."""
+
+_NO_MORE = re.compile(_OPENING + r"no\ more\b", re.IGNORECASE | re.VERBOSE)
 
 _RULE = r"(?:rules?|instructions?|preferences?|conventions?|requirements?|guidelines?)"
 _RULE_OFF = re.compile(
@@ -59,8 +62,19 @@ _INSTEAD = re.compile(
     r"\b(?:instead\ of|rather\ than|in\ place\ of|no\ longer)\ (?P<gone>[^,;.:()]{2,60})",
     re.IGNORECASE | re.VERBOSE,
 )
-_SWAP = re.compile(r"\bforget (?P<gone>`[^`]{2,60}`|[\w./-]{2,40}), ", re.IGNORECASE)
+_NAME = (
+    r"(?:forget(?:\ about)?|scrap|drop|ditch|no\ more)\s"
+    r"(?!(?:the|that|this|these|those|it|them|my|our|your|his|her|their|an?|all|any|what|about|to"
+    r"|how|why|everything|anything|me|us|you)\b)"
+    r"(?P<gone>`[^`]{2,60}`|[\w./-]{2,40}(?:\ [\w./-]{1,40}){0,3}?)"
+)
+"""What is called by its name is known before; 'the tests' may be those of the moment."""
+
+_SWAP = re.compile(rf"\b{_NAME}(?:[,;:.!—–]|\ [-—–])\ ", re.IGNORECASE | re.VERBOSE)
 """Takes back whatever names a thing, and says in the same breath what is to be used."""
+
+_NAME_OFF = re.compile(rf"{_OPENING}{_NAME}[.!]*$", re.IGNORECASE | re.VERBOSE)
+"""Takes back a thing by its name; what is to be used stands in a sentence beside it."""
 
 _FORMS: Mapping[Form, re.Pattern[str]] = {
     "duty": _DUTY,
@@ -68,6 +82,7 @@ _FORMS: Mapping[Form, re.Pattern[str]] = {
     "rule": _RULE_OFF,
     "swap": _SWAP,
     "instead": _INSTEAD,
+    "name": _NAME_OFF,
 }
 _TOGETHER: tuple[Form, ...] = ("swap", "instead")
 """What takes one thing back and asks for another."""
@@ -81,10 +96,13 @@ _LIMITED = re.compile(
     r"\b(?:for\ now|right\ now|today|tonight|tomorrow|this\ (?:time|once|week|morning|afternoon)"
     r"|(?:for|in|on|with|within|during)\ (?:this|these|that|those|one)|yet|until|unless|if|once"
     r"|when(?:ever)?|while|except|just\ for|only\ for|maybe|perhaps|might|i\ think|i\ guess"
-    r"|(?<!i\ )said|says|think\ (?:that\ )?you|so\ often|every|each\ time)\b",
+    r"|(?<!i\ )said|says|think\ (?:that\ )?you|so\ often)\b",
     re.IGNORECASE | re.VERBOSE,
 )
 """What holds for a while, for a case or by hearsay takes no rule away."""
+
+_OFTEN = re.compile(r"\b(?:every|each\ time)\b", re.IGNORECASE | re.VERBOSE)
+"""What is done less often is done still; a thing that another replaces is not."""
 
 _BEHIND = re.compile(
     r"\ *(?:[,;:.!()—–]|\ -\ |\b(?:because|since|now\ that|as\ (?:we|the|it|i|ci)|any\s?more"
@@ -136,10 +154,29 @@ def find(sentence: str) -> Withdrawal | None:
         return None
     for form, pattern in _FORMS.items():
         found = pattern.search(said)
-        if found and (form not in _TOGETHER or _LASTING.search(said)):
+        if found and _is_meant(form, said):
             gone = next(part for part in found.groups() if part)
             return _named(form, _BEHIND.sub("", gone), said)
     return None
+
+
+def find_beside(sentence: str, *neighbours: str) -> Withdrawal | None:
+    """Return what a sentence takes back that stands between others.
+
+    A name alone ('Forget make check.') takes a rule back where one beside it gives another.
+    """
+    found = find(sentence)
+    if found is None or found.form != "name":
+        return found
+    return found if any(_LASTING.search(said) for said in neighbours) else None
+
+
+def _is_meant(form: Form, said: str) -> bool:
+    if form in _TOGETHER:
+        return bool(_LASTING.search(said)) and (form == "swap" or not _OFTEN.search(said))
+    if _OFTEN.search(said):
+        return False
+    return form != "ban" or not _NO_MORE.match(said) or instructions.lasts(said)
 
 
 def is_only(sentence: str) -> bool:
@@ -177,7 +214,15 @@ def _fits(withdrawal: Withdrawal, rule: str) -> bool:
         return False
     if withdrawal.form == "instead":
         return _is_replaced(withdrawal, gone, rule)
-    return withdrawal.form in ("rule", "swap") or _asks_for(rule, withdrawal.gone)
+    if withdrawal.form in ("swap", "name") and not _names(rule, withdrawal.gone):
+        return False
+    return withdrawal.form == "rule" or _asks_for(rule, withdrawal.gone)
+
+
+def _names(rule: str, gone: str) -> bool:
+    """Tell whether a rule has a name in it, word by word in its order."""
+    name = " ".join(words.split(gone))
+    return f" {name} " in f" {' '.join(words.split(rule))} "
 
 
 def _asks_for(rule: str, gone: str) -> bool:

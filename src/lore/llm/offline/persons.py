@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -139,7 +140,15 @@ def find(one: Said, *, named: bool, in_code: bool) -> Iterator[Found]:
         for found in several:
             if found is not None and (not named or _tells_of_self(found[0])):
                 joined = found[0]
-                yield _kept(one, *found, named=named)
+                kept = _kept(one, *found, named=named)
+                before = "" if kept.corrects else _named_before(statement.before, found[0])
+                yield replace(kept, corrects=before) if before else kept
+
+
+def _named_before(sentence: str, rule: str) -> str:
+    """Return what the sentence before a rule takes back by its name."""
+    found = withdrawals.find_beside(sentence, rule)
+    return found.gone if found and found.form == "name" else ""
 
 
 def _settled(
@@ -234,16 +243,22 @@ _PASTED = re.compile(
 
 def rule_of(whole: str, part: str) -> tuple[str, FragmentKind, float, float] | None:
     """Return a standing instruction or preference as it is kept, if the sentence has one."""
-    if withdrawals.find(part):
+    if withdrawals.find_beside(part):
         # Behind a comma stands why: "…, CI does it".
-        rule = part if stands_alone(part) else part.partition(",")[0]
+        rule = part if _is_clear(part) else part.partition(",")[0]
     else:
         rule = part if instructions.standing(part) else _standing_clause(whole)
-    if not rule or not fits(rule) or not stands_alone(rule):
+    if not rule or not fits(rule) or not _is_clear(rule):
         return None
     if _DECIDED.search(rule) and not _PREFERS.search(rule):
         return rule, "decision", HIGH, 3.0
     return rule, "preference", HIGH, 4.0
+
+
+def _is_clear(rule: str) -> bool:
+    """Tell whether a rule can be understood alone; a swap names what its 'it' stands for."""
+    found = withdrawals.find(rule)
+    return stands_alone(rule) or (found is not None and found.form == "swap")
 
 
 def _standing_clause(whole: str) -> str:
