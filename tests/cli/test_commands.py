@@ -243,7 +243,7 @@ def test_a_session_is_read_without_what_the_agents_program_put_beside_the_talk(s
 
 def test_the_first_status_says_what_may_be_spent(lore: Lore):
     assert "$0.00 of $1.00 today" in lore("status").works().out
-    free = lore("status", env={"LORE_DAILY_BUDGET": "0"}).works().out
+    free = lore("status", env={"LORE_BACKGROUND_DAILY_BUDGET": "0"}).works().out
     assert "$0.00 today, no budget is set" in free
 
 
