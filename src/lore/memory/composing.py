@@ -71,7 +71,7 @@ class Live:
     """How other sessions of the project went; looked up while nobody waits."""
     recorded: deque[bytes] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_ENDS))
     """Digests of all entries that are stored, in their order, up to the ends of some requests."""
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    lock: threading.RLock = field(default_factory=threading.RLock)
 
 
 @dataclass(frozen=True, slots=True)
