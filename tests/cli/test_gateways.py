@@ -62,7 +62,8 @@ class running:  # noqa: N801 - reads as what it is: a block in which a daemon ru
 
     def __init__(self, home: Path, url: str) -> None:
         (home / "config.toml").write_text(
-            f'[gateway]\nanthropic_url = "{url}"\nopenai_url = "{url}"\n[server]\nport = 0\n'
+            f'[gateway]\nanthropic_url = "{url}"\nopenai_url = "{url}"\nrecall = "off"\n'
+            "[server]\nport = 0\n"
         )
         self.process = subprocess.Popen([*PROGRAM, "up"], env=environment(home))
         eventually(lambda: find_address(str(home)))

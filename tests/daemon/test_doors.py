@@ -241,7 +241,9 @@ with Memory.open(config=settings, embedder=NoEmbedder()) as memory:
 
 
 def test_the_sdk_of_mcp_is_loaded_for_who_speaks_it(tmp_path: Path):
-    done = subprocess.run(
-        [sys.executable, "-c", ASKED, str(tmp_path)], capture_output=True, text=True, timeout=120
-    )
-    assert done.stdout.split() == ["False", "True", "True", "True", "True"], done.stderr
+    for loaded in ("True", "False"):  # the first start keeps a greeting for all that follow
+        done = subprocess.run(
+            [sys.executable, "-c", ASKED, str(tmp_path)],
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.stdout.split() == [loaded, "True", "True", "True", "True"], done.stderr

@@ -65,7 +65,7 @@ def test_trees_are_the_same_everywhere(demo_home: Path):
 
 def test_what_one_stores_the_others_know(tmp_path: Path):
     said = "The tide table is printed on Mondays."
-    first = printed(tmp_path, "remember", said)
+    first = printed(tmp_path, "remember", said, "--everywhere")
     assert first["outcome"] == "stored"
     second = answers(tmp_path, "store", {"content": said})
     assert (second["id"], second["outcome"]) == (first["id"], "known")
@@ -73,7 +73,7 @@ def test_what_one_stores_the_others_know(tmp_path: Path):
         third = memory.remember(said)
         assert (third.id, third.outcome) == (first["id"], "known")
         assert memory.stats().fragments == 1
-    assert "known already" in Lore(tmp_path)("remember", said).works().err
+    assert "known already" in Lore(tmp_path)("remember", said, "--everywhere").works().err
 
 
 def test_what_one_deletes_is_gone_for_the_others(tmp_path: Path):

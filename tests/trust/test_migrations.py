@@ -74,9 +74,10 @@ def state_of(path: Path) -> tuple[bool, ...]:
     assert sqlite.damage(path) == []
     first = {"m001_initial" in done, "items" in names, "spend" in names, "session_words" in names}
     second = {"m002_requests" in done, "layer" in spent, "without_usd" in spent}
-    third = {"m900_later" in done, "later" in names, "mood" in columns}
-    assert len(first) == len(second) == len(third) == 1, (names, done)
-    return first.pop(), second.pop(), third.pop()
+    third = {"m003_dialogues" in done, "dialogue_states" in names, "recall_markers" in names}
+    last = {"m900_later" in done, "later" in names, "mood" in columns}
+    assert len(first) == len(second) == len(third) == len(last) == 1, (names, done)
+    return first.pop(), second.pop(), third.pop(), last.pop()
 
 
 def run_each(home: Path, step: str) -> list[Any]:
@@ -139,7 +140,7 @@ def test_after_a_killed_migration_the_next_start_migrates(tmp_path: Path) -> Non
     )
     assert pid.returncode == 9
     open_at(tmp_path).close()
-    assert state_of(tmp_path / "memory.db") == (True, True, False)
+    assert state_of(tmp_path / "memory.db") == (True, True, True, False)
 
 
 if __name__ == "__main__":

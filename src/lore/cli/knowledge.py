@@ -21,7 +21,6 @@ from lore.cli.output import (
     read_text,
 )
 from lore.errors import InvalidInput
-from lore.projects import Projects
 
 if TYPE_CHECKING:
     from lore.memory import Memory
@@ -114,6 +113,8 @@ def remember(
 
 def _repository() -> str:
     """Return the present folder if it lies in a repository; one that is gone lies nowhere."""
+    from lore.projects import Projects
+
     try:
         here = str(Path.cwd())
     except FileNotFoundError:

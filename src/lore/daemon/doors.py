@@ -213,6 +213,12 @@ def _listening(bound: socket.socket, settings: Settings) -> Listening:
 
 def _keep_greeting(settings: Settings) -> str:
     """Keep what agents ask first for when no daemon runs; without it they only wait for one."""
+    from lore.bridges import greeting
+
+    mark = greeting.mark_of(__version__, settings)
+    if greeting.find(str(settings.home), mark) is not None:
+        return mark
+    # Only a new version, or changed settings, need the SDK of MCP for it.
     from lore.mcp.greeting import keep
 
     try:
