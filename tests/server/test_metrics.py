@@ -4,6 +4,7 @@ import re
 
 from lore.records import TokenUse
 from tests.server.served import Served
+from tests.waiting import eventually
 
 SAMPLE = re.compile(r'[a-z_]+(\{([a-z_]+="(\\.|[^"\\\n])*",?)+\})? -?[0-9.e+-]+')
 
@@ -51,7 +52,9 @@ def test_only_who_may_read_sees_them(served: Served):
 
 
 def test_spend_by_rest_is_a_report_and_a_page(served: Served):
-    tree = served.get("/api/v1/spend?by=day&since=last%20week").tree
+    asked = "/api/v1/spend?by=day&since=last%20week"
+    eventually(lambda: served.get(asked).tree["items"])  # entries share a commit, later
+    tree = served.get(asked).tree
     assert tree["report"]["by"] == "day"
     assert set(tree) == {"today", "report", "items", "next"}
     assert {"layer", "busts", "delay_ms", "without_usd"} <= set(tree["items"][0])
