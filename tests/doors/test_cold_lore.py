@@ -23,7 +23,7 @@ def test_an_impatient_agent_has_its_tools_and_its_first_call_is_answered(tmp_pat
     with running_upstream(SCENES, tmp_path / "upstream.jsonl") as upstream:
         machine = Machine(tmp_path / "person", tmp_path / "lore", upstream)
         almanac = write_folder(machine.home / "code" / "almanac")
-        machine.lore("remember", KNOWN)
+        machine.lore("remember", KNOWN, "--everywhere")
         machine.lore("setup", "claude-code")
         assert lock.find_holder(machine.lore_home) is None
         try:

@@ -66,7 +66,7 @@ def machine(tmp_path_factory) -> Iterator[Machine]:
         machine = Machine(place / "person", place / "lore", upstream)
         machine.home.mkdir()
         machine.start()
-        machine.lore("remember", KNOWN)
+        machine.lore("remember", KNOWN, "--everywhere")
         try:
             yield machine
         finally:

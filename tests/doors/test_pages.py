@@ -34,7 +34,7 @@ FOR_ONE_RUN = {
 PROMPTS = [
     prompt
     for page in FOLDER.glob("*.md")
-    for prompt in re.findall(r'^\$ (?:claude|codex|opencode) .*"(.+)"$', page.read_text(), re.M)
+    for prompt in re.findall(r'^\$ (?:claude|codex|opencode) .*?"([^"]+)"', page.read_text(), re.M)
 ]
 SCENES = (
     Scene(opencode.TITLE, (Reply(text="Proofs"),), "client", "system"),
@@ -98,7 +98,7 @@ def test_there_is_a_page_for_every_agent():
     from lore.setup.agents import AGENTS as KNOWN
 
     pages = {path.stem for path in FOLDER.glob("*.md")}
-    assert pages == {agent.name for agent in KNOWN} | {"uninstall"}
+    assert pages == {agent.name for agent in KNOWN} | {"gateway", "uninstall"}
 
 
 def test_the_page_on_taking_lore_out_leaves_agents_as_they_were_and_nothing_running(machine):
