@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from lore.capture.messages import message_of
 from lore.errors import EvaluationError
 from lore.evals import economics, layers_picture
 from lore.evals.strategies import STRATEGIES
+from lore.memory import Memory
+from lore.settings import load
 from tests.evals.harbour import write
+from tests.fakes import NOON, FakeEmbedder
 
 
 def test_the_whole_evaluation_runs_and_draws(tmp_path: Path):
@@ -26,6 +30,18 @@ def test_the_whole_evaluation_runs_and_draws(tmp_path: Path):
     assert found["gradient_horizon"]["available"] == 1
     assert "long-session-harbour" in result.as_table()
     ET.fromstring(layers_picture.draw(result))
+
+
+def test_a_captured_session_of_a_home_is_replayed_by_its_name_alone(tmp_path: Path):
+    home = tmp_path / "home"
+    said = [message_of("user" if n % 2 == 0 else "assistant", f"Part {n}.", NOON) for n in range(8)]
+    with Memory.open(config=load({}, home=home).settings, embedder=FakeEmbedder()) as memory:
+        memory.capture("talk", said)
+    models, cache = ("claude-sonnet-4-5",), tmp_path / "vectors"
+    result = economics.run(None, sessions=["talk"], home=home, models=models, cache=cache)
+    assert "talk, claude-sonnet-4-5" in result.as_table()
+    with pytest.raises(EvaluationError, match="Nothing is named"):
+        economics.run(None)
 
 
 def test_a_folder_without_sessions_is_refused(tmp_path: Path):

@@ -95,9 +95,10 @@ def injection(
 
 @evaluate.command()
 def economics(
-    data: Annotated[Path, typer.Option(help="Folder with long-session-*.jsonl.gz.")],
+    context: typer.Context,
+    data: Annotated[Path | None, typer.Option(help="Folder with long-session-*.jsonl.gz.")] = None,
     sessions: Annotated[
-        list[str] | None, typer.Option(help="A captured session to replay, too; repeatable.")
+        list[str] | None, typer.Option(help="A captured session to replay; repeatable.")
     ] = None,
     model: Annotated[
         list[str] | None, typer.Option(help="A model by whose prices to count; repeatable.")
@@ -119,6 +120,7 @@ def economics(
         result = evaluation.run(
             data,
             sessions=sessions or (),
+            home=context.obj,
             models=model or evaluation.MODELS,
             lifetime_s=caching.LONG_LIFETIME_S if hour else caching.LIFETIME_S,
             cache=cache,

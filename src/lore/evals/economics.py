@@ -86,16 +86,17 @@ def _line(name: str, one: Outcome, full_usd: float) -> str:
 
 
 def run(
-    data: Path,
+    data: Path | None,
     *,
     sessions: Sequence[str] = (),
+    home: Path | None = None,
     models: Sequence[str] = MODELS,
     lifetime_s: float = caching.LIFETIME_S,
     cache: Path | None = None,
     report: Report | None = None,
 ) -> Result:
-    """Replay every long session of a folder, and captured ones that are named."""
-    talks = _talks(data, sessions)
+    """Replay every long session of a folder, and those of a home that are named."""
+    talks = _talks(data, sessions, home)
     prices = {model: _price(model) for model in models}
     opened = open_embedder(replace(settings.load().settings, embed_threads=0))
     embedder = CachedEmbedder(opened.embedder, cache or _default_cache())
@@ -126,7 +127,19 @@ def _remembered(talk: Talk, embedder: CachedEmbedder) -> tuple[Remembered, tuple
         return known, tuple(recalled(memory, one, ids) for one in talk.questions)
 
 
-def _talks(data: Path, sessions: Sequence[str]) -> dict[str, Talk]:
+def _talks(data: Path | None, sessions: Sequence[str], home: Path | None) -> dict[str, Talk]:
+    found = _recorded(data) if data is not None else {}
+    if sessions:
+        with Memory.open(home, create=False) as memory:
+            found |= {name: talk_of(name, memory.messages(name)) for name in sessions}
+    if not found:
+        where = f"There is no long-session-*.jsonl.gz in {data}." if data else "Nothing is named."
+        raise EvaluationError(where, hint="--sessions names captured sessions.")
+    return found
+
+
+def _recorded(data: Path) -> dict[str, Talk]:
+    """Return the sessions of a folder by the names of their files."""
     if not data.is_dir():
         msg = f"There is no folder {data}."
         raise EvaluationError(msg)
@@ -135,12 +148,6 @@ def _talks(data: Path, sessions: Sequence[str]) -> dict[str, Talk]:
         stem = path.name.removesuffix(".jsonl.gz")
         talks = read_talks(path)
         found |= {stem if not n else f"{stem}-{n}": talk for n, talk in enumerate(talks)}
-    if sessions:
-        with Memory.open(create=False) as memory:
-            found |= {name: talk_of(name, memory.messages(name)) for name in sessions}
-    if not found:
-        msg = f"There is no long-session-*.jsonl.gz in {data}."
-        raise EvaluationError(msg, hint="--sessions names captured sessions.")
     return found
 
 

@@ -7,70 +7,39 @@ from collections.abc import Mapping
 import orjson
 
 from lore.gateway import events
-from lore.gateway.events import Event, EventReader
+from lore.gateway.events import Event
 from lore.gateway.refusals import refusal
 from lore.gateway.wires import markers, shapes, summing
 from lore.gateway.wires.anthropic.expanding import result_of
 from lore.gateway.wires.anthropic.replies import Assembly, text_events
-from lore.gateway.wires.searches import MOST_ROUNDS, Searches
+from lore.gateway.wires.rounds import Rounds
 from lore.gateway.wires.shapes import Json, table, text
-from lore.gateway.wires.wire import Call, MakeId, Request, Tool
+from lore.gateway.wires.wire import MakeId, Request, Tool
 
 
-class Splice:
+class Splice(Rounds):
     """Makes one answer of several; see the protocol."""
 
     def __init__(self, request: Request, body: bytes, tool: Tool, make_id: MakeId) -> None:
-        self._streams = request.streams
-        self._body = body
-        self._tool = tool.name
-        self._searches = Searches(make_id)
-        self._rounds: list[Json] = []
+        super().__init__(request, body, tool, make_id)
+        self._usages: list[Json] = []
         """What each answer took."""
         self._next = 0
         """The number of the client's next block."""
         self._shown: list[Json] = []
         """What the client gets of an answer that is not streamed."""
-        self._begin()
 
     def _begin(self) -> None:
-        self._events = EventReader()
+        super()._begin()
         self._assembly = Assembly()
-        self._held = bytearray()
         self._places: dict[int, int] = {}
-        self._searches.begin()
         self._has_client_calls = False
-        self._is_paused = False
-
-    def feed(self, chunk: bytes) -> bytes:
-        """Take the next piece of an answer, and return what the client gets now."""
-        if not self._streams:
-            self._held += chunk
-            return b""
-        return b"".join(self._pass(event) for event in self._events.feed(chunk))
-
-    def pause(self) -> bytes:
-        """Take note that an answer has ended, and return what the client gets now."""
-        self._is_paused = True
-        if not self._streams:
-            return self._pass_whole(bytes(self._held))
-        return b"".join(self._pass(event) for event in self._events.end())
 
     @property
     def _is_alone(self) -> bool:
         """Tell whether the answer waits for nothing but results of ours."""
         calls = bool(self._searches) and not self._has_client_calls
         return calls and self._assembly.stop == "tool_use"
-
-    @property
-    def goes_on(self) -> bool:
-        """Tell whether the upstream has to be asked again before the answer is complete."""
-        return self._is_paused and self._is_alone and len(self._rounds) < MOST_ROUNDS
-
-    @property
-    def calls(self) -> tuple[Call, ...]:
-        """Return the calls to be carried out now."""
-        return self._searches.calls
 
     def answer(self, results: Mapping[str, str]) -> dict[str, str]:
         """Take results by the ids of calls; return what is to be stored, by the ids of markers."""
@@ -101,13 +70,13 @@ class Splice:
         kind, at = told.get("type"), told.get("index")
         self._assembly.take(told)
         if kind == "message_start":
-            return b"" if self._rounds else event.raw
+            return b"" if self._round > 1 else event.raw
         if isinstance(at, int) and text(kind).startswith("content_block_"):
             return self._pass_block(event, told, at)
         if kind == "message_delta":
-            self._rounds.append(dict(self._assembly.usage))
+            self._usages.append(dict(self._assembly.usage))
             return self._pass_end(event, told)
-        if kind == "message_stop" and self._is_alone and len(self._rounds) < MOST_ROUNDS:
+        if kind == "message_stop" and not self._is_last:
             return b""
         return event.raw
 
@@ -137,14 +106,14 @@ class Splice:
         return b"".join(events.write(one, one["type"]) for one in shown)
 
     def _pass_end(self, event: Event, told: Json) -> bytes:
-        if len(self._rounds) == 1 and not self._is_alone:
+        if self._round == 1 and not self._is_alone:
             return event.raw
         if not self._is_alone:
-            return events.write({**told, "usage": summing.summed(self._rounds)}, event.name)
-        if len(self._rounds) < MOST_ROUNDS:
+            return events.write({**told, "usage": summing.summed(self._usages)}, event.name)
+        if not self._is_last:
             return b""
         ended = {**table(told.get("delta")), "stop_reason": "end_turn"}
-        usage = summing.summed(self._rounds)
+        usage = summing.summed(self._usages)
         return events.write({**told, "delta": ended, "usage": usage}, event.name)
 
     def _pass_whole(self, body: bytes) -> bytes:
@@ -156,14 +125,14 @@ class Splice:
         made = self._assembly
         made.blocks = dict(enumerate(blocks))
         made.stop, made.is_whole = text(document.get("stop_reason")), True
-        self._rounds.append(table(document.get("usage")))
+        self._usages.append(table(document.get("usage")))
         for at, block in enumerate(blocks):
             self._shown.append(self._shown_of(at, block))
         if self.goes_on:
             return b""
-        if len(self._rounds) == 1 and not self._searches:
+        if self._round == 1 and not self._searches:
             return body
-        whole = {**document, "content": self._shown, "usage": summing.summed(self._rounds)}
+        whole = {**document, "content": self._shown, "usage": summing.summed(self._usages)}
         if self._is_alone:
             whole["stop_reason"] = "end_turn"
         return orjson.dumps(whole)

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping
 import orjson
 
 from lore.gateway import events
-from lore.gateway.events import Event, EventReader
+from lore.gateway.events import Event
 from lore.gateway.refusals import refusal
 from lore.gateway.wires import markers, shapes, summing
 from lore.gateway.wires.responses.expanding import called
 from lore.gateway.wires.responses.reading import items_of
 from lore.gateway.wires.responses.replies import Assembly, message_events, message_of
-from lore.gateway.wires.searches import MOST_ROUNDS, Searches
+from lore.gateway.wires.rounds import Rounds
 from lore.gateway.wires.shapes import Json, table, text
-from lore.gateway.wires.wire import Call, MakeId, Request, Tool
+from lore.gateway.wires.wire import MakeId, Request, Tool
 
 
-class Splice:
+class Splice(Rounds):
     """Makes one answer of several; see the protocol.
 
     Where the provider keeps the history (`store`), the client names answers by their ids and
@@ -26,11 +26,7 @@ class Splice:
     """
 
     def __init__(self, request: Request, body: bytes, tool: Tool, make_id: MakeId) -> None:
-        self._streams = request.streams
-        self._body = body
-        self._tool = tool.name
-        self._searches = Searches(make_id)
-        self._round = 0
+        super().__init__(request, body, tool, make_id)
         self._usages: list[Json] = []
         self._id = ""
         self._number = 0
@@ -38,51 +34,18 @@ class Splice:
         self._shown: list[Json] = []
         """What the client has got, item by item."""
         self._next = 0
-        self._begin()
 
     def _begin(self) -> None:
-        self._round += 1
-        self._events = EventReader()
+        super()._begin()
         self._assembly = Assembly()
-        self._held = bytearray()
         self._places: dict[int, int] = {}
         self._has_client_calls = False
-        self._searches.begin()
-        self._is_paused = False
-
-    def feed(self, chunk: bytes) -> bytes:
-        """Take the next piece of an answer, and return what the client gets now."""
-        if not self._streams:
-            self._held += chunk
-            return b""
-        return b"".join(self._pass(event) for event in self._events.feed(chunk))
-
-    def pause(self) -> bytes:
-        """Take note that an answer has ended, and return what the client gets now."""
-        self._is_paused = True
-        if not self._streams:
-            return self._pass_whole(bytes(self._held))
-        return b"".join(self._pass(event) for event in self._events.end())
 
     @property
     def _is_alone(self) -> bool:
         """Tell whether the answer waits for nothing but results of ours."""
         is_done = self._assembly.response.get("status") == "completed"
         return bool(self._searches) and not self._has_client_calls and is_done
-
-    @property
-    def _is_last(self) -> bool:
-        return not self._is_alone or self._round >= MOST_ROUNDS
-
-    @property
-    def goes_on(self) -> bool:
-        """Tell whether the upstream has to be asked again before the answer is complete."""
-        return self._is_paused and not self._is_last
-
-    @property
-    def calls(self) -> tuple[Call, ...]:
-        """Return the calls to be carried out now."""
-        return self._searches.calls
 
     def answer(self, results: Mapping[str, str]) -> dict[str, str]:
         """Take results by the ids of calls; return what is to be stored, by the ids of markers."""
