@@ -52,7 +52,7 @@ def test_only_who_may_read_sees_them(served: Served):
 
 
 def test_spend_by_rest_is_a_report_and_a_page(served: Served):
-    reserved = served.memory.reserve_request("claude-haiku-4-5", TokenUse(1))
+    reserved = served.memory.reserve_request("claude-opus-4-1", TokenUse(1))
     served.memory.settle_request(reserved, TokenUse(1))
     asked = "/api/v1/spend?by=day&since=last%20week"
     eventually(lambda: served.get(asked).tree["items"])  # entries share a commit, later
