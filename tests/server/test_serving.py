@@ -112,6 +112,7 @@ def test_a_request_that_is_cut_off_by_the_end_of_the_server_is_told_so(tmp_path:
             )
             sent.set()
             replies.append(client.recv(10_000))
+        stack.close()  # or the memory would wait for the write that is held up
 
     with contextlib.ExitStack() as stack:
         sent = threading.Event()

@@ -30,7 +30,7 @@ def test_the_log_is_not_emptied_under_a_reader_but_told(database: Database) -> N
         assert db.value("SELECT count(*) FROM fragments") == 1
         database.write(lambda db: add_fragment(db, 2))
         with pytest.raises(StoreBusy, match="kept reading"):
-            sqlite.empty_log(impatient)
+            sqlite.empty_log(impatient, patience_s=0.2)
     sqlite.empty_log(impatient)
     impatient.close()
     assert database.path.with_name("memory.db-wal").stat().st_size == 0

@@ -33,9 +33,9 @@ def journal_of(db: Connection) -> str:
     return str(db.value("PRAGMA journal_mode"))
 
 
-def empty_log(connection: Connection) -> None:
+def empty_log(connection: Connection, *, patience_s: float = _CHECKPOINT_S) -> None:
     """Fold the log into the database file and cut it to nothing."""
-    deadline = time.monotonic() + _CHECKPOINT_S
+    deadline = time.monotonic() + patience_s
     busy = 1
     while busy and time.monotonic() < deadline:
         busy, *_ = connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0]
