@@ -148,10 +148,16 @@ def _is_gone(pid: int) -> bool:
 
 
 @contextmanager
-def gated(place: Path, scenes: Mapping[str, tuple[Told, ...]], **settings: str) -> Iterator[Gated]:
+def gated(
+    place: Path,
+    scenes: Mapping[str, tuple[Told, ...]],
+    *,
+    window_tokens: int = 200_000,
+    **settings: str,
+) -> Iterator[Gated]:
     """Give a machine with a gateway in front of a provider that follows a script."""
     stage = Stage(scenes)
-    with upstream(stage) as up:
+    with upstream(stage, window_tokens=window_tokens) as up:
         changes = {
             **GATED,
             "LORE_SERVER_PORT": str(free_port()),
