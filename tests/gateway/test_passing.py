@@ -27,7 +27,7 @@ LIVE = settings(max_examples=60, deadline=None, suppress_health_check=list(Healt
 TOKEN = st.text("abcdefghijklmnopqrstuvwxyz-_0123456789", min_size=1, max_size=20)
 VALUE = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=40)
 PATH = st.text(
-    st.characters(min_codepoint=0x21, max_codepoint=0x7E, exclude_characters="#?"), max_size=40
+    st.characters(min_codepoint=0x21, max_codepoint=0x7E, exclude_characters="#?\\"), max_size=40
 )
 
 NOT_PASSED = {

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from lore.errors import ProviderError
+from lore.errors import InvalidInput, ProviderError
 from lore.gateway import bodies, peers, streaming
 from lore.gateway import headers as heads
 from lore.gateway.exchanges import Answer, Incoming, Prepared, Turning, Wire
@@ -134,7 +134,11 @@ class Gateway:
         """Return the answer to what goes no further."""
         if asked.method == "HEAD" and asked.target == "/":
             return WELL
-        if heads.shows_key_of_lore(asked.headers):
+        try:
+            self._upstreams.address(asked.provider, asked.target)
+        except InvalidInput as error:
+            return refusal(asked.provider, 400, f"Lore: {error}")
+        if heads.shows_key_of_lore(asked.raw_headers, asked.target):
             return refusal(asked.provider, 401, _OWN_KEY)
         grant = find_grant(scope)
         if grant is None and not await peers.is_own(scope, self._owner):
