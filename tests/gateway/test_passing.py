@@ -60,6 +60,15 @@ def test_any_header_reaches_upstream_as_it_is(
     assert came == sent
 
 
+def test_words_of_any_language_reach_upstream_in_the_same_bytes(tmp_path):
+    def answer(peer: Peer) -> None:
+        peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+
+    with faulty(answer) as odd, proxied(tmp_path, odd.url) as gateway:
+        gateway.ask("/v1/anything", b"{}", [("x-title", "Pröjekt 世界".encode())])
+        assert "x-title: Pröjekt 世界\r\n".encode() in odd.requests[0]
+
+
 @LIVE
 @given(path=PATH, query=PATH)
 def test_any_path_reaches_upstream_as_it_is(gateway: Proxied, up: Upstream, path: str, query: str):

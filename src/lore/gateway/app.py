@@ -134,12 +134,8 @@ class Gateway:
         """Return the answer to what goes no further."""
         if asked.method == "HEAD" and asked.target == "/":
             return WELL
-        try:
-            self._upstreams.address(asked.provider, asked.target)
-        except InvalidInput as error:
-            return refusal(asked.provider, 400, f"Lore: {error}")
-        if heads.shows_key_of_lore(asked.raw_headers, asked.target):
-            return refusal(asked.provider, 401, _OWN_KEY)
+        if misled := self._misled(asked):
+            return misled
         grant = find_grant(scope)
         if grant is None and not await peers.is_own(scope, self._owner):
             return refusal(asked.provider, 401, _NO_KEY)
@@ -147,6 +143,16 @@ class Gateway:
             return refusal(asked.provider, 403, "This key does not open the gateway.")
         if "websocket" in asked.headers.get("upgrade", "").lower():
             return refusal(asked.provider, 426, _NO_SOCKETS)
+        return None
+
+    def _misled(self, asked: Asked) -> Answer | None:
+        """Return the answer to what no upstream may see, whoever asks."""
+        try:
+            self._upstreams.address(asked.provider, asked.target)
+        except InvalidInput as error:
+            return refusal(asked.provider, 400, f"Lore: {error}")
+        if heads.shows_key_of_lore(asked.raw_headers, asked.target):
+            return refusal(asked.provider, 401, _OWN_KEY)
         return None
 
     async def _serve(self, asked: Asked, receive: Receive, send: Send) -> None:

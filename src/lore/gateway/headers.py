@@ -57,11 +57,11 @@ def for_upstream(
     if changed:
         dropped |= {b"content-encoding"}
     told = [
-        (name.decode("latin-1"), value.decode("latin-1"))
+        (name.decode("latin-1"), _decoded(value))
         for name, value in kept
         if name not in dropped and not name.startswith(_OF_LORE)
     ]
-    cookies = (value.decode("latin-1") for name, value in kept if name == b"cookie")
+    cookies = (_decoded(value) for name, value in kept if name == b"cookie")
     told += [("cookie", others) for others in map(_without_ours, cookies) if others]
     return [*told, ("accept-encoding", "identity")] if identity else told
 
@@ -88,6 +88,14 @@ def shows_key_of_lore(headers: RawHeaders, target: str) -> bool:
     # a scheme may stand before it
     words = [word for name, value in pairs if _SECRET.search(name) for word in value.split()]
     return any(word.startswith(_LORE_KEY) for word in words)
+
+
+def _decoded(value: bytes) -> str:
+    """Return a value so that UTF-8, which it is written in, has the same bytes."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 def _named_by_connection(headers: RawHeaders) -> frozenset[bytes]:
