@@ -16,6 +16,7 @@ from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Texts, Tool
 from lore.records.dialogues import Pins, Plan
 from tests.gateway import replies
+from tests.gateway.faulty import Peer, faulty
 from tests.gateway.proxied import Proxied, proxied
 from tests.gateway.upstream import Fails, Says, Thought, Upstream, upstream
 from tests.gateway.wires import test_anthropic_splicing as messages
@@ -37,7 +38,7 @@ class Remembering:
 
     def prepare(self, incoming: Incoming) -> Prepared:
         wire = WIRES[incoming.wire]
-        request = wire.expand(wire.read(incoming.body(), incoming.path), self.kept.get)
+        request = wire.expand(wire.read(incoming.body(), incoming.target), self.kept.get)
         body = wire.rewrite(request, Plan(0, Pins()), Texts(recall=TOOL))
         splice = wire.open_splice(request, body, TOOL, lambda: uuid.uuid4().hex)
         return Prepared(body, splice=Recalling(splice, self._search, self._keep))
@@ -209,5 +210,66 @@ def test_an_upstream_that_does_not_go_on_ends_the_answer_with_its_error(stage):
     client.say("How do we print?")
     got = stage.gateway.ask(client.path, client.body())
     assert got.status == 200
-    assert got.body.rstrip().splitlines()[-2] == b"event: error"
-    assert b"Overloaded" in got.body
+    name, data = got.body.rstrip().splitlines()[-2:]
+    assert name == b"event: error"
+    error = json.loads(data.removeprefix(b"data: "))["error"]
+    assert error == {"type": "overloaded_error", "message": "Overloaded"}
+
+
+GEMINI = "/v1beta/models/gemini-3-pro:{}?alt=sse"
+ASKED: list[tuple[str, Json]] = [
+    (MessagesClient.path, MessagesClient(streams=False).body()),
+    (ResponsesClient.path, ResponsesClient(streams=False).body()),
+    ("/v1/chat/completions", {"model": "gpt-5.5"}),
+    (GEMINI.format("generateContent"), {}),
+]
+
+
+def asked(path: str, tree: Json, *, streams: bool) -> tuple[str, Json]:
+    """Return a request with one prompt."""
+    said = {"role": "user", "content": "How do we print?"}
+    if "v1beta" in path:
+        name = "streamGenerateContent" if streams else "generateContent"
+        return GEMINI.format(name), {"contents": [{"role": "user", "parts": [{"text": "Hm?"}]}]}
+    place = "input" if "responses" in path else "messages"
+    return path, {**tree, "stream": streams, place: [said]}
+
+
+@pytest.mark.parametrize(("path", "tree"), ASKED)
+def test_an_answer_that_is_not_streamed_fails_as_its_last_request_did(stage, path, tree):
+    refused = Fails(429, "rate_limit_error", "Slow down.", {"retry-after": "3"})
+    stage.up.reply_with(Says("I search.", LOOK), refused)
+    got = stage.gateway.ask(*asked(path, tree, streams=False))
+    assert (got.status, got.header("retry-after")) == (429, "3")
+    assert got.tree["error"]["message"] == "Slow down."
+    assert len(stage.up.asked) == 2
+
+
+@pytest.mark.parametrize(("path", "tree"), ASKED)
+def test_a_stream_ends_with_the_words_of_the_provider(stage, path, tree):
+    stage.up.reply_with(Says("I search.", LOOK), Fails(429, "rate_limit_error", "Slow down."))
+    got = stage.gateway.ask(*asked(path, tree, streams=True))
+    told = [json.loads(line[6:]) for line in got.body.splitlines() if line.startswith(b"data: {")]
+    error = told[-1].get("error", told[-1])
+    assert error["message"] == "Slow down."
+    assert "api_error" not in json.dumps(told[-1])
+    if "v1beta" not in path:
+        assert "rate_limit_error" in json.dumps(error)
+
+
+def test_an_answer_that_is_not_streamed_and_breaks_off_is_an_error(tmp_path):
+    call = {"type": "tool_use", "id": "toolu_1", "name": "recall", "input": {"query": "printing"}}
+    said = json.dumps({"type": "message", "content": [call], "stop_reason": "tool_use"}).encode()
+
+    def behave(peer: Peer) -> None:
+        if b"found printing" in peer.request:
+            peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{")
+            peer.reset()
+        else:
+            peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(said) + said)
+
+    with faulty(behave) as up, proxied(tmp_path, up.url, turning=Remembering()) as gateway:
+        got = gateway.ask(*asked("/v1/messages", ASKED[0][1], streams=False))
+        assert len(up.requests) == 2
+    assert got.status == 502
+    assert got.tree["error"]["type"] == "api_error"

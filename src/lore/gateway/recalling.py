@@ -51,8 +51,7 @@ class Recalling:
 
     def fail(self, status: int, body: bytes) -> bytes:
         """Return what ends the answer where upstream refused the next request."""
-        told = body.decode(errors="replace") or "The upstream could not be reached."
-        return self._released() + self._splice.fail(f"{status}: {told}")
+        return self._released() + self._splice.fail(status, body)
 
     def rest(self) -> bytes:
         """Return what ends the answer."""

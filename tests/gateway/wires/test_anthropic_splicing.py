@@ -221,7 +221,7 @@ def test_a_follow_up_that_fails_ends_the_answer_with_an_error():
     splice.feed(upstream(request.body, Reply(calls=recalls(1)), "a"))
     splice.pause()
     assert splice.goes_on
-    assert b"event: error" in splice.fail("Overloaded")
+    assert b"event: error" in splice.fail(529, b"Overloaded")
 
 
 def test_faults_inside_a_stream_pass():

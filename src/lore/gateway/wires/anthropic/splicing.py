@@ -8,7 +8,7 @@ import orjson
 
 from lore.gateway import events
 from lore.gateway.events import Event
-from lore.gateway.refusals import refusal
+from lore.gateway.refusals import error_of
 from lore.gateway.wires import markers, shapes, summing
 from lore.gateway.wires.anthropic.expanding import result_of
 from lore.gateway.wires.anthropic.replies import Assembly, text_events
@@ -59,9 +59,9 @@ class Splice(Rounds):
         self._begin()
         return self._body
 
-    def fail(self, message: str) -> bytes:
-        """Return what ends the answer where the upstream did not go on."""
-        error = refusal("anthropic", 502, message).body
+    def fail(self, status: int, body: bytes) -> bytes:
+        """Return what ends the answer where the upstream did not go on, in its own words."""
+        error = error_of("anthropic", status, body)
         return events.frame(error, "error") if self._streams else error
 
     def _pass(self, event: Event) -> bytes:

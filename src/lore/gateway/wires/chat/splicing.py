@@ -8,7 +8,7 @@ import orjson
 
 from lore.gateway import events
 from lore.gateway.events import Event
-from lore.gateway.refusals import refusal
+from lore.gateway.refusals import error_of
 from lore.gateway.wires import markers, shapes, summing
 from lore.gateway.wires.chat.expanding import extra_of, result_of, spoken
 from lore.gateway.wires.chat.replies import DONE, Assembly, choice_of
@@ -70,9 +70,9 @@ class Splice(Rounds):
         self._begin()
         return self._body
 
-    def fail(self, message: str) -> bytes:
-        """Return what ends the answer where the upstream did not go on."""
-        error = refusal("openai", 502, message).body
+    def fail(self, status: int, body: bytes) -> bytes:
+        """Return what ends the answer where the upstream did not go on, in its own words."""
+        error = error_of("openai", status, body)
         return events.frame(error) + DONE if self._streams else error
 
     def _pass(self, event: Event) -> bytes:

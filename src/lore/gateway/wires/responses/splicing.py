@@ -8,7 +8,7 @@ import orjson
 
 from lore.gateway import events
 from lore.gateway.events import Event
-from lore.gateway.refusals import refusal
+from lore.gateway.refusals import error_of
 from lore.gateway.wires import markers, shapes, summing
 from lore.gateway.wires.responses.expanding import called
 from lore.gateway.wires.responses.reading import items_of
@@ -68,12 +68,15 @@ class Splice(Rounds):
             else:
                 yield item
 
-    def fail(self, message: str) -> bytes:
-        """Return what ends the answer where the upstream did not go on."""
+    def fail(self, status: int, body: bytes) -> bytes:
+        """Return what ends the answer where the upstream did not go on, in its own words."""
+        error = error_of("openai", status, body)
         if not self._streams:
-            return refusal("openai", 502, message).body
-        told = {"code": "server_error", "message": message, "param": None}
-        return self._write({"type": "error", **told})
+            return error
+        told = table(table(shapes.loaded(error.decode())).get("error"))
+        code = told.get("code") or told.get("type")
+        said = {"code": code, "message": text(told.get("message")), "param": told.get("param")}
+        return self._write({"type": "error", **said})
 
     def _write(self, told: Json) -> bytes:
         numbered = {**told, "sequence_number": self._number}
