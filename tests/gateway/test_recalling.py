@@ -12,6 +12,7 @@ import pytest
 from lore.errors import StoreBusy, StoreFull
 from lore.gateway.exchanges import Incoming, Prepared
 from lore.gateway.recalling import Recalling
+from lore.gateway.wires import anthropic
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Texts, Tool
 from lore.records.dialogues import Pins, Plan
@@ -172,6 +173,52 @@ def test_a_conversation_with_recall_breaks_no_rule_of_the_upstream(stage, speaks
     assert len(stage.memory.kept) == 4
     assert "lore-recall-" not in "".join(sent)
     assert "lore-recall-" in json.dumps(client.body())
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_blanks_that_a_model_says_before_it_searches_are_not_said_again(stage, streams):
+    client = MessagesClient(streams=streams)
+    client.say("How do we print?")
+    stage.up.reply_with(Says("\n\n", LOOK), Says(" ", LOOK), Says("On Thursdays."), Says("Bye."))
+    ask(stage, client)
+    client.say("Thanks.")
+    ask(stage, client)
+    assert stage.up.refused == []
+    before, after = (one.tree["messages"] for one in stage.up.asked[-2:])
+    assert after[: len(before)] == before
+
+
+@pytest.mark.parametrize("speaks", [MessagesClient, ResponsesClient])
+def test_a_marker_that_stands_twice_is_one_call(stage, speaks):
+    client = speaks(streams=False)
+    client.say("How do we print?")
+    stage.up.reply_with(Says("I search.", LOOK), Says("On Thursdays."), Says("Bye."))
+    ask(stage, client)
+    client.history += client.history
+    client.say("Thanks.")
+    ask(stage, client)
+    assert stage.up.refused == []
+    assert json.dumps(stage.up.asked[-1].tree).count("found printing") == 1
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_turn_goes_on_without_memory_with_the_thoughts_that_it_had(stage, knows):
+    client = MessagesClient(streams=False)
+    client.say("How do we print?")
+    first, second = Thought("Memory first."), Thought("Now the file.")
+    stage.up.reply_with(Says(first, "I search.", LOOK), Says(second, READ), Says("On Thursdays."))
+    client.give(ask(stage, client))
+    body = json.dumps(client.body()).encode()
+    found = stage.memory.kept if knows else {}
+    mended = anthropic.mend(body, found.get)
+    assert mended != body
+    stage.memory.prepare = lambda _incoming: Prepared(mended)
+    ask(stage, client)
+    assert stage.up.refused == []
+    assert ("found printing" in mended.decode()) is knows
+    client.say("Thanks.")
+    later = json.dumps(client.body()).encode()
+    assert anthropic.mend(later, found.get) == later
 
 
 def test_memory_that_fails_is_told_to_the_model(stage):

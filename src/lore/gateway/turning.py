@@ -15,10 +15,11 @@ from lore.gateway import commands, paying
 from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt, log
 from lore.gateway.exchanges import Incoming, Outcome, Prepared
+from lore.gateway.latest import LatestMarkers
 from lore.gateway.paying import PROVIDERS, Bill, Observing
 from lore.gateway.recalling import Recalling
 from lore.gateway.speakers import Said, Talks, find_speaker, folder_of, is_compaction, is_errand
-from lore.gateway.wires import keys, markers
+from lore.gateway.wires import anthropic, keys, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
@@ -81,6 +82,7 @@ class MemoryTurning:
         self._pacing = Pacing(memory)
         self._talks = Talks()
         self._annotations = Annotations()
+        self._latest = LatestMarkers()
         self._digesting = ThreadPoolExecutor(1, "lore-digesting")
         self._digested: set[str] = set()
         self._lock = threading.Lock()
@@ -124,7 +126,17 @@ class MemoryTurning:
             return Prepared()
         model, most = paying.most_of_unread(incoming)
         streams = b'"stream":true' in incoming.raw or b'"stream": true' in incoming.raw
-        return self._paid(incoming, wire, model, most, streams=streams)
+        admitted = self._paid(incoming, wire, model, most, streams=streams)
+        mended = attempt("mend", partial(self._mended, incoming))
+        return replace(admitted, body=mended) if isinstance(mended, bytes) else admitted
+
+    def _mended(self, incoming: Incoming) -> bytes | None:
+        """Return a body whose turn began with memory and goes on without, if it has to change."""
+        if incoming.wire != "anthropic":
+            return None  # elsewhere, markers are texts like others
+        body = incoming.body()
+        mended = anthropic.mend(body, self._latest.find)
+        return mended if mended is not body else None
 
     def _errand(self, incoming: Incoming, wire: Wire, request: Request) -> Prepared:
         """Let a request pass that is no turn: it costs money, and is not remembered."""
@@ -248,6 +260,7 @@ class MemoryTurning:
         def keep(stored: Mapping[str, str]) -> None:
             redact = partial(redact_tree, self._memory.redactor)
             hidden = {id_: markers.redacted(one, redact) for id_, one in stored.items()}
+            self._latest.keep(hidden)
             self._composer.desk.keep_markers(speaker, hidden)
 
         return Recalling(inner, search, keep)

@@ -7,7 +7,7 @@ import orjson
 from lore.gateway import events
 from lore.gateway.exchanges import Answer
 from lore.gateway.wires import faults, listening, shapes
-from lore.gateway.wires.anthropic.reading import entry_of
+from lore.gateway.wires.anthropic.reading import entry_of, is_said
 from lore.gateway.wires.shapes import Json, count, table, text
 from lore.gateway.wires.wire import Reply, ReplyReader, Request
 from lore.records.dialogues import TokenUse
@@ -68,7 +68,7 @@ class Assembly:
     def content(self) -> list[Json]:
         """Return the blocks as a request would give them back: none is empty."""
         ordered = [self.blocks[at] for at in sorted(self.blocks)]
-        return [one for one in ordered if one.get("type") != "text" or one.get("text")]
+        return [one for one in ordered if is_said(one)]
 
     def reply(self) -> Reply:
         """Return what the answer was, when it has ended or broken off."""

@@ -11,6 +11,7 @@ from lore.gateway.events import Event
 from lore.gateway.refusals import error_of
 from lore.gateway.wires import markers, shapes, summing
 from lore.gateway.wires.anthropic.expanding import result_of
+from lore.gateway.wires.anthropic.reading import is_said
 from lore.gateway.wires.anthropic.replies import Assembly, text_events
 from lore.gateway.wires.rounds import Rounds
 from lore.gateway.wires.shapes import Json, table, text
@@ -44,7 +45,8 @@ class Splice(Rounds):
     def answer(self, results: Mapping[str, str]) -> dict[str, str]:
         """Take results by the ids of calls; return what is to be stored, by the ids of markers."""
         last = self._searches.last_place
-        tail = sum(at > last for at in self._assembly.blocks)
+        blocks = self._assembly.blocks
+        tail = sum(at > last and is_said(blocks[at]) for at in blocks)
         return self._searches.answer(results, tail=tail, is_mixed=self._has_client_calls)
 
     def follow_up(self) -> bytes:
