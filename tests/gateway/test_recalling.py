@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from lore.errors import StoreBusy, StoreFull
+from lore.gateway import events
 from lore.gateway.exchanges import Incoming, Prepared
 from lore.gateway.recalling import Recalling
 from lore.gateway.wires import anthropic
@@ -19,7 +20,7 @@ from lore.records.dialogues import Pins, Plan
 from tests.gateway import replies
 from tests.gateway.faulty import Peer, faulty
 from tests.gateway.proxied import Proxied, proxied
-from tests.gateway.upstream import Fails, Says, Thought, Upstream, upstream
+from tests.gateway.upstream import Answers, Fails, Says, Thought, Upstream, upstream
 from tests.gateway.wires import test_anthropic_splicing as messages
 from tests.gateway.wires import test_responses_splicing as responses
 
@@ -320,3 +321,85 @@ def test_an_answer_that_is_not_streamed_and_breaks_off_is_an_error(tmp_path):
         assert len(up.requests) == 2
     assert got.status == 502
     assert got.tree["error"]["type"] == "api_error"
+
+
+DEEP = '{"query":' + "[" * 900 + "]" * 900 + "}"
+
+
+def whole_of(path: str, written: str) -> Json:
+    """Return an answer that calls recall with these arguments, read where the wire has it so."""
+    try:
+        read = json.loads(written)
+    except ValueError:
+        read = None
+    if path == "/v1/messages":
+        call: Json = {"type": "tool_use", "id": "toolu_1", "name": "recall", "input": read}
+        return {"type": "message", "content": [call], "stop_reason": "tool_use"}
+    function = {"name": "recall", "arguments": written}
+    if path == "/v1/responses":
+        call = {"type": "function_call", "call_id": "call_1", "status": "completed", **function}
+        return {"id": "resp_1", "status": "completed", "output": [call]}
+    if path == "/v1/chat/completions":
+        calls = [{"id": "call_1", "type": "function", "function": function}]
+        message = {"role": "assistant", "content": None, "tool_calls": calls}
+        return {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+    parts = [{"functionCall": {"name": "recall", "args": read}}]
+    return {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]}
+
+
+@pytest.mark.parametrize("written", ['["x"]', '"x"', "null", '{"query":', DEEP])
+@pytest.mark.parametrize(("path", "tree"), ASKED)
+def test_arguments_that_are_no_table_are_a_search_that_failed(stage, path, tree, written):
+    def search(call: Call) -> str:
+        assert call.arguments == {}
+        return "query is needed"
+
+    stage.memory.search = search
+    whole = json.dumps(whole_of(path.partition("?")[0], written)).encode()
+    json_headers = {"content-type": "application/json"}
+    stage.up.reply_with(Answers(200, json_headers, whole), Says("Then without."))
+    got = stage.gateway.ask(*asked(path, tree, streams=False))
+    assert got.status == 200
+    assert "Then without." in got.body.decode()
+    assert stage.up.refused == []
+    assert "query is needed" in json.dumps(stage.up.asked[-1].tree)
+
+
+@pytest.mark.parametrize("written", ['["x"]', "null", '{"query":', DEEP])
+def test_such_arguments_in_a_stream_are_a_search_that_failed(stage, written):
+    stage.memory.search = lambda _call: "query is needed"
+    call = {"type": "tool_use", "id": "toolu_1", "name": "recall", "input": {}}
+    delta = {"type": "input_json_delta", "partial_json": written}
+    told: list[Json] = [
+        {"type": "message_start", "message": {"type": "message", "content": [], "usage": {}}},
+        {"type": "content_block_start", "index": 0, "content_block": call},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}},
+        {"type": "message_stop"},
+    ]
+    stream = b"".join(events.write(one, one["type"]) for one in told)
+    headers = {"content-type": "text/event-stream"}
+    stage.up.reply_with(Answers(200, headers, stream), Says("Then without."), Says("Bye."))
+    client = MessagesClient(streams=True)
+    client.say("How do we print?")
+    ask(stage, client)
+    client.say("Thanks.")
+    ask(stage, client)
+    assert stage.up.refused == []
+    before, after = (one.tree["messages"] for one in stage.up.asked[-2:])
+    assert after[: len(before)] == before
+    assert "query is needed" in json.dumps(before)
+
+
+def test_a_search_that_breaks_is_told_to_the_model(stage):
+    def search(_call: Call) -> str:
+        raise RecursionError
+
+    stage.memory.search = search
+    stage.up.reply_with(Says(LOOK), Says("Then without."))
+    client = MessagesClient(streams=True)
+    client.say("How do we print?")
+    ask(stage, client)
+    assert "could not be searched" in json.dumps(stage.up.asked[-1].tree)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 
 from lore.errors import LoreError
+from lore.gateway.boundary import Failure, attempt
 from lore.gateway.wires.wire import Call, Splice
 
 Search = Callable[[Call], str]
@@ -36,8 +38,9 @@ class Recalling:
         self._held += self._splice.pause()
         results: dict[str, str] = {}
         for call in self._splice.calls:
-            with suppress(LoreError):
-                results[call.id] = self._search(call)
+            found = attempt("recall", partial(self._search, call))
+            if not isinstance(found, Failure):
+                results[call.id] = found
         goes_on = self._splice.goes_on
         stored = self._splice.answer(results)
         # A marker that could not be kept stays in the client's history as the text that it is.

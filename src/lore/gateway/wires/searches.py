@@ -44,6 +44,10 @@ class Searches:
         self._held.append(_Search(Call(call_id, marker, arguments), block, place))
         return marker
 
+    def has(self, place: int) -> bool:
+        """Tell whether a call of this answer stands in a place."""
+        return any(one.place == place for one in self._held)
+
     @property
     def calls(self) -> tuple[Call, ...]:
         """Return the calls to be carried out now."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -10,18 +13,29 @@ from lore.errors import InvalidInput
 
 Json = dict[str, Any]
 
+_DIGITS = bytes(ord("0") if chr(one).isdigit() and one < 128 else 32 for one in range(256))
+_LONG_RUN = b"0" * 19
+"""No number of fewer digits is longer than 64 bits."""
+_LONG_NUMBER = re.compile(rb"[\[:,]\s*-?\d{19,}\s*[,\]}]")
+
 
 def read(body: bytes) -> Json:
     """Return the document of a body, or raise `InvalidInput` where it is no table."""
     try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        document = _loads(body)(body)
+    except ValueError:
         msg = "The body is not JSON."
         raise InvalidInput(msg) from None
     if not isinstance(document, dict):
         msg = "The body is not a table."
         raise InvalidInput(msg)
     return document
+
+
+def _loads(body: bytes) -> Callable[[bytes], Any]:
+    """Return the reader of a body: the quick one makes long numbers into others."""
+    has_long = _LONG_RUN in body.translate(_DIGITS) and _LONG_NUMBER.search(body)
+    return json.loads if has_long else orjson.loads
 
 
 def text(value: object) -> str:
@@ -52,9 +66,31 @@ def found(value: object) -> list[Json]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
+def arguments(value: object) -> Json | None:
+    """Return the arguments of a call, or None if they are no table or could not be sent again."""
+    if not isinstance(value, dict):
+        return None
+    try:
+        orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return None  # deeper than can be written
+    return value
+
+
 def dumped(value: object) -> str:
-    """Return a value as JSON on one line."""
-    return orjson.dumps(value).decode()
+    """Return a value as JSON on one line; null if it is deeper than can be written."""
+    try:
+        return written(value).decode()
+    except (RecursionError, UnicodeEncodeError):
+        return "null"
+
+
+def written(value: object) -> bytes:
+    """Return a value as JSON, with numbers of any length."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def loaded(written: str) -> object:

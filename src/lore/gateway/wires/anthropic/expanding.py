@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import orjson
-
 from lore.gateway.wires import markers, shapes
 from lore.gateway.wires.anthropic.reading import blocks_of, is_said, read, read_document
 from lore.gateway.wires.markers import Marker
@@ -29,7 +27,7 @@ def mend(body: bytes, find: FindMarker) -> bytes:
         return body
     request = read(body)
     made = _put_back(request, find, _turn_begins(shapes.tables(request.document["messages"])))
-    return orjson.dumps(made.document) if made.is_expanded else body
+    return shapes.written(made.document) if made.is_expanded else body
 
 
 def _put_back(request: Request, find: FindMarker, since: int) -> Request:

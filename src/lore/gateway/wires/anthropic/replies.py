@@ -43,8 +43,9 @@ class Assembly:
             self.blocks[at] = dict(table(event.get("content_block")))
         elif kind == "content_block_delta" and isinstance(at, int):
             self._add(at, table(event.get("delta")))
-        elif kind == "content_block_stop" and isinstance(at, int) and at in self._written:
-            self.blocks[at]["input"] = shapes.loaded(self._written[at] or "{}")
+        elif kind == "content_block_stop" and isinstance(at, int):
+            if at in self._written and at in self.blocks:
+                self.blocks[at]["input"] = shapes.loaded(self._written[at] or "{}")
         elif kind == "message_delta":
             self.stop = text(table(event.get("delta")).get("stop_reason"))
             told = table(event.get("usage"))
@@ -68,7 +69,7 @@ class Assembly:
     def content(self) -> list[Json]:
         """Return the blocks as a request would give them back: none is empty."""
         ordered = [self.blocks[at] for at in sorted(self.blocks)]
-        return [one for one in ordered if is_said(one)]
+        return [one for one in ordered if "type" in one and is_said(one)]
 
     def reply(self) -> Reply:
         """Return what the answer was, when it has ended or broken off."""

@@ -66,7 +66,7 @@ class Splice(Rounds):
             spoken(said, answered, extra_of(self._message)),
             *map(result_of, answered),
         ]
-        self._body = orjson.dumps(document)
+        self._body = shapes.written(document)
         self._begin()
         return self._body
 
@@ -161,9 +161,12 @@ class Splice(Rounds):
 
     def _sign(self, call: Json, at: int) -> str:
         """Return the marker of a call; one that was cut off leaves nothing."""
-        given = shapes.loaded(text(table(call.get("function")).get("arguments")) or "{}")
-        if not isinstance(given, dict):
-            return ""
+        function = table(call.get("function"))
+        given = shapes.arguments(shapes.loaded(text(function.get("arguments")) or "{}"))
+        if given is None:
+            if self._assembly.stop in _CUT:
+                return ""
+            given, call = {}, {**call, "function": {**function, "arguments": "{}"}}
         marker = self._searches.add(text(call.get("id")), given, call, at)
         return f"\n\n{markers.sign(marker)}\n\n"
 

@@ -54,7 +54,7 @@ class Splice(Rounds):
             {"role": "model", "parts": self._assembly.parts},
             {"role": "user", "parts": answered},
         ]
-        self._body = orjson.dumps(document)
+        self._body = shapes.written(document)
         self._usages.append(self._assembly.usage)
         self._begin()
         return self._body
@@ -114,7 +114,11 @@ class Splice(Rounds):
         place = len(self._assembly.parts) - 1
         # Without an id of its own a call is known by its place.
         call_id = text(call.get("id")) or f"{self._round}.{place}"
-        marker = self._searches.add(call_id, table(call.get("args")), part, place)
+        given = shapes.arguments(call.get("args") or {})
+        if given is None:
+            given, part = {}, {**part, "functionCall": {**call, "args": {}}}
+            self._assembly.parts[place] = part
+        marker = self._searches.add(call_id, given, part, place)
         # Clients join texts that follow each other.
         return {"text": f"\n\n{markers.sign(marker)}\n\n"}
 

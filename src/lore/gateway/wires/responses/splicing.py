@@ -55,7 +55,7 @@ class Splice(Rounds):
         """Return the body of the next request to the upstream."""
         document = shapes.read(self._body)
         document["input"] = [*items_of(document), *self._said()]
-        self._body = orjson.dumps(document)
+        self._body = shapes.written(document)
         self._begin()
         return self._body
 
@@ -137,10 +137,12 @@ class Splice(Rounds):
         return b"".join(map(self._write, made))
 
     def _marker(self, item: Json, at: int) -> Json:
-        given = shapes.loaded(text(item.get("arguments")) or "{}")
-        if not isinstance(given, dict):
+        given = shapes.arguments(shapes.loaded(text(item.get("arguments")) or "{}"))
+        if given is None and item.get("status") == "incomplete":
             self._assembly.items.pop(at, None)
             return {}
+        if given is None:
+            given, item = {}, {**item, "arguments": "{}"}
         marker = self._searches.add(text(item.get("call_id")), given, item, at)
         shown = message_of(f"msg_{marker}", markers.sign(marker))
         self._shown.append(shown)

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lore.errors import InvalidInput
+from lore.gateway.wires import shapes
+from lore.gateway.wires.registry import WIRES
+from lore.gateway.wires.wire import Texts
+from lore.records.dialogues import Pins, Plan
+
+LONG = 12345678901234567890123
+
+
+@given(st.lists(st.integers(-(10**30), 10**30)))
+def test_numbers_of_any_length_stay_what_they_are(numbers: list[int]):
+    body = json.dumps({"numbers": numbers}).encode()
+    assert json.loads(shapes.written(shapes.read(body))) == {"numbers": numbers}
+
+
+@pytest.mark.parametrize("body", [b"{", b"[1]", b'{"a": %s}' % (b"9" * 5_000)])
+def test_what_is_no_table_is_not_read(body: bytes):
+    with pytest.raises(InvalidInput):
+        shapes.read(body)
+
+
+@pytest.mark.parametrize(
+    ("wire", "tree"),
+    [
+        ("anthropic", {"messages": [{"role": "user", "content": "x"}]}),
+        ("chat", {"messages": [{"role": "user", "content": "x"}]}),
+        ("responses", {"input": [{"role": "user", "content": "x"}]}),
+        ("gemini", {"contents": [{"role": "user", "parts": [{"text": "x"}]}]}),
+    ],
+)
+def test_a_long_number_survives_that_a_prompt_is_written_anew(wire: str, tree: dict[str, object]):
+    body = json.dumps({"model": "m", "seed": LONG, **tree}).encode()
+    request = WIRES[wire].read(body, "/v1beta/models/m:generateContent")
+    sent = WIRES[wire].rewrite(request, Plan(0, Pins()), Texts(knowledge="We print."))
+    assert b"We print." in sent
+    assert json.loads(sent)["seed"] == LONG
