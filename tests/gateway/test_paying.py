@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 import pytest
 
 from lore.gateway.exchanges import Incoming, Outcome
-from lore.gateway.paying import Bill, Observing, most_of_unread, output_limit
+from lore.gateway.paying import MOST_KEPT_BYTES, Bill, Observing, most_of_unread, output_limit
 from lore.gateway.wires import gemini
 from lore.gateway.wires.wire import Reply
 from lore.records import Reserved
@@ -96,3 +97,24 @@ def test_a_client_says_how_much_an_answer_may_take(document: dict[str, object], 
 )
 def test_the_model_of_a_request_is_found_without_reading_it(path: str, raw: bytes, model: str):
     assert most_of_unread(Incoming("anthropic", path, "", {}, raw, 1_000))[0] == model
+
+
+def test_of_an_answer_that_is_too_long_the_beginning_and_the_cost_are_kept():
+    seen: list[Reply] = []
+    bill = Bill(gemini, RESERVED, streams=True)
+    watching = Observing(
+        bill, lambda _bill, replies, _outcome: seen.extend(replies), lambda _: None
+    )
+    watching.begin(200, {"content-type": "text/event-stream"})
+    said = "word " * 20_000
+    tree = {"candidates": [{"content": {"role": "model", "parts": [{"text": said}]}}]}
+    piece = b"data: " + json.dumps(tree).encode() + b"\n\n"
+    for _ in range(2 * MOST_KEPT_BYTES // len(piece)):
+        watching.see(piece)
+    watching.see(STREAMED)
+    watching.end("complete")
+    [reply] = seen
+    assert reply.use.input_tokens == 7
+    assert reply.entry is not None
+    kept = sum(len(block.text) for block in reply.entry.blocks)
+    assert MOST_KEPT_BYTES * 0.9 < kept < MOST_KEPT_BYTES * 1.1

@@ -42,3 +42,12 @@ def test_a_long_number_survives_that_a_prompt_is_written_anew(wire: str, tree: d
     sent = WIRES[wire].rewrite(request, Plan(0, Pins()), Texts(knowledge="We print."))
     assert b"We print." in sent
     assert json.loads(sent)["seed"] == LONG
+
+
+@pytest.mark.parametrize(
+    ("told", "counted"),
+    [(7, 7), (1000.0, 1000), ("12", 12), (True, 0), (-5, 0), (1.5, 0), (10**17, 0), (2**63, 0),
+     (1e300, 0), (float("nan"), 0), (float("inf"), 0), ("x", 0), ("9" * 5_000, 0), (None, 0)],
+)  # fmt: skip
+def test_what_cannot_be_is_not_counted(told: object, counted: int):
+    assert shapes.count(told) == counted

@@ -13,6 +13,9 @@ from lore.errors import InvalidInput
 
 Json = dict[str, Any]
 
+MOST_COUNTED = 10_000_000
+"""No model reads or writes so many tokens for one request: who says more does not know."""
+
 _DIGITS = bytes(ord("0") if chr(one).isdigit() and one < 128 else 32 for one in range(256))
 _LONG_RUN = b"0" * 19
 """No number of fewer digits is longer than 64 bits."""
@@ -44,8 +47,14 @@ def text(value: object) -> str:
 
 
 def count(value: object) -> int:
-    """Return a number of things, or 0 in the place of anything else."""
-    return value if isinstance(value, int) and value > 0 else 0
+    """Return a number of things, or 0 in the place of anything else, and of what cannot be."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value[:20])
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        return 0
+    return value if 0 < value <= MOST_COUNTED else 0
 
 
 def table(value: object) -> Json:
