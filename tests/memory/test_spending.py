@@ -12,7 +12,7 @@ import pytest
 from lore.embed.none import NoEmbedder
 from lore.errors import BudgetSpent, InvalidInput
 from lore.memory import Memory
-from lore.records import ModelPrice, NewMessage, Part, Spend, TokenUse
+from lore.records import Course, ModelPrice, NewMessage, Part, Spend, TokenUse
 from lore.settings import Settings
 from lore.store import spend
 from tests.fakes import NOON, FixedClock
@@ -42,7 +42,7 @@ def opened(tmp_path: Path, clock: FixedClock) -> Iterator[Opener]:
 
 def request(memory: Memory, session: str = "", *, model: str = "m") -> None:
     reserved = memory.reserve_request(model, USED, session=session)
-    memory.settle_request(reserved, USED, layer=1, busts=True, delay_s=2, without=WITHOUT)
+    memory.settle_request(reserved, USED, Course(1, busts=True, delay_s=2, without=WITHOUT))
     memory.database.write(lambda _: None)
 
 

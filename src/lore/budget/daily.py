@@ -21,7 +21,7 @@ from lore.budget.counters import Counters
 from lore.budget.ledger import HELD_FOR
 from lore.budget.throttle import Pace, budget_delay_s
 from lore.errors import BudgetSpent, InvalidInput, NotFound, StoreError
-from lore.records import DayBudget, Reserved, Spend, SpendCounter, SpendPressure
+from lore.records import Course, DayBudget, Reserved, Spend, SpendCounter, SpendPressure
 from lore.records.dialogues import TokenUse
 from lore.store import sessions, spend
 
@@ -48,6 +48,8 @@ _AT_ONCE = 500
 
 _PRESSURE_S = 5.0
 """So long a look at the pace of the day is good for."""
+
+_USUAL = Course()
 
 _SHORTEST_H = 1 / 12
 """A rate is that of five minutes at least: one dear request is no rate."""
@@ -122,20 +124,15 @@ class RequestLedger:
         self,
         reserved: Reserved,
         used: TokenUse,
-        *,
-        layer: int = 0,
-        busts: bool = False,
-        delay_s: float = 0.0,
-        without: TokenUse | None = None,
+        course: Course = _USUAL,
     ) -> float | None:
-        """Enter what a request took and give back the rest; return what it cost, if known.
-
-        `without` is what it would have taken without Lore; the same, if that is not said.
-        """
+        """Enter what a request took and give back the rest; return what it cost, if known."""
         pricing = self.catalogue.find(reserved.model, reserved.provider)
         usd = None if pricing is None else pricing.cost(used)
+        without = course.without
         instead = usd if pricing is None or without is None else pricing.cost(without)
         usage = _usage(used) | ({spend.UNPRICED: 1} if usd is None else {})
+        usage |= {spend.ESTIMATED: 1} if course.estimated else {}
         entry = Spend(
             reserved.key,
             self._database.now(),
@@ -143,9 +140,9 @@ class RequestLedger:
             self._named(reserved.model),
             usage,
             usd or 0.0,
-            layer=layer,
-            busts=busts,
-            delay_ms=round(delay_s * 1_000),
+            layer=course.layer,
+            busts=course.busts,
+            delay_ms=round(course.delay_s * 1_000),
             without_usd=instead or 0.0,
         )
         self._counters.count(entry, used)

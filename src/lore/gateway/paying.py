@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
+from lore.context.sizing import Measure
 from lore.errors import BudgetSpent
 from lore.gateway.boundary import Failure, attempt
 from lore.gateway.exchanges import Incoming, Outcome, Prepared
 from lore.gateway.refusals import refusal
 from lore.gateway.routing import Provider
+from lore.gateway.taking import Answered, Taken, take
 from lore.gateway.wires.wire import Reply, ReplyReader, Wire
 from lore.memory import Memory
-from lore.records import Reserved, TokenUse
+from lore.records import Course, Reserved, TokenUse
+from lore.text.tokens import UNCALIBRATED
 
 PROVIDERS: Mapping[str, str] = {
     "anthropic": "anthropic",
@@ -32,10 +35,12 @@ _REFUSING: Mapping[str, Provider] = {"anthropic": "anthropic", "gemini": "gemini
 USUAL_OUTPUT_TOKENS = 8_000
 """What an answer may take whose client sets no limit."""
 
-_CHARS_PER_TOKEN = 3
-"""Of the bytes of a request that nobody has read: fewer than it really has, to be safe."""
+_UNCOUNTED = Measure()
+"""How long a prompt is that no provider has counted: rather more than it really is, to be safe."""
 
 _OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+
+_USUAL = Course()
 
 _STREAM = "text/event-stream"
 
@@ -53,7 +58,19 @@ class Bill:
     wire: Wire
     reserved: Reserved
     streams: bool
+    prompt: TokenUse
+    """About what the prompt takes, where no answer says so."""
     delay_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A request that is over: what it was answered, how that ended, and what it took."""
+
+    bill: Bill
+    replies: tuple[Reply, ...]
+    outcome: Outcome
+    taken: Taken
 
 
 def output_limit(document: Mapping[str, object]) -> int:
@@ -72,13 +89,26 @@ def most_of(wire: str, input_tokens: int, output_tokens: int) -> TokenUse:
     return TokenUse(fresh_tokens=input_tokens, output_tokens=output_tokens)
 
 
+def most_of_bytes(wire: str, length: int, output_tokens: int) -> TokenUse:
+    """Return the most that a request of so many bytes may take, whatever they say."""
+    return most_of(wire, _UNCOUNTED.of_chars(length), output_tokens)
+
+
+def prompt_of(most: TokenUse, *, counted: bool) -> TokenUse:
+    """Return what a prompt takes by what was set aside, without the margin of an uncounted one."""
+    margin = 1.0 if counted else UNCALIBRATED
+    return TokenUse(
+        fresh_tokens=round(most.fresh_tokens / margin),
+        cache_write_tokens=round(most.cache_write_tokens / margin),
+    )
+
+
 def most_of_unread(incoming: Incoming) -> tuple[str, TokenUse]:
     """Return the model of a request that was not read, and the most it may take."""
     found = _MODEL.search(incoming.raw)
     named = _PATH_MODEL.search(incoming.path)
     model = found[1].decode() if found else named[1] if named else ""
-    tokens = len(incoming.raw) // _CHARS_PER_TOKEN
-    return model, most_of(incoming.wire, tokens, USUAL_OUTPUT_TOKENS)
+    return model, most_of_bytes(incoming.wire, len(incoming.raw), USUAL_OUTPUT_TOKENS)
 
 
 def refused(wire: str, error: BudgetSpent, now: datetime) -> Prepared:
@@ -95,6 +125,7 @@ def refused(wire: str, error: BudgetSpent, now: datetime) -> Prepared:
 class _Kept:
     """An answer as it came."""
 
+    status: int
     streams: bool
     pieces: list[bytes] = field(default_factory=list)
 
@@ -104,7 +135,7 @@ class Observing:
     """Reads what upstream answers; several answers where recall stood between them."""
 
     bill: Bill
-    on_end: Callable[[Bill, list[Reply], Outcome], None]
+    on_end: Callable[[Ended], None]
     on_headers: Callable[[Mapping[str, str]], None]
     whole: bool = True
     """Of an answer that is only paid for, nothing is read but what it took."""
@@ -115,7 +146,7 @@ class Observing:
         form = headers.get("content-type", "")
         # Its own word goes before what was asked for, which not every request tells.
         streams = form.startswith(_STREAM) if form else self.bill.streams
-        self._answers.append(_Kept(streams and status == 200))
+        self._answers.append(_Kept(status, streams and status == 200))
         attempt("quotas", partial(self.on_headers, headers))
 
     def see(self, piece: bytes) -> None:
@@ -124,14 +155,29 @@ class Observing:
 
     def end(self, outcome: Outcome) -> None:
         """Read all that was kept; what cannot be read is no reason to keep money set aside."""
-        read = [attempt("read", partial(self._read, one)) for one in self._answers]
-        replies = [Reply() if isinstance(one, Failure) else one for one in read]
-        self.on_end(self.bill, replies, outcome)
+        answered = []
+        for place, kept in enumerate(self._answers, start=1):
+            is_cut = outcome != "complete" and place == len(self._answers)
+            read = attempt("read", partial(self._read, kept, is_cut=is_cut))
+            reply = Reply() if isinstance(read, Failure) else read
+            answered.append(Answered(kept.status, reply, is_cut))
+        replies = tuple(one.reply for one in answered)
+        self.on_end(Ended(self.bill, replies, outcome, take(answered, self.bill.prompt)))
 
-    def _read(self, kept: _Kept) -> Reply:
+    def _read(self, kept: _Kept, *, is_cut: bool) -> Reply:
+        if kept.streams and not self.whole and not is_cut:
+            told = self._fed(kept, _telling(kept.pieces))
+            if told.use.input_tokens:
+                return told
+        reply = self._fed(kept, kept.pieces)
+        if is_cut and not kept.streams:
+            # All of it had been written before the first byte came.
+            return replace(reply, chars=max(reply.chars, sum(map(len, kept.pieces))))
+        return reply
+
+    def _fed(self, kept: _Kept, pieces: Iterable[bytes]) -> Reply:
         reader: ReplyReader = self.bill.wire.open_reader(streams=kept.streams)
-        whole = self.whole or not kept.streams
-        for piece in kept.pieces if whole else _telling(kept.pieces):
+        for piece in pieces:
             reader.feed(piece)
         return reader.end()
 
@@ -144,32 +190,11 @@ def _telling(pieces: list[bytes]) -> Iterator[bytes]:
             yield event + b"\n\n"
 
 
-def settle(
-    memory: Memory,
-    bill: Bill,
-    replies: list[Reply],
-    *,
-    layer: int = 0,
-    busts: bool = False,
-    without: TokenUse | None = None,
-) -> None:
+def settle(memory: Memory, ended: Ended, course: Course = _USUAL) -> None:
     """Enter what a request took, or give back what was set aside if it took nothing."""
-    used = total(replies)
+    bill, used = ended.bill, ended.taken.use
     if not used.input_tokens and not used.output_tokens:
         memory.release_request(bill.reserved)
         return
-    memory.settle_request(
-        bill.reserved, used, layer=layer, busts=busts, delay_s=bill.delay_s, without=without
-    )
-
-
-def total(replies: list[Reply]) -> TokenUse:
-    """Return what all answers to a request took together."""
-    uses = [reply.use for reply in replies]
-    return TokenUse(
-        sum(use.fresh_tokens for use in uses),
-        sum(use.cache_read_tokens for use in uses),
-        sum(use.cache_write_tokens for use in uses),
-        sum(use.cache_write_1h_tokens for use in uses),
-        sum(use.output_tokens for use in uses),
-    )
+    course = replace(course, delay_s=bill.delay_s, estimated=ended.taken.estimated)
+    memory.settle_request(bill.reserved, used, course)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,8 +14,8 @@ from lore.errors import BudgetSpent, InvalidInput, LoreError
 from lore.gateway import commands, paying
 from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt, log
-from lore.gateway.exchanges import Incoming, Outcome, Prepared
-from lore.gateway.paying import PROVIDERS, Bill, Observing
+from lore.gateway.exchanges import Incoming, Prepared
+from lore.gateway.paying import PROVIDERS, Bill, Ended, Observing
 from lore.gateway.recalling import Recalling
 from lore.gateway.speakers import Said, Talks, find_speaker, folder_of, is_compaction, is_errand
 from lore.gateway.wires import keys, markers
@@ -24,7 +24,7 @@ from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composed, Composer
 from lore.memory.pacing import Pacing
-from lore.records import Entry, Speaker, TokenUse
+from lore.records import Course, Entry, Speaker, TokenUse
 from lore.redaction import redact_tree
 from lore.text import marks
 from lore.tools import catalogue
@@ -54,7 +54,7 @@ class Turn:
     body: bytes
     recalling: Recalling | None = None
 
-    def said(self, replies: list[Reply]) -> tuple[Entry, ...]:
+    def said(self, replies: Sequence[Reply]) -> tuple[Entry, ...]:
         """Return all that was said, as the client's next request will say it.
 
         Between the answers to one request stand the results that the gateway found.
@@ -128,8 +128,8 @@ class MemoryTurning:
 
     def _errand(self, incoming: Incoming, wire: Wire, request: Request) -> Prepared:
         """Let a request pass that is no turn: it costs money, and is not remembered."""
-        tokens = len(request.body) // 4
-        most = paying.most_of(incoming.wire, tokens, paying.output_limit(request.document))
+        limit = paying.output_limit(request.document)
+        most = paying.most_of_bytes(incoming.wire, len(request.body), limit)
         model = request.dialogue.model
         return self._paid(incoming, wire, model, most, streams=request.streams)
 
@@ -154,14 +154,14 @@ class MemoryTurning:
             reserved = self._memory.reserve_request(model, most, provider=provider, kind="errand")
         except BudgetSpent as error:
             return paying.refused(incoming.wire, error, self._memory.database.now())
-        bill = Bill(wire, reserved, streams)
+        bill = Bill(wire, reserved, streams, paying.prompt_of(most, counted=False))
         return Prepared(observer=self._observing(incoming, bill, self._end_errand, whole=False))
 
     def _observing(
         self,
         incoming: Incoming,
         bill: Bill,
-        on_end: Callable[[Bill, list[Reply], Outcome], None],
+        on_end: Callable[[Ended], None],
         *,
         whole: bool = True,
     ) -> Observing:
@@ -186,10 +186,11 @@ class MemoryTurning:
         tool = self._offered(request, composed, own=own_tools)
         body, tool = self._rewritten(wire, request, composed, tool)
         limit = paying.output_limit(request.document)
+        most = paying.most_of(incoming.wire, composed.plan.tokens, limit)
         try:
             reserved = self._memory.reserve_request(
                 request.dialogue.model,
-                paying.most_of(incoming.wire, composed.plan.tokens, limit),
+                most,
                 provider=provider,
                 session=speaker.session,
                 project=speaker.project,
@@ -198,7 +199,8 @@ class MemoryTurning:
             return paying.refused(incoming.wire, error, self._memory.database.now())
         left_s = self._composer.cache_left_s(speaker)
         delay_s = self._pacing.delay_s(provider, cache_left_s=left_s)
-        bill = Bill(wire, reserved, request.streams, delay_s)
+        prompt = paying.prompt_of(most, counted=composed.calibrated)
+        bill = Bill(wire, reserved, request.streams, prompt, delay_s)
         recalling = self._recalling(wire, request, speaker, body, tool) if tool else None
         turn = Turn(request, speaker, composed, wire, incoming.target, body, recalling)
         return Prepared(
@@ -265,27 +267,25 @@ class MemoryTurning:
         if found.text:
             self._composer.add_note(speaker, last, found.text)
 
-    def _end_errand(self, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
-        del outcome
-        paying.settle(self._memory, bill, replies)
+    def _end_errand(self, ended: Ended) -> None:
+        paying.settle(self._memory, ended)
 
-    def _end_turn(self, turn: Turn, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
+    def _end_turn(self, turn: Turn, ended: Ended) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
-        plan, without = turn.composed.plan, None
+        plan, without, replies = turn.composed.plan, None, ended.replies
         try:
             if replies and replies[0].use.input_tokens:
                 without = self._composer.settle(
                     turn.speaker, turn.request.dialogue, turn.composed, replies[0].use
                 )
-            if outcome != "unused":
+            if ended.outcome != "unused":
                 self._record(turn, replies)
         finally:
             # Session and project are known to the ledger once they are stored.
-            paying.settle(
-                self._memory, bill, replies, layer=plan.layer, busts=plan.busts, without=without
-            )
+            course = Course(plan.layer, plan.busts, without=without)
+            paying.settle(self._memory, ended, course)
 
-    def _record(self, turn: Turn, replies: list[Reply]) -> None:
+    def _record(self, turn: Turn, replies: Sequence[Reply]) -> None:
         composer, speaker = self._composer, turn.speaker
         for reply in replies:
             if reply.fault is not None and reply.fault.is_too_long:

@@ -84,6 +84,8 @@ class Composed:
     notes: Mapping[str, str] = field(default_factory=dict)
     amnesic: bool = False
     cold: bool = False
+    calibrated: bool = False
+    """Its tokens are counted by what the provider reported of the prompt before it."""
     whole_tokens: int = 0
     """How long the prompt would be with nothing left out."""
     chars: int = 0
@@ -139,6 +141,7 @@ class Composer:
             held.knowledge or "",
             held.notes,
             cold=cold,
+            calibrated=live.calibration.calibrated,
             whole_tokens=measure.of_chars(raw + dialogue.fixed_chars),
             chars=_chars(dialogue, plan, held),
         )

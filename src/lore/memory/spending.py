@@ -11,9 +11,10 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from lore.checking import Seconds, Whole, checked_class
+from lore.checking import checked_class
 from lore.memory.desk import Desk
 from lore.records import (
+    Course,
     DayBudget,
     ModelPrice,
     PastTurns,
@@ -38,6 +39,8 @@ _ENDED = timedelta(hours=1)
 
 _LONGEST = 200
 """A client may call a model anything, a secret too; what is written has passed the redactor."""
+
+_USUAL = Course()
 
 _MODELS = 256
 """Names that are remembered as redacted; agents use a handful."""
@@ -80,20 +83,13 @@ class Spending(Desk):
         self,
         reserved: Reserved,
         used: TokenUse,
-        *,
-        layer: Whole = 0,
-        busts: bool = False,
-        delay_s: Seconds = 0.0,
-        without: TokenUse | None = None,
+        course: Course = _USUAL,
     ) -> float | None:
         """Enter what a request took, and return what it cost in US dollars if that is known.
 
-        `without` is what it would have taken without Lore; the same, if that is not said. Session
-        and project are those of the reservation, if they are stored by now.
+        Session and project are those of the reservation, if they are stored by now.
         """
-        return self._requests().settle(
-            reserved, used, layer=layer, busts=busts, delay_s=delay_s, without=without
-        )
+        return self._requests().settle(reserved, used, course)
 
     def release_request(self, reserved: Reserved) -> None:
         """Give back what was set aside for a request that took nothing."""

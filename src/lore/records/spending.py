@@ -32,6 +32,21 @@ class Reserved:
 
 
 @dataclass(frozen=True, slots=True)
+class Course:
+    """The course that a request took: what the ledger says of it beside its tokens.
+
+    `without` is what it would have taken without Lore; the same, if that is not said. What is
+    `estimated` the provider did not report: its answer broke off, or never tells.
+    """
+
+    layer: int = 0
+    busts: bool = False
+    delay_s: float = 0.0
+    without: TokenUse | None = None
+    estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PastTurns:
     """Of sessions that have ended: how many turns each had, and the seconds between turns."""
 
@@ -78,6 +93,8 @@ class SpendLine:
     delay_ms: int = 0
     unpriced: int = 0
     """Calls that cost nobody knows how much: they are counted with nothing."""
+    estimated: int = 0
+    """Requests whose provider did not report what they took; they are counted with an estimate."""
     label: str = ""
     """What a person calls it: the path of a project, the title of a session."""
 

@@ -94,6 +94,8 @@ class Reply:
     model: str = ""
     is_whole: bool = True
     """The answer came to its end; a stream may break off."""
+    chars: int = 0
+    """How much the model has written, as far as that came: what was not said in the end, too."""
 
 
 @dataclass(frozen=True, slots=True)

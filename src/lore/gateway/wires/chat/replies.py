@@ -20,6 +20,9 @@ STREAM_HEADERS = (
 LOCAL_ID = "chatcmpl-lore"
 """The id of a completion that no provider has written."""
 
+_TEXTS = ("content", "reasoning_content", "reasoning", "refusal")
+"""Where the words of a message stand."""
+
 DONE = b"data: [DONE]\n\n"
 
 
@@ -31,6 +34,7 @@ class Assembly:
         self.usage: Json = {}
         self.stop = ""
         self.error: Json = {}
+        self.chars = 0
         self.calls: dict[int, Json] = {}
         self._texts: dict[str, str] = {}
 
@@ -40,12 +44,13 @@ class Assembly:
         self.usage = table(chunk.get("usage")) or self.usage
         self.head = self.head or {name: chunk[name] for name in chunk if name != "choices"}
         for choice in shapes.found(chunk.get("choices")):
+            self.chars += written_chars(table(choice.get("delta")))
             if choice.get("index", 0) == 0:
                 self.stop = text(choice.get("finish_reason")) or self.stop
                 self._add(table(choice.get("delta")))
 
     def _add(self, delta: Json) -> None:
-        for name in ("content", "reasoning_content", "reasoning", "refusal"):
+        for name in _TEXTS:
             if isinstance(delta.get(name), str):
                 self._texts[name] = self._texts.get(name, "") + delta[name]
         for call in shapes.found(delta.get("tool_calls")):
@@ -69,10 +74,19 @@ class Assembly:
         """Return what the answer was, when it has ended or broken off."""
         use = use_of(self.usage)
         if self.error:
-            return Reply(use=use, fault=fault_of(self.error), is_whole=False)
+            return Reply(use=use, fault=fault_of(self.error), is_whole=False, chars=self.chars)
         entry = entry_of([self.message], {}) if self.head else None
         model = text(self.head.get("model"))
-        return Reply(entry, use, self.stop, model=model, is_whole=bool(self.stop))
+        is_whole = bool(self.stop)
+        return Reply(entry, use, self.stop, model=model, is_whole=is_whole, chars=self.chars)
+
+
+def written_chars(message: Json) -> int:
+    """Return how much a model has written in a message, or in a piece of one."""
+    calls = shapes.found(message.get("tool_calls"))
+    return sum(len(text(message.get(name))) for name in _TEXTS) + sum(
+        len(text(table(call.get("function")).get("arguments"))) for call in calls
+    )
 
 
 def open_reader(*, streams: bool) -> ReplyReader:
@@ -91,12 +105,13 @@ def read_whole(body: bytes) -> Reply:
         use_of(table(document.get("usage"))),
         text(choices[0].get("finish_reason")),
         model=text(document.get("model")),
+        chars=sum(written_chars(table(choice.get("message"))) for choice in choices),
     )
 
 
 def fault_of(error: Json) -> Fault:
     """Return an error as a fault; the code tells more than the type."""
-    kind = text(error.get("code")) or text(error.get("type")) or "unreadable"
+    kind = text(error.get("code")) or text(error.get("type")) or faults.UNREADABLE
     return faults.fault(kind, text(error.get("message")))
 
 
