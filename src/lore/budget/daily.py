@@ -51,6 +51,9 @@ _PRESSURE_S = 5.0
 
 _USUAL = Course()
 
+_LONGEST = 200
+"""A client may call a model anything; so much of it is written."""
+
 _SHORTEST_H = 1 / 12
 """A rate is that of five minutes at least: one dear request is no rate."""
 
@@ -71,7 +74,7 @@ class RequestLedger:
         named: Callable[[str], str] = str,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        """Open a ledger; `named` says how a model is called in it, whatever a client calls it."""
+        """Open a ledger; `named` says how the store calls what a client calls something."""
         self.catalogue = catalogue
         self._named = named
         self.budget_usd = budget_usd
@@ -105,7 +108,7 @@ class RequestLedger:
         """Set aside what a request may take at most, or raise `BudgetSpent`."""
         now = self._database.now()
         purpose = f"{spend.REQUEST}:{kind}"
-        names = (model, provider, purpose, session, project)
+        names = (model, provider, purpose, self._named(session), self._named(project))
         if self.budget_usd is None:
             pricing = self.catalogue.find(model, provider, wait_s=0)
         else:
@@ -117,7 +120,7 @@ class RequestLedger:
         try:
             return self._reserve(replace(reserved, kept=True), self.budget_usd)
         except BudgetSpent:
-            self._counters.refuse(self._named(model))
+            self._counters.refuse(self._model(model))
             raise
 
     def settle(
@@ -137,7 +140,7 @@ class RequestLedger:
             reserved.key,
             self._database.now(),
             reserved.purpose,
-            self._named(reserved.model),
+            self._model(reserved.model),
             usage,
             usd or 0.0,
             layer=course.layer,
@@ -195,6 +198,9 @@ class RequestLedger:
     def counters(self) -> list[SpendCounter]:
         """Return what this process has counted, by model."""
         return self._counters.snapshot()
+
+    def _model(self, name: str) -> str:
+        return self._named(name[:_LONGEST])
 
     def _reserve(self, reserved: Reserved, budget_usd: float) -> Reserved:
         if time.monotonic() < self._trouble_until:

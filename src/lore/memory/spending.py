@@ -37,13 +37,11 @@ _ENDED = timedelta(hours=1)
 """A session that was silent so long is taken to have ended: even a long cache has expired."""
 
 
-_LONGEST = 200
-"""A client may call a model anything, a secret too; what is written has passed the redactor."""
-
 _USUAL = Course()
 
-_MODELS = 256
-"""Names that are remembered as redacted; agents use a handful."""
+_NAMES = 512
+"""Names of models, sessions and projects that are remembered as redacted: what a client calls
+something may hold a secret, and is stored without it. Agents use a handful."""
 
 
 @checked_class
@@ -148,7 +146,7 @@ class Spending(Desk):
                     self.database,
                     catalogue,
                     self.settings.daily_budget,
-                    named=lru_cache(_MODELS)(lambda name: self.redactor.redact(name[:_LONGEST])),
+                    named=lru_cache(_NAMES)(self.redactor.redact),
                 )
             return self.requests
 

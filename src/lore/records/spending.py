@@ -16,7 +16,7 @@ SpendGroup = Literal["model", "project", "session", "day"]
 class Reserved:
     """Money that is set aside for one request; `usd` is None where nobody knows the price.
 
-    `session` and `project` are names as the gateway has them. `kept` says that the store holds
+    `session` and `project` are names as the store has them. `kept` says that the store holds
     it; what it could not hold is counted by this process.
     """
 
