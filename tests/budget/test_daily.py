@@ -315,3 +315,18 @@ def test_any_number_of_models_is_counted_with_few_names(database):
     counted = ledger.counters()
     assert len(counted) == MOST_MODELS + 1
     assert sum(one.requests for one in counted) == MOST_MODELS + 50
+
+
+def test_each_round_of_a_request_has_the_price_of_its_own_length(database):
+    ledger = RequestLedger(database, Catalogue(), patience_s=30)
+    one = TokenUse(150_000)
+    reserved = ledger.reserve("claude-sonnet-4-5", one, provider="anthropic")
+    usd = ledger.settle(reserved, TokenUse(300_000), Course(rounds=(one, one)))
+    assert usd == pytest.approx(2 * 0.45)
+
+
+def test_what_a_provider_did_not_report_is_marked(database):
+    ledger = ledger_of(database)
+    ledger.settle(ledger.reserve("m", CENT), CENT, Course(estimated=True))
+    ledger.settle(ledger.reserve("m", CENT), CENT)
+    assert sorted("estimated" in entry.usage for entry in entries(database)) == [False, True]

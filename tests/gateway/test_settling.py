@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import http.client
 import json
 from collections.abc import Iterator
@@ -11,9 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import brotli
 import pytest
-import zstandard
 
 from lore.gateway.turning import MemoryTurning
 from lore.memory import Memory
@@ -22,8 +19,8 @@ from lore.records import SpendLine
 from lore.settings import load
 from tests.fakes import FakeEmbedder
 from tests.gateway.faulty import HEAD, Peer, chunk, faulty
-from tests.gateway.proxied import HELLO, Got, Proxied, proxied
-from tests.gateway.upstream import Answers, Upstream, upstream
+from tests.gateway.proxied import Proxied, proxied
+from tests.gateway.upstream import Upstream, upstream
 from tests.waiting import PATIENCE_S, eventually
 
 CHAT = "/v1/chat/completions"

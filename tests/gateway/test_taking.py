@@ -105,6 +105,7 @@ def test_an_error_in_the_middle_of_an_answer_costs_what_came_before():
 def test_several_answers_to_a_request_are_paid_together():
     told = Reply(use=TokenUse(fresh_tokens=5, output_tokens=3), stop="stop")
     cut = Answered(200, Reply(chars=8), is_cut=True)
-    assert take([Answered(200, told), cut], PROMPT) == Taken(
-        TokenUse(fresh_tokens=1_005, output_tokens=5), estimated=True
-    )
+    taken = take([Answered(200, told), cut], PROMPT)
+    assert taken.use == TokenUse(fresh_tokens=1_005, output_tokens=5)
+    assert taken.rounds == (told.use, TokenUse(fresh_tokens=1_000, output_tokens=2))
+    assert taken.estimated

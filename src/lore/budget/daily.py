@@ -130,8 +130,9 @@ class RequestLedger:
         course: Course = _USUAL,
     ) -> float | None:
         """Enter what a request took and give back the rest; return what it cost, if known."""
-        pricing = self.catalogue.find(reserved.model, reserved.provider)
-        usd = None if pricing is None else pricing.cost(used)
+        pricing = self.catalogue.find(reserved.model, reserved.provider, tier=course.tier)
+        rounds = course.rounds or (used,)
+        usd = None if pricing is None else sum(map(pricing.cost, rounds))
         without = course.without
         instead = usd if pricing is None or without is None else pricing.cost(without)
         usage = _usage(used) | ({spend.UNPRICED: 1} if usd is None else {})

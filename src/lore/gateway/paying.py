@@ -192,9 +192,15 @@ def _telling(pieces: list[bytes]) -> Iterator[bytes]:
 
 def settle(memory: Memory, ended: Ended, course: Course = _USUAL) -> None:
     """Enter what a request took, or give back what was set aside if it took nothing."""
-    bill, used = ended.bill, ended.taken.use
+    bill, taken, used = ended.bill, ended.taken, ended.taken.use
     if not used.input_tokens and not used.output_tokens:
         memory.release_request(bill.reserved)
         return
-    course = replace(course, delay_s=bill.delay_s, estimated=ended.taken.estimated)
+    course = replace(
+        course,
+        delay_s=bill.delay_s,
+        estimated=taken.estimated,
+        rounds=taken.rounds,
+        tier=taken.tier,
+    )
     memory.settle_request(bill.reserved, used, course)

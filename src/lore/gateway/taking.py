@@ -44,6 +44,9 @@ class Taken:
 
     use: TokenUse
     estimated: bool = False
+    rounds: tuple[TokenUse, ...] = ()
+    """What each of several took: the price of a prompt may depend on its length."""
+    tier: str = ""
 
 
 def take(answers: Sequence[Answered], prompt: TokenUse) -> Taken:
@@ -57,7 +60,13 @@ def take(answers: Sequence[Answered], prompt: TokenUse) -> Taken:
         sum(use.cache_write_1h_tokens for use in uses),
         sum(use.output_tokens for use in uses),
     )
-    return Taken(use, any(one.estimated for one in taken))
+    tiers = [one.reply.tier for one in answers if one.reply.tier]
+    return Taken(
+        use,
+        any(one.estimated for one in taken),
+        tuple(uses) if len(uses) > 1 else (),
+        tiers[-1] if tiers else "",
+    )
 
 
 def _taken(answered: Answered, prompt: TokenUse) -> Taken:

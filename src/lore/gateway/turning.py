@@ -87,6 +87,7 @@ class MemoryTurning:
 
     def warm_up(self) -> None:
         """Begin to load what the first requests would have to wait for."""
+        self._memory.load_prices()
         self._digesting.submit(attempt, "warm up", self._memory.warm_up)
 
     def close(self) -> None:

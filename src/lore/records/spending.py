@@ -36,7 +36,9 @@ class Course:
     """The course that a request took: what the ledger says of it beside its tokens.
 
     `without` is what it would have taken without Lore; the same, if that is not said. What is
-    `estimated` the provider did not report: its answer broke off, or never tells.
+    `estimated` the provider did not report: its answer broke off, or never tells. Where it took
+    several `rounds`, each has the price of its own length. `tier` is the service that it was
+    answered with.
     """
 
     layer: int = 0
@@ -44,6 +46,8 @@ class Course:
     delay_s: float = 0.0
     without: TokenUse | None = None
     estimated: bool = False
+    rounds: tuple[TokenUse, ...] = ()
+    tier: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,15 @@ class Assembly:
         said_blocks = {"role": "assistant", "content": self.content}
         entry = entry_of(said_blocks, {}) if self.blocks else None
         model = text(self.message.get("model"))
-        return Reply(entry, use, self.stop, model=model, is_whole=self.is_whole, chars=self.chars)
+        return Reply(
+            entry,
+            use,
+            self.stop,
+            model=model,
+            is_whole=self.is_whole,
+            chars=self.chars,
+            tier=text(self.usage.get("speed")),
+        )
 
 
 def open_reader(*, streams: bool) -> ReplyReader:
@@ -106,6 +114,7 @@ def read_whole(body: bytes) -> Reply:
         text(document.get("stop_reason")),
         model=text(document.get("model")),
         chars=entry.chars,
+        tier=text(table(document.get("usage")).get("speed")),
     )
 
 

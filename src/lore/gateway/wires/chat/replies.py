@@ -35,6 +35,7 @@ class Assembly:
         self.stop = ""
         self.error: Json = {}
         self.chars = 0
+        self.tier = ""
         self.calls: dict[int, Json] = {}
         self._texts: dict[str, str] = {}
 
@@ -42,6 +43,7 @@ class Assembly:
         """Take the next chunk."""
         self.error = table(chunk.get("error")) or self.error
         self.usage = table(chunk.get("usage")) or self.usage
+        self.tier = text(chunk.get("service_tier")) or self.tier
         self.head = self.head or {name: chunk[name] for name in chunk if name != "choices"}
         for choice in shapes.found(chunk.get("choices")):
             self.chars += written_chars(table(choice.get("delta")))
@@ -77,8 +79,15 @@ class Assembly:
             return Reply(use=use, fault=fault_of(self.error), is_whole=False, chars=self.chars)
         entry = entry_of([self.message], {}) if self.head else None
         model = text(self.head.get("model"))
-        is_whole = bool(self.stop)
-        return Reply(entry, use, self.stop, model=model, is_whole=is_whole, chars=self.chars)
+        return Reply(
+            entry,
+            use,
+            self.stop,
+            model=model,
+            is_whole=bool(self.stop),
+            chars=self.chars,
+            tier=self.tier,
+        )
 
 
 def written_chars(message: Json) -> int:
@@ -106,6 +115,7 @@ def read_whole(body: bytes) -> Reply:
         text(choices[0].get("finish_reason")),
         model=text(document.get("model")),
         chars=sum(written_chars(table(choice.get("message"))) for choice in choices),
+        tier=text(document.get("service_tier")),
     )
 
 
@@ -116,14 +126,22 @@ def fault_of(error: Json) -> Fault:
 
 
 def use_of(usage: Json) -> TokenUse:
-    """Return what an answer took: what was read from the cache is part of the prompt."""
-    given = count(usage.get("prompt_tokens"))
-    cached = count(table(usage.get("prompt_tokens_details")).get("cached_tokens"))
-    return TokenUse(
-        fresh_tokens=max(0, given - cached),
-        cache_read_tokens=cached,
-        output_tokens=count(usage.get("completion_tokens")),
+    """Return what an answer took."""
+    return use_with(
+        count(usage.get("prompt_tokens")),
+        table(usage.get("prompt_tokens_details")),
+        count(usage.get("completion_tokens")),
     )
+
+
+def use_with(given: int, details: Json, said: int) -> TokenUse:
+    """Return what a prompt took: what was read from the cache, or written to it, is part of it.
+
+    Thoughts are part of what was said.
+    """
+    read = min(count(details.get("cached_tokens")), given)
+    written = min(count(details.get("cache_write_tokens")), given - read)
+    return TokenUse(given - read - written, read, written, output_tokens=said)
 
 
 def answer(request: Request, said: str) -> Answer:

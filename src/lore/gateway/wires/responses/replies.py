@@ -9,7 +9,7 @@ import orjson
 from lore.gateway import events
 from lore.gateway.exchanges import Answer
 from lore.gateway.wires import listening, shapes
-from lore.gateway.wires.chat.replies import JSON_HEADERS, STREAM_HEADERS, fault_of
+from lore.gateway.wires.chat.replies import JSON_HEADERS, STREAM_HEADERS, fault_of, use_with
 from lore.gateway.wires.responses.reading import entry_of
 from lore.gateway.wires.shapes import Json, count, table, text
 from lore.gateway.wires.wire import Reply, ReplyReader, Request
@@ -87,17 +87,16 @@ def _reply(items: list[Json], response: Json, *, is_whole: bool) -> Reply:
         model=text(response.get("model")),
         is_whole=is_whole,
         chars=entry.chars if entry else 0,
+        tier=text(response.get("service_tier")),
     )
 
 
 def use_of(usage: Json) -> TokenUse:
-    """Return what an answer took: what was read from the cache is part of the prompt."""
-    given = count(usage.get("input_tokens"))
-    cached = count(table(usage.get("input_tokens_details")).get("cached_tokens"))
-    return TokenUse(
-        fresh_tokens=max(0, given - cached),
-        cache_read_tokens=cached,
-        output_tokens=count(usage.get("output_tokens")),
+    """Return what an answer took."""
+    return use_with(
+        count(usage.get("input_tokens")),
+        table(usage.get("input_tokens_details")),
+        count(usage.get("output_tokens")),
     )
 
 
