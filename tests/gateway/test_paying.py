@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lore.gateway.exchanges import Incoming, Outcome
-from lore.gateway.paying import Bill, Ended, Observing, most_of_unread, output_limit
+from lore.gateway.exchanges import Outcome
+from lore.gateway.paying import Bill, Ended, Observing, output_limit
 from lore.gateway.taking import Taken
 from lore.gateway.wires import gemini
 from lore.gateway.wires.wire import Reply
@@ -96,18 +96,6 @@ def test_an_answer_that_cannot_be_read_still_ends_its_request():
 )
 def test_a_client_says_how_much_an_answer_may_take(document: dict[str, object], limit: int):
     assert output_limit(document) == limit
-
-
-@pytest.mark.parametrize(
-    ("path", "raw", "model"),
-    [
-        ("/v1/messages", b'{"model": "claude-x"}', "claude-x"),
-        ("/v1beta/models/gemini-y:generateContent", b"{}", "gemini-y"),
-        ("/v1/messages", b"no gzip", ""),
-    ],
-)
-def test_the_model_of_a_request_is_found_without_reading_it(path: str, raw: bytes, model: str):
-    assert most_of_unread(Incoming("anthropic", path, "", {}, raw, 1_000))[0] == model
 
 
 CUT = b'data: {"candidates": [{"content": {"parts": [{"text": "abcdefgh"}]}}]}\n\n'

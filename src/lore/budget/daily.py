@@ -98,22 +98,21 @@ class RequestLedger:
     def reserve(
         self,
         model: str,
-        most: TokenUse,
+        most: TokenUse | None,
         *,
         provider: str = "",
         session: str = "",
         project: str = "",
         kind: str = "turn",
     ) -> Reserved:
-        """Set aside what a request may take at most, or raise `BudgetSpent`."""
+        """Set aside what a request may take at most, or raise `BudgetSpent`.
+
+        Of one that nobody reads nobody knows what it takes: `most` is None, and so is `used` then.
+        """
         now = self._database.now()
         purpose = f"{spend.REQUEST}:{kind}"
         names = (model, provider, purpose, self._named(session), self._named(project))
-        if self.budget_usd is None:
-            pricing = self.catalogue.find(model, provider, wait_s=0)
-        else:
-            pricing = self.catalogue.find(model, provider)
-        usd = None if pricing is None else pricing.cost(most)
+        usd = None if most is None else self._most_usd(model, provider, most)
         reserved = Reserved(clock.new_id(now), now, *names, usd=usd, kept=False)
         if self.budget_usd is None or usd == 0:
             return reserved
@@ -126,14 +125,15 @@ class RequestLedger:
     def settle(
         self,
         reserved: Reserved,
-        used: TokenUse,
+        used: TokenUse | None,
         course: Course = _USUAL,
     ) -> float | None:
         """Enter what a request took and give back the rest; return what it cost, if known."""
-        pricing = self.catalogue.find(reserved.model, reserved.provider, tier=course.tier)
-        rounds = course.rounds or (used,)
-        usd = None if pricing is None else sum(map(pricing.cost, rounds))
-        without = course.without
+        pricing = None
+        if used is not None:
+            pricing = self.catalogue.find(reserved.model, reserved.provider, tier=course.tier)
+        used, without = used or TokenUse(), course.without
+        usd = None if pricing is None else sum(map(pricing.cost, course.rounds or (used,)))
         instead = usd if pricing is None or without is None else pricing.cost(without)
         usage = _usage(used) | ({spend.UNPRICED: 1} if usd is None else {})
         usage |= {spend.ESTIMATED: 1} if course.estimated else {}
@@ -199,6 +199,14 @@ class RequestLedger:
     def counters(self) -> list[SpendCounter]:
         """Return what this process has counted, by model."""
         return self._counters.snapshot()
+
+    def _most_usd(self, model: str, provider: str, most: TokenUse) -> float | None:
+        """Return what a request costs at most; only with a budget are the lists waited for."""
+        if self.budget_usd is None:
+            pricing = self.catalogue.find(model, provider, wait_s=0)
+        else:
+            pricing = self.catalogue.find(model, provider)
+        return None if pricing is None else pricing.cost(most)
 
     def _model(self, name: str) -> str:
         return self._named(name[:_LONGEST])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,7 +13,7 @@ from lore.errors import BudgetSpent
 from lore.gateway.boundary import Failure, attempt
 from lore.gateway.exchanges import Incoming, Outcome, Prepared
 from lore.gateway.refusals import refusal
-from lore.gateway.routing import Provider
+from lore.gateway.routing import Provider, provider_of
 from lore.gateway.taking import Answered, Taken, take
 from lore.gateway.wires.wire import Reply, ReplyReader, Wire
 from lore.memory import Memory
@@ -29,8 +28,13 @@ PROVIDERS: Mapping[str, str] = {
 }
 """The list that tells the prices of a wire's models."""
 
-_REFUSING: Mapping[str, Provider] = {"anthropic": "anthropic", "gemini": "gemini"}
-"""Whose words a wire is refused in, where they are not OpenAI's."""
+_REFUSING: Mapping[str, Provider] = {
+    "anthropic": "anthropic",
+    "chat": "openai",
+    "responses": "openai",
+    "gemini": "gemini",
+}
+"""Whose words a wire is refused in, whoever is behind it."""
 
 USUAL_OUTPUT_TOKENS = 8_000
 """What an answer may take whose client sets no limit."""
@@ -43,9 +47,6 @@ _OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _USUAL = Course()
 
 _STREAM = "text/event-stream"
-
-_MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]{1,200})"')
-_PATH_MODEL = re.compile(r"/models/([^/:]{1,200}):")
 
 SPENT, BUSY = 402, 429
 """Clients come again after a 429 and not after a 402, which is right for each."""
@@ -103,19 +104,16 @@ def prompt_of(most: TokenUse, *, counted: bool) -> TokenUse:
     )
 
 
-def most_of_unread(incoming: Incoming) -> tuple[str, TokenUse]:
-    """Return the model of a request that was not read, and the most it may take."""
-    found = _MODEL.search(incoming.raw)
-    named = _PATH_MODEL.search(incoming.path)
-    model = found[1].decode() if found else named[1] if named else ""
-    return model, most_of_bytes(incoming.wire, len(incoming.raw), USUAL_OUTPUT_TOKENS)
+def refusing(incoming: Incoming) -> Provider:
+    """Return in whose words a request is refused."""
+    return _REFUSING.get(incoming.wire) or provider_of(incoming.path, incoming.headers)
 
 
-def refused(wire: str, error: BudgetSpent, now: datetime) -> Prepared:
+def refused(provider: Provider, error: BudgetSpent, now: datetime) -> Prepared:
     """Return the answer to a request for which there is no money."""
     wait_s = (error.until - now).total_seconds() if error.until else 0.0
     status = BUSY if 0 < wait_s < 60 else SPENT
-    told = refusal(_REFUSING.get(wire, "openai"), status, f"Lore: {error} {error.hint}".strip())
+    told = refusal(provider, status, f"Lore: {error} {error.hint}".strip())
     if status == BUSY:
         told = replace(told, headers=(*told.headers, ("retry-after", str(math.ceil(wait_s)))))
     return Prepared(answer=told)
@@ -180,6 +178,31 @@ class Observing:
         for piece in pieces:
             reader.feed(piece)
         return reader.end()
+
+
+@dataclass(slots=True)
+class Unread:
+    """Notes whether a request was answered that nobody reads: what it took, nobody knows."""
+
+    memory: Memory
+    reserved: Reserved
+    _answered: bool = False
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """Take note of whether it was refused."""
+        del headers
+        self._answered = 200 <= status < 300
+
+    def see(self, piece: bytes) -> None:
+        """Let a piece pass."""
+
+    def end(self, outcome: Outcome) -> None:
+        """Enter it, if it was answered at all."""
+        del outcome
+        if self._answered:
+            self.memory.settle_request(self.reserved, None)
+        else:
+            self.memory.release_request(self.reserved)
 
 
 def _telling(pieces: list[bytes]) -> Iterator[bytes]:

@@ -15,7 +15,8 @@ from lore.gateway import commands, paying
 from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt, log
 from lore.gateway.exchanges import Incoming, Prepared
-from lore.gateway.paying import PROVIDERS, Bill, Ended, Observing
+from lore.gateway.glancing import glance
+from lore.gateway.paying import PROVIDERS, Bill, Ended, Observing, Unread
 from lore.gateway.recalling import Recalling
 from lore.gateway.speakers import Said, Talks, find_speaker, folder_of, is_compaction, is_errand
 from lore.gateway.wires import keys, markers
@@ -40,6 +41,9 @@ _MOST_ASKED_CHARS = 20_000
 """What is longer was not typed; what it asks for stands at its beginning."""
 
 _COUNTING = "/count_tokens"
+
+_NAMED = 4
+"""So many parts of a path tell what is asked for, the empty one before it included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +125,24 @@ class MemoryTurning:
     def admit(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded that memory had no time for."""
         wire = WIRES.get(incoming.wire)
-        if wire is None or incoming.path.endswith(_COUNTING):
+        if wire is None:
+            return self._unread(incoming)
+        if incoming.path.endswith(_COUNTING):
             return Prepared()
-        model, most = paying.most_of_unread(incoming)
-        streams = b'"stream":true' in incoming.raw or b'"stream": true' in incoming.raw
-        return self._paid(incoming, wire, model, most, streams=streams)
+        seen = glance(incoming)
+        limit = paying.output_limit(seen.limits)
+        most = paying.most_of_bytes(incoming.wire, seen.length, limit)
+        return self._paid(incoming, wire, seen.model, most, streams=seen.streams)
+
+    def _unread(self, incoming: Incoming) -> Prepared:
+        """Let a request pass in a form that is not read, while there is any money."""
+        name = "/".join(incoming.path.split("/")[:_NAMED])
+        try:
+            reserved = self._memory.reserve_request(name, None, kind="other")
+        except BudgetSpent as error:
+            provider, now = paying.refusing(incoming), self._memory.database.now()
+            return paying.refused(provider, error, now)
+        return Prepared(observer=Unread(self._memory, reserved), reads=False)
 
     def _errand(self, incoming: Incoming, wire: Wire, request: Request) -> Prepared:
         """Let a request pass that is no turn: it costs money, and is not remembered."""
@@ -154,7 +171,7 @@ class MemoryTurning:
         try:
             reserved = self._memory.reserve_request(model, most, provider=provider, kind="errand")
         except BudgetSpent as error:
-            return paying.refused(incoming.wire, error, self._memory.database.now())
+            return paying.refused(paying.refusing(incoming), error, self._memory.database.now())
         bill = Bill(wire, reserved, streams, paying.prompt_of(most, counted=False))
         return Prepared(observer=self._observing(incoming, bill, self._end_errand, whole=False))
 
@@ -197,7 +214,7 @@ class MemoryTurning:
                 project=speaker.project,
             )
         except BudgetSpent as error:
-            return paying.refused(incoming.wire, error, self._memory.database.now())
+            return paying.refused(paying.refusing(incoming), error, self._memory.database.now())
         left_s = self._composer.cache_left_s(speaker)
         delay_s = self._pacing.delay_s(provider, cache_left_s=left_s)
         prompt = paying.prompt_of(most, counted=composed.calibrated)

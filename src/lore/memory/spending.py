@@ -62,7 +62,7 @@ class Spending(Desk):
     def reserve_request(
         self,
         model: str,
-        most: TokenUse,
+        most: TokenUse | None,
         *,
         provider: str = "",
         session: str = "",
@@ -71,6 +71,7 @@ class Spending(Desk):
     ) -> Reserved:
         """Set aside what a request may take at most, or raise `BudgetSpent`.
 
+        Of one that nobody reads nobody knows what it takes: `most` is None, and so is `used` then.
         Only with a budget is anything written, for all processes to see.
         """
         return self._requests().reserve(
@@ -80,7 +81,7 @@ class Spending(Desk):
     def settle_request(
         self,
         reserved: Reserved,
-        used: TokenUse,
+        used: TokenUse | None,
         course: Course = _USUAL,
     ) -> float | None:
         """Enter what a request took, and return what it cost in US dollars if that is known.
