@@ -225,7 +225,7 @@ def test_a_request_costs_what_its_provider_charges(
     reader = WIRES[wire].open_reader(streams=False)
     reader.feed(json.dumps(answer).encode())
     taken = take([Answered(200, reader.end())], TokenUse())
-    pricing = catalogue.find(model, PROVIDERS[wire], tier=taken.tier)
+    pricing = catalogue.find(model, PROVIDERS[wire], service=taken.service)
     assert pricing is not None
     assert not taken.estimated
     assert pricing.cost(taken.use) == pytest.approx(usd)
@@ -238,4 +238,4 @@ def test_a_stream_tells_its_service_as_a_document_does(wire: str):
         told = {"type": "response.completed", "response": {"service_tier": "flex", "output": []}}
     reader = WIRES[wire].open_reader(streams=True)
     reader.feed(b"data: " + json.dumps(told).encode() + b"\n\n")
-    assert reader.end().tier == "flex"
+    assert reader.end().service == "flex"

@@ -96,6 +96,25 @@ def test_a_client_that_leaves_pays_for_what_it_was_told(tmp_path: Path):
         assert total(memory).tokens.output_tokens == 85
 
 
+def test_an_answer_that_breaks_off_would_have_been_as_long_without_lore(tmp_path: Path):
+    begun = {"type": "message_start", "message": {"usage": {"input_tokens": 9, "output_tokens": 1}}}
+    said = {"type": "content_block_delta", "index": 0, "delta": {"text": "The tide is low. " * 200}}
+
+    def say(peer: Peer) -> None:
+        events = (b"data: " + json.dumps(one).encode() + b"\n\n" for one in (begun, said))
+        peer.send(HEAD + chunk(b"".join(events)))
+        peer.half_close()
+
+    with faulty(say) as up, paying(tmp_path, up.url) as (memory, gateway):
+        with suppress(http.client.IncompleteRead):
+            gateway.ask("/v1/messages", {**HELLO, "model": "dear", "stream": True}, HEADERS)
+        eventually(lambda: total(memory).requests == 1)
+        entered = total(memory)
+        assert (entered.tokens.input_tokens, entered.tokens.output_tokens) == (9, 850)
+        assert entered.estimated == 1
+        assert entered.without_usd >= entered.usd
+
+
 ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
     "br": brotli.compress,

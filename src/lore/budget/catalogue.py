@@ -45,7 +45,7 @@ had it was the dearer."""
 
 _FIRST_FAST = ("claude-opus-4-6", "claude-opus-4-7")
 
-_USUAL_TIERS = ("", "auto", "default", "standard")
+_USUAL_SERVICES = ("", "auto", "default", "standard")
 """What providers call the service that has the usual price."""
 
 FREE_PRICE = ModelPrice(0.0, 0.0, 0.0, 0.0, 0.0, USUAL_WINDOW)
@@ -89,7 +89,7 @@ class Pricing:
 class PriceLists(Protocol):
     """Where prices are listed."""
 
-    def find(self, model: str, provider: str, at: datetime, tier: str = "") -> Pricing | None:
+    def find(self, model: str, provider: str, at: datetime, service: str = "") -> Pricing | None:
         """Return what a model costs with a service, None where it is not listed."""
 
 
@@ -119,15 +119,14 @@ class Catalogue:
                 self._loading.start()
 
     def find(
-        self, model: str, provider: str = "", *, tier: str = "", wait_s: float = _LOAD_S
+        self, model: str, provider: str = "", *, service: str = "", wait_s: float = _LOAD_S
     ) -> Pricing | None:
         """Return what a model costs, None where nobody knows, or not within `wait_s`.
 
-        A provider may have dearer and cheaper services; with a `tier` that is not listed it costs
-        the usual.
+        A provider may have dearer and cheaper services; one that is not listed costs the usual.
         """
-        tier = "" if tier in _USUAL_TIERS else tier
-        key = (provider, model, tier)
+        service = "" if service in _USUAL_SERVICES else service
+        key = (provider, model, service)
         known = self._found.get(key, _UNSOUGHT)
         if not isinstance(known, str):
             return known
@@ -137,7 +136,7 @@ class Catalogue:
             self.load()
             if not self._loaded.wait(wait_s):
                 return None
-            found = self._assembled(model, provider, self._listed(model, provider, tier))
+            found = self._assembled(model, provider, self._listed(model, provider, service))
         if len(self._found) >= _MOST_FOUND:
             self._found.clear()
         self._found[key] = found
@@ -158,10 +157,10 @@ class Catalogue:
         told = self._configured.get(model, {})
         return not (_is_local(model, provider) or {"input", "window"} <= told.keys())
 
-    def _listed(self, model: str, provider: str, tier: str) -> Pricing | None:
+    def _listed(self, model: str, provider: str, service: str) -> Pricing | None:
         name, list_ = _LONG.sub("", model), LISTS.get(provider, provider)
-        found = self._lists.find(name, list_, self._now(), tier)
-        if found is None or (list_, tier) != ("anthropic", "fast"):
+        found = self._lists.find(name, list_, self._now(), service)
+        if found is None or (list_, service) != ("anthropic", "fast"):
             return found
         return found.times(FAST_FIRST if name.startswith(_FIRST_FAST) else FAST)
 
@@ -184,7 +183,7 @@ class Catalogue:
 class _Listed:
     """The lists of the package `genai-prices`, as they came with it: nothing is fetched."""
 
-    def find(self, model: str, provider: str, at: datetime, tier: str = "") -> Pricing | None:
+    def find(self, model: str, provider: str, at: datetime, service: str = "") -> Pricing | None:
         """Return what a model costs by the list of a provider, or of whoever made it."""
         from genai_prices.data_snapshot import get_snapshot
 
@@ -196,7 +195,7 @@ class _Listed:
             except LookupError:
                 continue
             window = info.context_window or WINDOWS.get(found.id, USUAL_WINDOW)
-            return _as_pricing(info.get_prices(at, {"service_tier": tier}), window)
+            return _as_pricing(info.get_prices(at, {"service_tier": service}), window)
         return None
 
 

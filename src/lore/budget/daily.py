@@ -131,7 +131,7 @@ class RequestLedger:
         """Enter what a request took and give back the rest; return what it cost, if known."""
         pricing = None
         if used is not None:
-            pricing = self.catalogue.find(reserved.model, reserved.provider, tier=course.tier)
+            pricing = self.catalogue.find(reserved.model, reserved.provider, service=course.service)
         used, without = used or TokenUse(), course.without
         usd = None if pricing is None else sum(map(pricing.cost, course.rounds or (used,)))
         instead = usd if pricing is None or without is None else pricing.cost(without)

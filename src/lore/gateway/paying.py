@@ -219,11 +219,16 @@ def settle(memory: Memory, ended: Ended, course: Course = _USUAL) -> None:
     if not used.input_tokens and not used.output_tokens:
         memory.release_request(bill.reserved)
         return
+    without = course.without
+    if without is not None and taken.estimated:
+        # As long an answer would have been cut off without Lore, too.
+        without = replace(without, output_tokens=used.output_tokens)
     course = replace(
         course,
+        without=without,
         delay_s=bill.delay_s,
         estimated=taken.estimated,
         rounds=taken.rounds,
-        tier=taken.tier,
+        service=taken.service,
     )
     memory.settle_request(bill.reserved, used, course)

@@ -46,7 +46,7 @@ class Taken:
     estimated: bool = False
     rounds: tuple[TokenUse, ...] = ()
     """What each of several took: the price of a prompt may depend on its length."""
-    tier: str = ""
+    service: str = ""
 
 
 def take(answers: Sequence[Answered], prompt: TokenUse) -> Taken:
@@ -60,12 +60,12 @@ def take(answers: Sequence[Answered], prompt: TokenUse) -> Taken:
         sum(use.cache_write_1h_tokens for use in uses),
         sum(use.output_tokens for use in uses),
     )
-    tiers = [one.reply.tier for one in answers if one.reply.tier]
+    services = [one.reply.service for one in answers if one.reply.service]
     return Taken(
         use,
         any(one.estimated for one in taken),
         tuple(uses) if len(uses) > 1 else (),
-        tiers[-1] if tiers else "",
+        services[-1] if services else "",
     )
 
 

@@ -37,7 +37,7 @@ class Course:
 
     `without` is what it would have taken without Lore; the same, if that is not said. What is
     `estimated` the provider did not report: its answer broke off, or never tells. Where it took
-    several `rounds`, each has the price of its own length. `tier` is the service that it was
+    several `rounds`, each has the price of its own length. `service` is the service that it was
     answered with.
     """
 
@@ -47,7 +47,7 @@ class Course:
     without: TokenUse | None = None
     estimated: bool = False
     rounds: tuple[TokenUse, ...] = ()
-    tier: str = ""
+    service: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ class Assembly:
             model=model,
             is_whole=self.is_whole,
             chars=self.chars,
-            tier=text(self.usage.get("speed")),
+            service=text(self.usage.get("speed")),
         )
 
 
@@ -114,7 +114,7 @@ def read_whole(body: bytes) -> Reply:
         text(document.get("stop_reason")),
         model=text(document.get("model")),
         chars=entry.chars,
-        tier=text(table(document.get("usage")).get("speed")),
+        service=text(table(document.get("usage")).get("speed")),
     )
 
 

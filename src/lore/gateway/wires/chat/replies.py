@@ -35,7 +35,7 @@ class Assembly:
         self.stop = ""
         self.error: Json = {}
         self.chars = 0
-        self.tier = ""
+        self.service = ""
         self.calls: dict[int, Json] = {}
         self._texts: dict[str, str] = {}
 
@@ -43,7 +43,7 @@ class Assembly:
         """Take the next chunk."""
         self.error = table(chunk.get("error")) or self.error
         self.usage = table(chunk.get("usage")) or self.usage
-        self.tier = text(chunk.get("service_tier")) or self.tier
+        self.service = text(chunk.get("service_tier")) or self.service
         self.head = self.head or {name: chunk[name] for name in chunk if name != "choices"}
         for choice in shapes.found(chunk.get("choices")):
             self.chars += written_chars(table(choice.get("delta")))
@@ -86,7 +86,7 @@ class Assembly:
             model=model,
             is_whole=bool(self.stop),
             chars=self.chars,
-            tier=self.tier,
+            service=self.service,
         )
 
 
@@ -115,7 +115,7 @@ def read_whole(body: bytes) -> Reply:
         text(choices[0].get("finish_reason")),
         model=text(document.get("model")),
         chars=sum(written_chars(table(choice.get("message"))) for choice in choices),
-        tier=text(document.get("service_tier")),
+        service=text(document.get("service_tier")),
     )
 
 

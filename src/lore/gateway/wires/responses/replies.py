@@ -87,7 +87,7 @@ def _reply(items: list[Json], response: Json, *, is_whole: bool) -> Reply:
         model=text(response.get("model")),
         is_whole=is_whole,
         chars=entry.chars if entry else 0,
-        tier=text(response.get("service_tier")),
+        service=text(response.get("service_tier")),
     )
 
 
