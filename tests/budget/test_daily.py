@@ -330,3 +330,12 @@ def test_what_a_provider_did_not_report_is_marked(database):
     ledger.settle(ledger.reserve("m", CENT), CENT, Course(estimated=True))
     ledger.settle(ledger.reserve("m", CENT), CENT)
     assert sorted("estimated" in entry.usage for entry in entries(database)) == [False, True]
+
+
+def test_money_is_set_aside_for_the_service_that_is_asked_for(database):
+    ledger = RequestLedger(database, Catalogue(), 100.0, patience_s=30)
+    asked = [
+        ledger.reserve("claude-opus-4-6", TokenUse(100_000), provider="anthropic", service=service)
+        for service in ("", "fast")
+    ]
+    assert [one.usd for one in asked] == [pytest.approx(0.5), pytest.approx(3.0)]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from lore.gateway.exchanges import Outcome
-from lore.gateway.paying import Bill, Ended, Observing, output_limit
+from lore.gateway.paying import Bill, Ended, Observing, output_limit, service_of
 from lore.gateway.taking import Taken
 from lore.gateway.wires import gemini
 from lore.gateway.wires.wire import Reply
@@ -120,3 +120,17 @@ def test_a_document_that_is_cut_off_was_written_before_it_was_sent():
 def test_a_refusal_that_is_cut_off_is_free():
     bill = Bill(gemini, RESERVED, streams=True, prompt=PROMPT)
     assert ended(bill, b"{", {}, outcome="aborted", status=429).taken == Taken(TokenUse())
+
+
+@pytest.mark.parametrize(
+    ("document", "service"),
+    [
+        ({"service_tier": "flex"}, "flex"),
+        ({"speed": "fast"}, "fast"),
+        ({"service_tier": "auto", "speed": "fast"}, "fast"),
+        ({"service_tier": None, "speed": 1}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_client_says_which_service_it_wants(document: dict[str, object], service: str):
+    assert service_of(document) == service

@@ -101,6 +101,7 @@ class RequestLedger:
         most: TokenUse | None,
         *,
         provider: str = "",
+        service: str = "",
         session: str = "",
         project: str = "",
         kind: str = "turn",
@@ -112,7 +113,7 @@ class RequestLedger:
         now = self._database.now()
         purpose = f"{spend.REQUEST}:{kind}"
         names = (model, provider, purpose, self._named(session), self._named(project))
-        usd = None if most is None else self._most_usd(model, provider, most)
+        usd = None if most is None else self._most_usd(model, provider, service, most)
         reserved = Reserved(clock.new_id(now), now, *names, usd=usd, kept=False)
         if self.budget_usd is None or usd == 0:
             return reserved
@@ -200,12 +201,12 @@ class RequestLedger:
         """Return what this process has counted, by model."""
         return self._counters.snapshot()
 
-    def _most_usd(self, model: str, provider: str, most: TokenUse) -> float | None:
+    def _most_usd(self, model: str, provider: str, service: str, most: TokenUse) -> float | None:
         """Return what a request costs at most; only with a budget are the lists waited for."""
         if self.budget_usd is None:
-            pricing = self.catalogue.find(model, provider, wait_s=0)
+            pricing = self.catalogue.find(model, provider, service=service, wait_s=0)
         else:
-            pricing = self.catalogue.find(model, provider)
+            pricing = self.catalogue.find(model, provider, service=service)
         return None if pricing is None else pricing.cost(most)
 
     def _model(self, name: str) -> str:

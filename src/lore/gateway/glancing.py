@@ -25,15 +25,17 @@ class _Head(msgspec.Struct):
     max_tokens: Any = None
     max_completion_tokens: Any = None
     max_output_tokens: Any = None
+    service_tier: Any = None
+    speed: Any = None
     generationConfig: Any = None  # noqa: N815 - as Gemini spells it
 
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """The model of a request, how it limits its answer, and how long it is without encodings."""
+    """The model of a request, what it asks for, and how long it is without encodings."""
 
     model: str
-    limits: dict[str, object]
+    asks: dict[str, object]
     streams: bool
     length: int
 

@@ -83,6 +83,12 @@ def output_limit(document: Mapping[str, object]) -> int:
     return found[0] if found else USUAL_OUTPUT_TOKENS
 
 
+def service_of(document: Mapping[str, object]) -> str:
+    """Return the service that a request asks for, where there are dearer and cheaper ones."""
+    told = (document.get(name) for name in ("speed", "service_tier"))
+    return next((one for one in told if isinstance(one, str)), "")
+
+
 def most_of(wire: str, input_tokens: int, output_tokens: int) -> TokenUse:
     """Return the most that a request may take: all of it is new to the cache."""
     if wire == "anthropic":

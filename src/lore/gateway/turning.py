@@ -130,9 +130,9 @@ class MemoryTurning:
         if incoming.path.endswith(_COUNTING):
             return Prepared()
         seen = glance(incoming)
-        limit = paying.output_limit(seen.limits)
-        most = paying.most_of_bytes(incoming.wire, seen.length, limit)
-        return self._paid(incoming, wire, seen.model, most, streams=seen.streams)
+        most = paying.most_of_bytes(incoming.wire, seen.length, paying.output_limit(seen.asks))
+        service = paying.service_of(seen.asks)
+        return self._paid(incoming, wire, seen.model, most, service, streams=seen.streams)
 
     def _unread(self, incoming: Incoming) -> Prepared:
         """Let a request pass in a form that is not read, while there is any money."""
@@ -148,8 +148,8 @@ class MemoryTurning:
         """Let a request pass that is no turn: it costs money, and is not remembered."""
         limit = paying.output_limit(request.document)
         most = paying.most_of_bytes(incoming.wire, len(request.body), limit)
-        model = request.dialogue.model
-        return self._paid(incoming, wire, model, most, streams=request.streams)
+        model, service = request.dialogue.model, paying.service_of(request.document)
+        return self._paid(incoming, wire, model, most, service, streams=request.streams)
 
     def _as_in_session(
         self, errand: Prepared, wire: Wire, request: Request, speaker: Speaker
@@ -165,11 +165,20 @@ class MemoryTurning:
         return replace(errand, body=body, splice=recalling)
 
     def _paid(
-        self, incoming: Incoming, wire: Wire, model: str, most: TokenUse, *, streams: bool
+        self,
+        incoming: Incoming,
+        wire: Wire,
+        model: str,
+        most: TokenUse,
+        service: str,
+        *,
+        streams: bool,
     ) -> Prepared:
         provider = PROVIDERS[incoming.wire]
         try:
-            reserved = self._memory.reserve_request(model, most, provider=provider, kind="errand")
+            reserved = self._memory.reserve_request(
+                model, most, provider=provider, service=service, kind="errand"
+            )
         except BudgetSpent as error:
             return paying.refused(paying.refusing(incoming), error, self._memory.database.now())
         bill = Bill(wire, reserved, streams, paying.prompt_of(most, counted=False))
@@ -210,6 +219,7 @@ class MemoryTurning:
                 request.dialogue.model,
                 most,
                 provider=provider,
+                service=paying.service_of(request.document),
                 session=speaker.session,
                 project=speaker.project,
             )

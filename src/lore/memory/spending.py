@@ -65,6 +65,7 @@ class Spending(Desk):
         most: TokenUse | None,
         *,
         provider: str = "",
+        service: str = "",
         session: str = "",
         project: str = "",
         kind: str = "turn",
@@ -75,7 +76,13 @@ class Spending(Desk):
         Only with a budget is anything written, for all processes to see.
         """
         return self._requests().reserve(
-            model, most, provider=provider, session=session, project=project, kind=kind
+            model,
+            most,
+            provider=provider,
+            service=service,
+            session=session,
+            project=project,
+            kind=kind,
         )
 
     def settle_request(
