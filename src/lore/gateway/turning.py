@@ -124,6 +124,7 @@ class MemoryTurning:
             return Prepared()
         model, most = paying.most_of_unread(incoming)
         streams = b'"stream":true' in incoming.raw or b'"stream": true' in incoming.raw
+        streams = streams or "alt=sse" in incoming.target
         return self._paid(incoming, wire, model, most, streams=streams)
 
     def _errand(self, incoming: Incoming, wire: Wire, request: Request) -> Prepared:

@@ -98,4 +98,24 @@ def following(entries: Sequence[Entry], reply: Entry) -> Entry:
     """Return a reply with the key that it will have behind these entries."""
     key = reply.key.partition("#")[0]
     again = 1 + sum(one.key.partition("#")[0] == key for one in entries)
-    return replace(reply, key=key if again == 1 else f"{key}#{again}")
+    met = Counter(
+        block.tool for one in entries for block in one.blocks if _number_of(block) is not None
+    )
+    blocks = tuple([
+        block if (number := _number_of(block)) is None
+        else replace(block, call_id=numbered_call(block.tool, met[block.tool] + number))
+        for block in reply.blocks
+    ])  # fmt: skip
+    return replace(reply, key=key if again == 1 else f"{key}#{again}", blocks=blocks)
+
+
+def numbered_call(tool: str, number: int) -> str:
+    """Return an id for a call that has none: the nth of a tool."""
+    return f"{tool}#{number}"
+
+
+def _number_of(block: Block) -> int | None:
+    """Return the number of a call that had no id."""
+    tool, _, number = block.call_id.rpartition("#")
+    is_numbered = block.kind == "call" and tool == block.tool and number.isdecimal()
+    return int(number) if is_numbered else None
