@@ -274,7 +274,7 @@ def _print(agent: Agent, planned: list[Change], *, undo: bool, dry_run: bool) ->
 
 def run(
     context: typer.Context,
-    agent: Annotated[str, typer.Argument(help="claude, codex or opencode.")],
+    agent: Annotated[str, typer.Argument(help="claude, codex, opencode or gemini.")],
     gateway: Annotated[
         bool, typer.Option("--gateway/--no-gateway", help="Let it talk to its model through Lore.")
     ] = True,
@@ -296,7 +296,10 @@ def run(
     words = (agent, context.args, _command(settings.home), _search_path())
     start = prepare(*words, place)
     if gateway and settings.gateway_on:
-        start = prepare(*words, replace(place, through=gateways.through(settings, agent)))
+        place = replace(place, through=gateways.through(settings, agent))
+        start = prepare(*words, place)
+    if agent == "gemini" and place.through is None:
+        notice("Without the gateway Gemini CLI has memory only by 'lore setup gemini'.")
     added = dict(start.environ)
     if start.folder:
         added["PATH"] = os.pathsep.join([start.folder, *path])
