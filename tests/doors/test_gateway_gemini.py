@@ -18,6 +18,8 @@ TELL = "We print the almanac with ops/press.sh from the pier branch, never by ha
 FIX = "Please read tides.txt and count its lines."
 SEEK = "Look into memory: how did we say the almanac is printed?"
 STARTED = "Who started you?"
+GEMINI = "gemini-2.5-pro"
+"""Named, for it else asks another model first which one is to answer."""
 
 SCENES = {
     FIX: (
@@ -83,7 +85,7 @@ def tell(story: Story) -> None:
     """Hold all sessions: the first goes on after the program has ended, Lore starts the last."""
     address = ("GOOGLE_GEMINI_BASE_URL", story.gated.url)
     told = replace(story.client, settings=(*story.client.settings, address))
-    words = ("--output-format", "json", "--approval-mode", "yolo", "--prompt")
+    words = ("--model", GEMINI, "--output-format", "json", "--approval-mode", "yolo", "--prompt")
     story.runs[FIX] = told.run(*words, FIX)
     story.runs[SEEK] = told.run("--resume", "latest", *words, SEEK)
     lore = replace(story.client, command=BIN / "lore")

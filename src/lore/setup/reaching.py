@@ -79,16 +79,16 @@ def check_gateway(home: Path, command: Command, user_home: Path) -> list[Check]:
     checks: list[Check] = []
     found = find_address(str(home))
     for agent in AGENTS:
-        known = changing.kept_addresses(home, agent)
         with suppress(InvalidInput):
-            told = _told_address(home, agent, known, agent.edits(user_home, command))
+            told = find_gateway(home, agent, agent.edits(user_home, command))
             if told:
                 checks.append(_check_address(agent, told, found.url if found else ""))
     return checks
 
 
-def _told_address(home: Path, agent: Agent, known: Sequence[str], edits: Sequence[Edit]) -> str:
+def find_gateway(home: Path, agent: Agent, edits: Sequence[Edit]) -> str:
     """Return the address of the gateway that the files of an agent hold, or ''."""
+    known = changing.kept_addresses(home, agent)
     for change in changing.plan(home, agent, edits) if known else ():
         text = (change.before or b"").decode().removeprefix("\ufeff")
         if found := addressing.find_known(agent.name, change.path, text, known):
