@@ -489,7 +489,8 @@ def _has_data(part: Any) -> bool:
 
 def _check_gemini_calls(contents: Sequence[Any], seen: Seen) -> None:
     before: list[str] = []
-    for content in [*contents, {"role": "user", "parts": []}]:
+    begun = max((number for number, one in enumerate(contents) if _is_said(one)), default=0)
+    for number, content in enumerate([*contents, {"role": "user", "parts": []}]):
         results = [p["functionResponse"]["name"] for p in content["parts"] if _responds(p)]
         told = "Please ensure that function response turn comes immediately after a function call"
         _require(before or not results, f"{told} turn.")
@@ -497,8 +498,13 @@ def _check_gemini_calls(contents: Sequence[Any], seen: Seen) -> None:
         _require(sorted(before) == sorted(results), f"{told} function call parts.")
         before = [p["functionCall"]["name"] for p in content["parts"] if "functionCall" in p]
         _require(not before or content.get("role") == "model", "functionCall is of the model only")
-        for part in content["parts"]:
+        for part in content["parts"] if number > begun else ():
             _check_thought_signature(part, seen)
+
+
+def _is_said(content: Any) -> bool:
+    """Tell whether a turn begins: signatures are asked for in the last one alone."""
+    return content.get("role") != "model" and not all(map(_responds, content["parts"]))
 
 
 def _responds(part: Any) -> bool:

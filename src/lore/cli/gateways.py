@@ -38,6 +38,7 @@ def show(context: typer.Context, json: Json = False) -> None:
     It is part of the daemon: 'lore up' serves it, the setting gateway.on turns it off.
     """
     from lore.bridges.address import find_address
+    from lore.gateway.peers import TELLS_OWNERS
     from lore.settings import load
 
     settings = load(home=context.obj).settings
@@ -57,11 +58,14 @@ def show(context: typer.Context, json: Json = False) -> None:
             "running": found is not None,
             "url": url,
             "needs_key": needs_key,
+            "own_user_only": TELLS_OWNERS,
             "clients": variables,
             "upstreams": upstreams,
         })
         return
     _print_state(url, on=settings.gateway_on, runs=found is not None)
+    if settings.gateway_on and not TELLS_OWNERS:
+        notice("This system does not tell whose a connection is: every user of it may pass.")
     for client, told in variables.items():
         print(f"\n{bold(_TITLES[client])}")
         print_columns((f"   {name}", value) for name, value in told.items())
