@@ -17,6 +17,7 @@ from tests.gateway.upstream import Call, Says, Text, Thought
 TELL = "We print the almanac with ops/press.sh from the pier branch, never by hand."
 FIX = "Please read tides.txt and count its lines."
 SEEK = "Look into memory: how did we say the almanac is printed?"
+AGAIN = "Is that sure?"
 STARTED = "Who started you?"
 GEMINI = "gemini-2.5-pro"
 """Named, for it else asks another model first which one is to answer."""
@@ -34,6 +35,7 @@ SCENES = {
         Says(Text("I will look it up."), Call("recall", {"query": "how is the almanac printed?"})),
         Says("With ops/press.sh, from the pier branch."),
     ),
+    AGAIN: (Says("As sure as the tide."),),
     STARTED: (Says("Lore did."),),
 }
 
@@ -82,12 +84,16 @@ def story(tmp_path_factory) -> Iterator[Story]:
 
 
 def tell(story: Story) -> None:
-    """Hold all sessions: the first goes on after the program has ended, Lore starts the last."""
+    """Hold all sessions: the second goes on after the program has ended, Lore starts the last.
+
+    One with calls of tools does not: the program then sends each of their results twice.
+    """
     address = ("GOOGLE_GEMINI_BASE_URL", story.gated.url)
     told = replace(story.client, settings=(*story.client.settings, address))
     words = ("--model", GEMINI, "--output-format", "json", "--approval-mode", "yolo", "--prompt")
     story.runs[FIX] = told.run(*words, FIX)
-    story.runs[SEEK] = told.run("--resume", "latest", *words, SEEK)
+    story.runs[SEEK] = told.run(*words, SEEK)
+    story.runs[AGAIN] = told.run("--resume", "latest", *words, AGAIN)
     lore = replace(story.client, command=BIN / "lore")
     story.runs[STARTED] = lore.run("run", "gemini", *words, STARTED)
 
@@ -115,13 +121,19 @@ def test_recall_is_carried_out_inside_one_answer(story):
     assert TELL in json.dumps(story.gated.asked(SEEK)[1].tree["contents"][-1])
 
 
-def test_a_session_that_goes_on_is_the_same_and_has_what_was_typed(story):
-    first = story.sessions[0]
-    assert first["agent"] == "gemini"
-    said = story.gated.machine.said(first["external_id"])
-    assert said[:3] == [FIX, "I will look.", "It has two lines."]
-    assert said.count(SEEK) == 1
-    assert said[-1] == "With ops/press.sh, from the pier branch."
+def test_a_session_has_what_was_typed_and_said_and_goes_on(story):
+    assert {one["agent"] for one in story.sessions} == {"gemini"}
+    first, second, third = (story.gated.machine.said(one["external_id"]) for one in story.sessions)
+    assert first == [FIX, "I will look.", "It has two lines."]
+    assert (second[0], second[-3:]) == (
+        SEEK, ["With ops/press.sh, from the pier branch.", AGAIN, "As sure as the tide."],
+    )  # fmt: skip
+    assert third == [STARTED, "Lore did."]
+
+
+def test_what_recall_found_is_the_same_on_later_turns(story):
+    before = story.gated.asked(SEEK)[1].tree["contents"]
+    assert story.gated.asked(AGAIN)[-1].tree["contents"][1 : len(before)] == before[1:]
 
 
 def test_all_sessions_are_in_one_project(story):
