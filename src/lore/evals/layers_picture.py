@@ -21,8 +21,9 @@ _LEGEND = {
     "full": "full context, without Lore",
     "raw": "sent: the talk as it was said",
     "told": "sent: Lore's log of what went before",
-    "bust": "bust: the cached beginning changes",
+    "bust": "bust: cached anew",
 }
+_LEGEND_X = (74, 268, 462, 690)
 _LIGHT = {
     "paper": "#ffffff", "ink": "#222222", "line": "#e2e2e2", "full": "#cfcfcf",
     "raw": "#3b7dd8", "told": "#e08a1e", "bust": "#b3261e",
@@ -44,7 +45,8 @@ def draw(result: Result) -> str:
     stem = ""
     for number, (model, sessions) in enumerate(result.models.items()):
         stem, found = next(iter(sessions.items()))
-        drawn = _panel(model, found["full"], found["gradient_horizon"])
+        window = result.windows.get(model, 0)
+        drawn = _panel(model, window, found["full"], found["gradient_horizon"])
         panels.append(f'<g transform="translate(0 {_HEAD + PANEL * number})">')
         panels += [*drawn, "</g>"]
     height = _HEAD + PANEL * len(result.models)
@@ -67,12 +69,13 @@ def _style() -> str:
     light, dark = (
         "".join(f".{name}{{fill:{colour};stroke:none}}" for name, colour in colours.items())
         + f".line{{stroke:{colours['line']}}}.bust{{stroke:{colours['bust']};stroke-width:1.5}}"
+        + f".edge{{stroke:{colours['ink']};stroke-dasharray:5 4}}"
         for colours in (_LIGHT, _DARK)
     )
     return f"{light}@media(prefers-color-scheme:dark){{{dark}}}"
 
 
-def _panel(model: str, full: Outcome, sent: Outcome) -> list[str]:
+def _panel(model: str, window: int, full: Outcome, sent: Outcome) -> list[str]:
     most = max((size.tokens for size in full.sizes), default=1)
     frame = _Frame(len(full.sizes), most)
     return [
@@ -81,6 +84,7 @@ def _panel(model: str, full: Outcome, sent: Outcome) -> list[str]:
         frame.area([size.tokens for size in full.sizes], "full"),
         frame.area([size.tokens for size in sent.sizes], "raw"),
         frame.area([size.prefix_tokens for size in sent.sizes], "told"),
+        *frame.window(window),
         *frame.busts(sent.sizes),
         *frame.layers(sent.sizes),
     ]
@@ -128,6 +132,16 @@ class _Frame:
             path.append(f"V{size:g}H{self.x(last + 1):.1f}")
         return f'<path d="{"".join(path)}V{self.y(0):.1f}z" class="{name}"/>'
 
+    def window(self, tokens: int) -> list[str]:
+        """Return a line where the window of the model ends, if prompts would come to it."""
+        if not 0 < tokens <= self._most:
+            return []
+        y = self.y(tokens)
+        return [
+            f'<line x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="edge"/>',
+            _text(_LEFT + 6, y - 5, f"window of the model: {tokens // 1000} K", anchor="start"),
+        ]
+
     def busts(self, sizes: Sequence[Size]) -> list[str]:
         """Return a mark below each request that was a bust."""
         y = self.y(0)
@@ -167,8 +181,7 @@ def _heading(model: str, full: Outcome, sent: Outcome) -> str:
 
 def _legend() -> list[str]:
     found = []
-    for number, (name, text) in enumerate(_LEGEND.items()):
-        x = _LEFT + 205 * number
+    for x, (name, text) in zip(_LEGEND_X, _LEGEND.items(), strict=True):
         found.append(f'<rect x="{x}" y="44" width="12" height="12" class="{name}"/>')
         found.append(_text(x + 17, 54, text, anchor="start"))
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -41,6 +41,22 @@ def without_reminders(text: str) -> str:
         at = end + len(_CLOSING)
     kept.append(text[at:])
     return "".join(kept).strip()
+
+
+def places(
+    sides: Sequence[object], joined: Collection[object], head: int = 0
+) -> tuple[tuple[int, int], ...]:
+    """Return where each entry stands behind the head, by whose each item is.
+
+    What one of `joined` says in a row is one entry.
+    """
+    found: list[tuple[int, int]] = []
+    for at in range(head, len(sides)):
+        if found and sides[at] in joined and sides[at] == sides[at - 1]:
+            found[-1] = (found[-1][0], at + 1)
+        else:
+            found.append((at, at + 1))
+    return tuple(found)
 
 
 def entry(voice: Voice, pieces: Sequence[Piece]) -> Entry:

@@ -65,7 +65,7 @@ def read_document(
     tools = shapes.found(document.get("tools"))
     system = document.get("systemInstruction", document.get("system_instruction"))
     fixed = [*map(shapes.dumped, tools), shapes.dumped(system)]
-    places = tuple(_places(contents))
+    places = _places(contents)
     numbering = Numbering()
     return Request(
         body=body,
@@ -108,19 +108,9 @@ def _names(tools: list[Json]) -> Iterator[str]:
             yield from (text(told.get("name")) for told in shapes.found(tool.get(one)))
 
 
-def _places(contents: list[Json]) -> Iterator[tuple[int, int]]:
-    """Yield where each entry stands: an answer is one, in however many pieces a client keeps it."""
-    at = 0
-    while at < len(contents):
-        end = at + 1
-        while _is_answer(contents[at]) and end < len(contents) and _is_answer(contents[end]):
-            end += 1
-        yield at, end
-        at = end
-
-
-def _is_answer(content: Json) -> bool:
-    return content.get("role") == "model"
+def _places(contents: list[Json]) -> tuple[tuple[int, int], ...]:
+    """Return where entries stand: an answer is one, in however many pieces a client keeps it."""
+    return keys.places([one.get("role") for one in contents], ("model",))
 
 
 def joined(contents: list[Json]) -> list[Json]:
@@ -156,7 +146,7 @@ def _kind(part: Json) -> tuple[bool, bool] | None:
 
 def entry_of(contents: list[Json], numbering: Numbering) -> Entry:
     """Return the contents of one side as an entry."""
-    voice: Voice = "assistant" if _is_answer(contents[0]) else "user"
+    voice: Voice = "assistant" if contents[0].get("role") == "model" else "user"
     parts: list[Json] = []
     for part in (part for content in contents for part in shapes.found(content.get("parts"))):
         if voice == "assistant":
