@@ -21,7 +21,7 @@ _LEGEND = {
     "full": "full context, without Lore",
     "raw": "sent: the talk as it was said",
     "told": "sent: Lore's log of what went before",
-    "bust": "bust: cached anew",
+    "bust": "bust: its beginning changed",
 }
 _LEGEND_X = (74, 268, 462, 690)
 _LIGHT = {
