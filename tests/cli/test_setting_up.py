@@ -42,7 +42,7 @@ def test_without_an_agent_those_that_are_known_are_listed(here, person):
     listed = json.loads(here("setup", "--json").works().out)
     assert [one["agent"] for one in listed] == list(FILES)
     assert [one["agent"] for one in listed if one["found"]] == ["codex"]
-    assert not [one for one in listed if one["set_up"]]
+    assert not [one for one in listed if one["set_up"] or one["gateway"]]
     assert "codex" in here("setup").works().out
     assert files_of(person) == before
 
@@ -139,6 +139,11 @@ def test_an_agent_is_told_where_the_gateway_is_and_what_that_needs(here, person)
     assert "'lore service install'" in done.out
     assert "No daemon runs" in done.err
     assert "Cursor has no file for the address" in done.err
+    listed = {one["agent"]: one["gateway"] for one in json.loads(here("setup", "--json").out)}
+    assert {name for name, url in listed.items() if url == "http://127.0.0.1:3207"} == {
+        "claude-code", "codex", "opencode",
+    }  # fmt: skip
+    assert here("setup").works().out.count("through http://127.0.0.1:3207") == 3
     checks = json.loads(here("doctor", "--json").out)
     broken = {one["name"] for one in checks if one["state"] == "broken"}
     assert {"claude-code gateway", "codex gateway", "opencode gateway"} <= broken

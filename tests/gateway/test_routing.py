@@ -47,8 +47,10 @@ def test_a_wire_is_known_by_method_and_path(method: str, path: str, wire: str):
         ("/v1/responses", {}, "openai"),
         ("/v1/responses", {"chatgpt-account-id": "a"}, "chatgpt"),
         ("/v1beta/models", {}, "gemini"),
-        ("/v1/models/gemini-3-pro:generateContent", {}, "gemini"),
-        ("/upload/v1beta/files", {"x-goog-api-key": "k"}, "gemini"),
+        ("/upload/v1beta/files", {}, "gemini"),
+        ("/upload/v1/files", {"x-goog-upload-command": "start"}, "gemini"),
+        ("/v1/models", {"x-goog-api-key": "k"}, "gemini"),
+        ("/v1/models/gemini-3-pro:generateContent", {"authorization": "Bearer b"}, "gemini"),
     ],
 )
 def test_a_provider_is_known_by_path_or_headers(path: str, headers: dict[str, str], provider: str):

@@ -14,7 +14,8 @@ from lore.gateway.exchanges import Incoming
 _MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]{1,200})"')
 _STREAM = re.compile(rb'"stream"\s*:\s*true')
 _PATH_MODEL = re.compile(r"/models/([^/:]{1,200}):")
-_STREAMING_PATH = ":stream"
+_STREAMING = "alt=sse"
+"""Else Gemini sends a stream as one list."""
 
 
 class _Head(msgspec.Struct):
@@ -56,5 +57,5 @@ def glance(incoming: Incoming) -> Glance:
     named = _PATH_MODEL.search(incoming.path)
     told = head.pop("model")
     model = told if isinstance(told, str) and told else named[1] if named else ""
-    streams = head.pop("stream") is True or _STREAMING_PATH in incoming.path
+    streams = head.pop("stream") is True or _STREAMING in incoming.target
     return Glance(model, head, streams, len(body))

@@ -19,6 +19,10 @@ from typing import Any, Final
 CONNECTION: Final = "connection"
 """Where the state of a request has what is known of its connection, as long as that is open."""
 
+TELLS_OWNERS: Final = sys.platform == "linux"
+"""Whether this system says whose a connection is. Where it does not, every user of the machine may
+pass: a name that others cannot guess would have to stand in the address of each client."""
+
 _TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _LOCAL, _REMOTE, _UID = 1, 2, 7
 
@@ -51,8 +55,8 @@ def is_loopback(address: str) -> bool:
 
 
 def _is_ours(ends: Ends, owner: Owner | None) -> bool:
-    if owner is None and sys.platform != "linux":
-        return True  # other systems do not tell
+    if owner is None and not TELLS_OWNERS:
+        return True
     (client, server) = ends
     return (owner or find_owner)(client, server) == os.geteuid()
 

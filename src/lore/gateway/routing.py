@@ -27,7 +27,7 @@ _WIRES: dict[str, Wire] = {
 """OpenAI's paths also without a version: some clients are given an address that ends before it."""
 
 _GENERATING = (":generateContent", ":streamGenerateContent")
-_OF_GEMINI = ("/v1beta", "/v1alpha")
+_OF_GEMINI = ("/v1beta", "/v1alpha", "/upload/v1beta")
 _VERSION = "/v1"
 
 _PARAMETERS = re.compile(r";[^/]*")
@@ -72,7 +72,9 @@ def may_cost(method: str, path: str) -> bool:
 
 def provider_of(path: str, headers: Mapping[str, str]) -> Provider:
     """Return whom a request is meant for: by its path, else by the headers of its client."""
-    if path.startswith(_OF_GEMINI) or path.endswith(_GENERATING) or "x-goog-api-key" in headers:
+    if path.startswith(_OF_GEMINI) or path.endswith(_GENERATING):
+        return "gemini"
+    if any(name.startswith("x-goog-") for name in headers):
         return "gemini"
     if path.startswith("/v1/messages") or "x-api-key" in headers:
         return "anthropic"

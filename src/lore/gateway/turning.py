@@ -18,7 +18,15 @@ from lore.gateway.exchanges import Incoming, Prepared
 from lore.gateway.glancing import glance
 from lore.gateway.paying import PROVIDERS, Bill, Ended, Observing, Unread
 from lore.gateway.recalling import Recalling
-from lore.gateway.speakers import Said, Talks, find_speaker, folder_of, is_compaction, is_errand
+from lore.gateway.speakers import (
+    Said,
+    Talks,
+    agent_of,
+    find_speaker,
+    folder_of,
+    is_compaction,
+    is_errand,
+)
 from lore.gateway.wires import keys, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
@@ -33,9 +41,6 @@ from lore.tools.tool import Caller
 
 PROMPT_S = 0.08
 """So much of the time that a request has may go into finding what its prompt needs."""
-
-UNNAMED = "gateway"
-"""The agent of a session whose client does not say who it is."""
 
 _MOST_ASKED_CHARS = 20_000
 """What is longer was not typed; what it asks for stands at its beginning."""
@@ -114,7 +119,7 @@ class MemoryTurning:
                 return errand
             return self._as_in_session(errand, wire, request, known)
         speaker = known or Speaker(
-            self._talks.find_session(request.dialogue.entries), UNNAMED, folder_of(said)
+            self._talks.find_session(request.dialogue.entries), agent_of(said), folder_of(said)
         )
         told = commands.carry_out(self._memory, self._composer, speaker, request.dialogue)
         if told:

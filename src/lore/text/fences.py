@@ -23,6 +23,7 @@ PUT_IN = (
     "ide_selection",
     "ide_diagnostics",
     "environment_context",
+    "session_context",
     "user_instructions",
     "permissions instructions",
     "collaboration_mode",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+import httpx2
 from hypothesis import strategies as st
+from openai import OpenAI
 
 from lore.gateway.wires.wire import Call, Tool, Wire
 from tests.clients.script import Call as Called
@@ -61,6 +63,16 @@ def drive(
         done.bodies.append(splice.follow_up())
     msg = "the script is too short"
     raise AssertionError(msg)
+
+
+def openai_client(answer: bytes, *, streams: bool) -> OpenAI:
+    """Return the official SDK, which gets these bytes whatever it asks."""
+    sort = "text/event-stream" if streams else "application/json"
+    transport = httpx2.MockTransport(
+        lambda _: httpx2.Response(200, headers={"content-type": sort}, content=answer)
+    )
+    http = httpx2.Client(transport=transport)
+    return OpenAI(api_key="none", base_url="http://localhost", http_client=http)
 
 
 def recalls(count: int) -> tuple[Called, ...]:

@@ -27,6 +27,13 @@ def test_a_text_full_of_reminders_that_never_end_is_read_once():
     assert keys.without_reminders(text) == text
 
 
+def test_what_one_side_says_in_a_row_is_one_entry_where_it_is_joined():
+    sides = ["system", "user", "user", "model", "model", "user", "model"]
+    expected = ((1, 2), (2, 3), (3, 5), (5, 6), (6, 7))
+    assert keys.places(sides, ("model",), 1) == expected
+    assert keys.places([], ("model",)) == ()
+
+
 def words(*texts: str) -> Entry:
     return keys.entry("user", [Piece(Block("text", len(one), one), one) for one in texts])
 
