@@ -11,7 +11,7 @@ from lore.gateway.wires import keys, shapes
 from lore.gateway.wires.keys import Piece
 from lore.gateway.wires.shapes import Json, table, text
 from lore.gateway.wires.wire import Request
-from lore.records.dialogues import Block, Dialogue, Entry, Voice
+from lore.records.dialogues import Block, BlockKind, Dialogue, Entry, Voice
 
 PICTURE_CHARS = 1_032
 """258 tokens for an image or a tile of one (Google's pages)."""
@@ -89,8 +89,16 @@ def _names(tools: list[Json]) -> Iterator[str]:
 def entry_of(content: Json, numbering: Numbering) -> Entry:
     """Return a content as an entry."""
     voice: Voice = "assistant" if content.get("role") == "model" else "user"
-    parts = shapes.found(content.get("parts"))
-    return keys.entry(voice, [_piece(part, numbering) for part in parts])
+    pieces = [_piece(part, numbering) for part in shapes.found(content.get("parts"))]
+    if content.get("role") == "function":  # what is said there, a program says
+        pieces = [_unsaid(piece) for piece in pieces]
+    return keys.entry(voice, pieces)
+
+
+def _unsaid(piece: Piece) -> Piece:
+    block = piece.block
+    kind: BlockKind = "other" if block.kind == "text" else block.kind
+    return piece._replace(block=replace(block, kind=kind))
 
 
 def field(part: Json, name: str) -> Json:
