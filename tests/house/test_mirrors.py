@@ -62,7 +62,7 @@ OF_SEVERAL = {
     "consolidate": "pruning stopping traces",
     "curate": "poisoning repeating",
     "daemon": "digest",
-    "gateway": "faults passing sdks upstream",
+    "gateway": "bills faults passing sdks settling upstream",
     "gateway/wires": (
         "anthropic_prompts anthropic_replies anthropic_splicing chat_splicing collected "
         "gemini_splicing offering prompts replies responses_splicing"

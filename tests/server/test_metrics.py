@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 
-from lore.records import TokenUse
+from lore.records import Course, TokenUse
 from tests.server.served import Served
 from tests.waiting import eventually
 
@@ -18,7 +18,7 @@ def samples(text: str) -> dict[str, float]:
 def test_requests_tokens_money_and_delays_are_told_by_model(served: Served):
     used, without = TokenUse(1, 2, 3, 4, 5), TokenUse(1, 20, 3, 4, 5)
     reserved = served.memory.reserve_request("claude-haiku-4-5", used, session="secret-name")
-    usd = served.memory.settle_request(reserved, used, delay_s=0.75, without=without)
+    usd = served.memory.settle_request(reserved, used, Course(delay_s=0.75, without=without))
     assert usd
     reply = served.get("/metrics")
     assert reply.status == 200

@@ -9,7 +9,8 @@ does is plugged in as a `Turning`:
    It has 150 ms. What raises or is late costs nothing but memory: the original bytes go out, and
    the answer says so in `x-lore-degraded`. A `Prepared` that came too late is not used: its
    observer is told `end("unused")`, so that what it reserved can be given back. Then `admit` is
-   asked, for a budget that is spent is spent for these requests too.
+   asked, for a budget that is spent is spent for these requests too; and for those on no known
+   wire that may cost something, whose bodies nobody reads: `wire` and `raw` are empty then.
 2. The `Observer` sees a copy of what upstream answers: `begin` with status and headers, `see` for
    each piece of the body as it passes (on the event loop: put it away, read it later), and `end`
    exactly once, in a worker thread. Whatever it raises is logged and ends there.
@@ -106,6 +107,8 @@ class Prepared:
     """For the answer to the client."""
     delay_s: float = 0.0
     observer: Observer | None = None
+    reads: bool = True
+    """Whether the observer reads the body; what it does not may be encoded in any way."""
     splice: Splice | None = None
     answer: Answer | None = None
 

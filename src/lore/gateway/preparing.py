@@ -55,11 +55,15 @@ class Preparing:
             return await self._admit(incoming, "late")
         return await self._admit(incoming, found.kind) if isinstance(found, Failure) else found
 
-    async def _admit(self, incoming: Incoming, why: str) -> Prepared:
-        """Let a request go out without memory, if there is money for it."""
+    async def admit(self, incoming: Incoming) -> Prepared:
+        """Let a request go out as it came, if there is money for it."""
         work = partial(attempt, "admit", partial(self._turning.admit, incoming))
         found = await self._awaited(self._admitting.submit(work))
-        admitted = found if isinstance(found, Prepared) else Prepared()
+        return found if isinstance(found, Prepared) else Prepared()
+
+    async def _admit(self, incoming: Incoming, why: str) -> Prepared:
+        """Let a request go out without memory, and say so."""
+        admitted = await self.admit(incoming)
         return replace(admitted, headers=(*admitted.headers, (DEGRADED, why)))
 
     async def _awaited(
@@ -131,4 +135,5 @@ class Watched:
 
 def is_unread(prepared: Prepared) -> bool:
     """Tell whether nobody reads the answer, so that it may be encoded in any way."""
-    return prepared.observer is None and prepared.splice is None
+    observed = prepared.observer is not None and prepared.reads
+    return not observed and prepared.splice is None

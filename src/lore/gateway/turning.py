@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,8 +14,9 @@ from lore.errors import BudgetSpent, InvalidInput, LoreError
 from lore.gateway import commands, paying
 from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt, log
-from lore.gateway.exchanges import Incoming, Outcome, Prepared
-from lore.gateway.paying import PROVIDERS, Bill, Observing
+from lore.gateway.exchanges import Incoming, Prepared
+from lore.gateway.glancing import glance
+from lore.gateway.paying import PROVIDERS, Bill, Ended, Observing, Unread
 from lore.gateway.recalling import Recalling
 from lore.gateway.speakers import Said, Talks, find_speaker, folder_of, is_compaction, is_errand
 from lore.gateway.wires import keys, markers
@@ -24,7 +25,7 @@ from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composed, Composer
 from lore.memory.pacing import Pacing
-from lore.records import Entry, Speaker, TokenUse
+from lore.records import Course, Entry, Speaker, TokenUse
 from lore.redaction import redact_tree
 from lore.text import marks
 from lore.tools import catalogue
@@ -41,6 +42,9 @@ _MOST_ASKED_CHARS = 20_000
 
 _COUNTING = "/count_tokens"
 
+_NAMED = 4
+"""So many parts of a path tell what is asked for, the empty one before it included."""
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
@@ -54,7 +58,7 @@ class Turn:
     body: bytes
     recalling: Recalling | None = None
 
-    def said(self, replies: list[Reply]) -> tuple[Entry, ...]:
+    def said(self, replies: Sequence[Reply]) -> tuple[Entry, ...]:
         """Return all that was said, as the client's next request will say it.
 
         Between the answers to one request stand the results that the gateway found.
@@ -87,6 +91,7 @@ class MemoryTurning:
 
     def warm_up(self) -> None:
         """Begin to load what the first requests would have to wait for."""
+        self._memory.load_prices()
         self._digesting.submit(attempt, "warm up", self._memory.warm_up)
 
     def close(self) -> None:
@@ -120,18 +125,31 @@ class MemoryTurning:
     def admit(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded that memory had no time for."""
         wire = WIRES.get(incoming.wire)
-        if wire is None or incoming.path.endswith(_COUNTING):
+        if wire is None:
+            return self._unread(incoming)
+        if incoming.path.endswith(_COUNTING):
             return Prepared()
-        model, most = paying.most_of_unread(incoming)
-        streams = b'"stream":true' in incoming.raw or b'"stream": true' in incoming.raw
-        return self._paid(incoming, wire, model, most, streams=streams)
+        seen = glance(incoming)
+        most = paying.most_of_bytes(incoming.wire, seen.length, paying.output_limit(seen.asks))
+        service = paying.service_of(seen.asks)
+        return self._paid(incoming, wire, seen.model, most, service, streams=seen.streams)
+
+    def _unread(self, incoming: Incoming) -> Prepared:
+        """Let a request pass in a form that is not read, while there is any money."""
+        name = "/".join(incoming.path.split("/")[:_NAMED])
+        try:
+            reserved = self._memory.reserve_request(name, None, kind="other")
+        except BudgetSpent as error:
+            provider, now = paying.refusing(incoming), self._memory.database.now()
+            return paying.refused(provider, error, now)
+        return Prepared(observer=Unread(self._memory, reserved), reads=False)
 
     def _errand(self, incoming: Incoming, wire: Wire, request: Request) -> Prepared:
         """Let a request pass that is no turn: it costs money, and is not remembered."""
-        tokens = len(request.body) // 4
-        most = paying.most_of(incoming.wire, tokens, paying.output_limit(request.document))
-        model = request.dialogue.model
-        return self._paid(incoming, wire, model, most, streams=request.streams)
+        limit = paying.output_limit(request.document)
+        most = paying.most_of_bytes(incoming.wire, len(request.body), limit)
+        model, service = request.dialogue.model, paying.service_of(request.document)
+        return self._paid(incoming, wire, model, most, service, streams=request.streams)
 
     def _as_in_session(
         self, errand: Prepared, wire: Wire, request: Request, speaker: Speaker
@@ -147,21 +165,30 @@ class MemoryTurning:
         return replace(errand, body=body, splice=recalling)
 
     def _paid(
-        self, incoming: Incoming, wire: Wire, model: str, most: TokenUse, *, streams: bool
+        self,
+        incoming: Incoming,
+        wire: Wire,
+        model: str,
+        most: TokenUse,
+        service: str,
+        *,
+        streams: bool,
     ) -> Prepared:
         provider = PROVIDERS[incoming.wire]
         try:
-            reserved = self._memory.reserve_request(model, most, provider=provider, kind="errand")
+            reserved = self._memory.reserve_request(
+                model, most, provider=provider, service=service, kind="errand"
+            )
         except BudgetSpent as error:
-            return paying.refused(incoming.wire, error, self._memory.database.now())
-        bill = Bill(wire, reserved, streams)
+            return paying.refused(paying.refusing(incoming), error, self._memory.database.now())
+        bill = Bill(wire, reserved, streams, paying.prompt_of(most, counted=False))
         return Prepared(observer=self._observing(incoming, bill, self._end_errand, whole=False))
 
     def _observing(
         self,
         incoming: Incoming,
         bill: Bill,
-        on_end: Callable[[Bill, list[Reply], Outcome], None],
+        on_end: Callable[[Ended], None],
         *,
         whole: bool = True,
     ) -> Observing:
@@ -186,19 +213,22 @@ class MemoryTurning:
         tool = self._offered(request, composed, own=own_tools)
         body, tool = self._rewritten(wire, request, composed, tool)
         limit = paying.output_limit(request.document)
+        most = paying.most_of(incoming.wire, composed.plan.tokens, limit)
         try:
             reserved = self._memory.reserve_request(
                 request.dialogue.model,
-                paying.most_of(incoming.wire, composed.plan.tokens, limit),
+                most,
                 provider=provider,
+                service=paying.service_of(request.document),
                 session=speaker.session,
                 project=speaker.project,
             )
         except BudgetSpent as error:
-            return paying.refused(incoming.wire, error, self._memory.database.now())
+            return paying.refused(paying.refusing(incoming), error, self._memory.database.now())
         left_s = self._composer.cache_left_s(speaker)
         delay_s = self._pacing.delay_s(provider, cache_left_s=left_s)
-        bill = Bill(wire, reserved, request.streams, delay_s)
+        prompt = paying.prompt_of(most, counted=composed.calibrated)
+        bill = Bill(wire, reserved, request.streams, prompt, delay_s)
         recalling = self._recalling(wire, request, speaker, body, tool) if tool else None
         turn = Turn(request, speaker, composed, wire, incoming.target, body, recalling)
         return Prepared(
@@ -265,27 +295,25 @@ class MemoryTurning:
         if found.text:
             self._composer.add_note(speaker, last, found.text)
 
-    def _end_errand(self, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
-        del outcome
-        paying.settle(self._memory, bill, replies)
+    def _end_errand(self, ended: Ended) -> None:
+        paying.settle(self._memory, ended)
 
-    def _end_turn(self, turn: Turn, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
+    def _end_turn(self, turn: Turn, ended: Ended) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
-        plan, without = turn.composed.plan, None
+        plan, without, replies = turn.composed.plan, None, ended.replies
         try:
             if replies and replies[0].use.input_tokens:
                 without = self._composer.settle(
                     turn.speaker, turn.request.dialogue, turn.composed, replies[0].use
                 )
-            if outcome != "unused":
+            if ended.outcome != "unused":
                 self._record(turn, replies)
         finally:
             # Session and project are known to the ledger once they are stored.
-            paying.settle(
-                self._memory, bill, replies, layer=plan.layer, busts=plan.busts, without=without
-            )
+            course = Course(plan.layer, plan.busts, without=without)
+            paying.settle(self._memory, ended, course)
 
-    def _record(self, turn: Turn, replies: list[Reply]) -> None:
+    def _record(self, turn: Turn, replies: Sequence[Reply]) -> None:
         composer, speaker = self._composer, turn.speaker
         for reply in replies:
             if reply.fault is not None and reply.fault.is_too_long:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -25,6 +25,7 @@ from lore.errors import StoreError
 from lore.memory.conversing import Conversing
 from lore.memory.costing import KEPT_TOKENS, Economy, SoFar, foresee
 from lore.memory.front import Memory
+from lore.memory.recent import Recent
 from lore.records import (
     Dialogue,
     Entry,
@@ -57,7 +58,7 @@ _REMEMBERED_TURNS = 200
 """Gaps and growths of so many turns tell what is to come."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class Live:
     """What this process knows of a session."""
 
@@ -84,6 +85,8 @@ class Composed:
     notes: Mapping[str, str] = field(default_factory=dict)
     amnesic: bool = False
     cold: bool = False
+    calibrated: bool = False
+    """Its tokens are counted by what the provider reported of the prompt before it."""
     whole_tokens: int = 0
     """How long the prompt would be with nothing left out."""
     chars: int = 0
@@ -97,8 +100,7 @@ class Composer:
         self._memory = memory
         self._settings = memory.settings
         self._desk = Conversing(memory)
-        self._sessions: OrderedDict[str, Live] = OrderedDict()
-        self._lock = threading.Lock()
+        self._sessions = Recent[Live](_MOST_SESSIONS)
 
     @property
     def desk(self) -> Conversing:
@@ -139,6 +141,7 @@ class Composer:
             held.knowledge or "",
             held.notes,
             cold=cold,
+            calibrated=live.calibration.calibrated,
             whole_tokens=measure.of_chars(raw + dialogue.fixed_chars),
             chars=_chars(dialogue, plan, held),
         )
@@ -255,10 +258,7 @@ class Composer:
         return "\n".join(told)
 
     def _live(self, speaker: Speaker) -> Live:
-        with self._lock:
-            found = self._sessions.get(speaker.session)
-            if found is not None:
-                self._sessions.move_to_end(speaker.session)
+        found = self._sessions.find(speaker.session)
         if found is not None:
             self._let_go_of_forgotten(found)
             return found
@@ -266,11 +266,7 @@ class Composer:
         era = self._desk.era()
         held = self._desk.held(speaker)
         live = Live(held, _calibration(held.measured), era)
-        with self._lock:
-            live = self._sessions.setdefault(speaker.session, live)
-            while len(self._sessions) > _MOST_SESSIONS:
-                self._sessions.popitem(last=False)
-        return live
+        return self._sessions.add(speaker.session, live)
 
     def _set_amnesic(self, speaker: Speaker, *, amnesic: bool) -> None:
         live = self._live(speaker)

@@ -165,7 +165,7 @@ class Conversing:
             return ""
         with self._database.read() as db:
             try:
-                return sessions.get(db, sessions.get_number(db, speaker.parent)).id
+                return sessions.get(db, sessions.get_number(db, self._redact(speaker.parent))).id
             except NotFound:
                 return ""
 

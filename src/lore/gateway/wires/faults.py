@@ -6,6 +6,9 @@ import re
 
 from lore.gateway.wires.wire import Fault
 
+UNREADABLE = "unreadable"
+"""The kind of a fault that is no error in the words of a provider."""
+
 _SIZES = (
     re.compile(r"prompt is too long: ([\d,]+) tokens > ([\d,]+)"),
     re.compile(r"input token count \(([\d,]+)\) exceeds the maximum[^()]*\(([\d,]+)\)"),

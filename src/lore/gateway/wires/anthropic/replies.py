@@ -20,6 +20,9 @@ STREAM_HEADERS = (
 LOCAL_ID = "msg_lore"
 """The id of a message that no provider has written."""
 
+_WRITTEN = ("text", "thinking", "partial_json")
+"""What of a delta the model has written."""
+
 
 class Assembly:
     """Puts a message together from the events of its stream."""
@@ -30,6 +33,7 @@ class Assembly:
         self.usage: Json = {}
         self.stop = ""
         self.is_whole = False
+        self.chars = 0
         self.error: Json = {}
         self._written: dict[int, str] = {}
 
@@ -56,6 +60,7 @@ class Assembly:
 
     def _add(self, at: int, delta: Json) -> None:
         block = self.blocks.setdefault(at, {})
+        self.chars += sum(len(text(delta.get(name))) for name in _WRITTEN)
         for name in ("text", "thinking", "signature"):
             if isinstance(delta.get(name), str):
                 block[name] = text(block.get(name)) + delta[name]
@@ -75,11 +80,19 @@ class Assembly:
         use, error = use_of(self.usage), self.error
         if error:
             said = faults.fault(text(error.get("type")), text(error.get("message")))
-            return Reply(use=use, fault=said, is_whole=False)
+            return Reply(use=use, fault=said, is_whole=False, chars=self.chars)
         said_blocks = {"role": "assistant", "content": self.content}
         entry = entry_of(said_blocks, {}) if self.blocks else None
         model = text(self.message.get("model"))
-        return Reply(entry, use, self.stop, model=model, is_whole=self.is_whole)
+        return Reply(
+            entry,
+            use,
+            self.stop,
+            model=model,
+            is_whole=self.is_whole,
+            chars=self.chars,
+            service=text(self.usage.get("speed")),
+        )
 
 
 def open_reader(*, streams: bool) -> ReplyReader:
@@ -92,13 +105,16 @@ def read_whole(body: bytes) -> Reply:
     document = table(shapes.loaded(body.decode(errors="replace")))
     error = table(document.get("error"))
     if error or document.get("type") != "message":
-        kind = text(error.get("type")) or "unreadable"
+        kind = text(error.get("type")) or faults.UNREADABLE
         return Reply(fault=faults.fault(kind, text(error.get("message"))), is_whole=False)
+    entry = entry_of({"role": "assistant", "content": document.get("content")}, {})
     return Reply(
-        entry_of({"role": "assistant", "content": document.get("content")}, {}),
+        entry,
         use_of(table(document.get("usage"))),
         text(document.get("stop_reason")),
         model=text(document.get("model")),
+        chars=entry.chars,
+        service=text(table(document.get("usage")).get("speed")),
     )
 
 
