@@ -208,6 +208,21 @@ def test_one_broken_file_stops_all_before_anything_is_changed(here, person):
     assert json.loads(here("setup", "--json").works().out)[-1]["problem"]
 
 
+def test_an_agent_may_be_named_as_its_program(here, person):
+    assert "Claude Code has memory now." in here("setup", "claude").works().out
+
+
+def test_a_file_that_claude_code_will_not_read_is_told(here, person):
+    settings = person / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{\n  // mine\n  "model": "opus"\n}\n')
+    assert "Claude Code ignores it all." in here("setup", "claude-code").works().err
+    checks = json.loads(here("doctor", "--json").out)
+    assert any("has comments" in str(one) for one in checks if one["state"] == "broken")
+    settings.write_text(settings.read_text().replace("// mine", ""))
+    assert "ignores" not in here("setup", "claude-code").works().err
+
+
 @pytest.mark.parametrize("names", [["emacs"], ["codex", "emacs"], ["all"], ["Codex"]])
 def test_what_cannot_be_set_up_is_refused(here, person, names):
     failed = here("setup", *names).fails_with(2)

@@ -99,7 +99,7 @@ def test_a_port_that_is_taken_is_told_and_another_one_is_used(tmp_path: Path):
         with memory_at(tmp_path, port=port) as memory:
             doors = Doors(memory, told)
             doors.open()
-            assert f"Port {port} is taken" in told.notice
+            assert f"Port {port} was taken" in told.notice
             assert status_at(told.url) == 200
             assert doors.close()
 
@@ -121,6 +121,10 @@ def test_a_server_whose_port_is_taken_keeps_the_other_one_that_it_found(tmp_path
             assert bound.getsockname()[1] not in (other.getsockname()[1], last)
             assert not was_free
             bound.close()
+        wanted = other.getsockname()[1]
+    bound, was_free = bind("127.0.0.1", wanted, last)
+    assert (bound.getsockname()[1], was_free) == (last, False)
+    bound.close()
 
 
 @pytest.mark.parametrize("host", ["192.0.2.7", "no.such.host.invalid", "x" * 300, "300.1.1.1"])

@@ -55,7 +55,8 @@ def test_what_cannot_be_decoded_is_taken_as_it_came():
         ("/v1/messages", b'{"stream" : true}', True),
         ("/v1/messages", b'{"stream": "true"}', False),
         ("/v1/messages", b'{"messages": [{"input": {"stream": true}}]}', False),
-        ("/v1beta/models/m:streamGenerateContent", b"{}", True),
+        ("/v1beta/models/m:streamGenerateContent?alt=sse", b"{}", True),
+        ("/v1beta/models/m:streamGenerateContent", b"{}", False),
     ],
 )
 def test_whether_an_answer_streams_is_found(path: str, raw: bytes, streams: bool):

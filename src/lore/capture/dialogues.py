@@ -12,10 +12,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lore.capture.adapters import asides, blocks, tools
-from lore.records import Block, Entry, NewMessage, Part
+from lore.records import Block, Entry, NewMessage, Origin, Part
 
 _OWN = 12
 """Digits of the entry before that name an entry: a 'yes' said twice stays two."""
+
+_STOPPED = "[Request interrupted by user"
+"""What Claude Code puts between results and what a person says instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +41,12 @@ def tell(
     first: int = 0,
     model: str = "",
     helper: bool = False,
+    joined: bool = True,
 ) -> Told:
     """Return what entries say from the `first` on, as messages.
 
-    In a helper's session nobody is a person.
+    In a helper's session nobody is a person. If an agent's entries are not `joined` of what was
+    typed, one that has several texts may hold what anyone has written.
     """
     names = {
         block.call_id: block.tool
@@ -60,7 +65,7 @@ def tell(
         before = entry.key
         if number < first:
             continue
-        for message in _messages(entry, key, at, names):
+        for message in _messages(entry, key, at, names, joined=joined):
             spoken = replace(message, model=model) if message.role == "assistant" else message
             told.append(_from_agent(spoken) if helper else spoken)
             places.append(number)
@@ -74,19 +79,34 @@ def _from_agent(message: NewMessage) -> NewMessage:
     return replace(message, speaker="agent", origin="assistant")
 
 
-def _messages(entry: Entry, key: str, at: datetime, names: dict[str, str]) -> Iterator[NewMessage]:
+def _messages(
+    entry: Entry, key: str, at: datetime, names: dict[str, str], *, joined: bool
+) -> Iterator[NewMessage]:
     beside: list[Block] = []
+    origin: Origin | None = None if _is_typed(entry, joined=joined) else "tool"
     for place, block in enumerate(entry.blocks):
         if entry.voice == "assistant":
             yield from _spoken(block, f"{key}:{place}", at)
         elif block.kind == "result":
-            yield from _asked(entry, beside, f"{key}:{place}-", at)
+            yield from _asked(entry, beside, f"{key}:{place}-", at, origin)
             beside = []
             name = block.tool or names.get(block.call_id, "")
             yield _result(replace(block, tool=name), key, at)
         else:
             beside.append(block)
-    yield from _asked(entry, beside, key, at)
+    yield from _asked(entry, beside, key, at, origin)
+
+
+def _is_typed(entry: Entry, *, joined: bool) -> bool:
+    """Tell whether a person typed the texts of an entry in a person's place.
+
+    Beside results that is so only where the person has stopped the agent. Reminders and such are
+    told apart by their own marks.
+    """
+    texts = [block.text for block in entry.blocks if block.kind == "text" and block.text.strip()]
+    if any(block.kind == "result" for block in entry.blocks):
+        return any(text.startswith(_STOPPED) for text in texts)
+    return joined or len(texts) < 2
 
 
 def _spoken(block: Block, key: str, at: datetime) -> Iterator[NewMessage]:
@@ -114,7 +134,9 @@ def _by_call(what: str, block: Block, key: str) -> str:
     return f"{what}:{block.call_id}" if block.call_id else f"{key}:{what}"
 
 
-def _asked(entry: Entry, beside: Sequence[Block], key: str, at: datetime) -> Iterator[NewMessage]:
+def _asked(
+    entry: Entry, beside: Sequence[Block], key: str, at: datetime, origin: Origin | None
+) -> Iterator[NewMessage]:
     parts: list[Part] = []
     for block in beside:
         if not block.text.strip():
@@ -122,7 +144,7 @@ def _asked(entry: Entry, beside: Sequence[Block], key: str, at: datetime) -> Ite
         if entry.voice == "system":
             parts.append(asides.aside(block.text))
         elif block.kind == "text":
-            parts += asides.typed(block.text)
+            parts += asides.typed(block.text, origin)
         else:
             parts.append(Part("opaque", block.text, block.kind))
     if parts:

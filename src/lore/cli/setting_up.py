@@ -90,7 +90,9 @@ def setup(
         _print_plugged(agent, home, command)
     for agent, planned in told:
         _print(agent, planned, undo=undo, dry_run=dry_run)
-    if url:
+        if not undo and (wrong := changing.unread_by(agent, planned)):
+            notice(f"{wrong} Take them out, or it has no memory.")
+    if url and not dry_run:
         _print_gateway(settings, [agent for agent, _ in told], url)
     if not undo and not dry_run:
         print(

@@ -88,8 +88,9 @@ class Doors:
     def _serve(self) -> None:
         from lore.server.serving import Serving, bind
 
-        last = address.find_last_port(self._settings.home)
-        bound, was_free = bind(self._settings.server_host, self._settings.server_port, last)
+        wanted = self._settings.server_port
+        last = address.find_last_port(self._settings.home, wanted)
+        bound, was_free = bind(self._settings.server_host, wanted, last)
         with bound:
             if self._stopping.is_set():
                 return
@@ -125,8 +126,8 @@ class Doors:
     def _tell(self, listening: Listening, *, was_free: bool) -> None:
         address.write(self._settings.home, listening)
         if not was_free:
-            address.keep_port(self._settings.home, listening.port)
-        taken = f"Port {self._settings.server_port} is taken: the server uses {listening.port}."
+            address.keep_port(self._settings.home, self._settings.server_port, listening.port)
+        taken = f"Port {self._settings.server_port} was taken: the server uses {listening.port}."
         self._on_change(listening.url, "" if was_free else taken)
         log.info("server listens", extra={"host": listening.host, "port": listening.port})
         self._settled.set()

@@ -8,11 +8,13 @@ from lore.context import turns
 from lore.gateway.wires.wire import Tool
 from lore.memory import Memory
 from lore.memory.composing import Composer
-from lore.records import Dialogue, Entry, Speaker
+from lore.records import Dialogue, Speaker
 from lore.tools import catalogue
 
-_MARK = "lore:"
+_COMMAND = re.compile(r"/?lore:(status|amnesia|remember)(?:\s+(.*))?", re.DOTALL | re.IGNORECASE)
 """Also without the slash: Claude Code refuses a command that it does not know itself."""
+
+_MISTYPED = re.compile(r"/lore:\S*", re.IGNORECASE)
 
 _OFFERED = re.compile(
     r"<command-message>[^<]*</command-message>\s*<command-name>/(lore:(?:status|amnesia))"
@@ -40,19 +42,20 @@ RECALL = _recall_tool()
 
 def carry_out(memory: Memory, composer: Composer, speaker: Speaker, dialogue: Dialogue) -> str:
     """Do what a person typed to Lore and return the answer; empty if it was nothing of that."""
-    name, _, rest = _typed(dialogue).partition(" ")
-    if not name.startswith(_MARK):
-        return ""
-    rest = rest.strip()
-    if name == "lore:status":
+    typed = _typed(dialogue, speaker)
+    command = _COMMAND.fullmatch(typed)
+    if command is None:
+        return HELP if _MISTYPED.match(typed) else ""
+    name, rest = command[1].lower(), (command[2] or "").strip()
+    if name == "status":
         return composer.describe(speaker)
-    if name == "lore:amnesia" and rest == "on":
+    if name == "amnesia" and rest.lower() == "on":
         composer.begin_amnesia(speaker)
         return _AMNESIC
-    if name == "lore:amnesia" and rest == "off":
+    if name == "amnesia" and rest.lower() == "off":
         composer.end_amnesia(speaker, dialogue)
         return _AGAIN
-    if name == "lore:remember" and rest:
+    if name == "remember" and rest:
         kept = memory.remember(rest, project=speaker.project)
         return f"{_KEPT[kept.outcome]}: {kept.title.title}"
     return HELP
@@ -64,18 +67,15 @@ _AMNESIC = "From now on nothing of this conversation is stored, and nothing is g
 _AGAIN = "This conversation is stored again from now on; what was said without it never is."
 
 
-def _typed(dialogue: Dialogue) -> str:
+def _typed(dialogue: Dialogue, speaker: Speaker) -> str:
     """Return the last thing that was typed, if the dialogue ends with it."""
     last = turns.last_said(dialogue.entries)
-    return _typed_in(last) if last is not None else ""
-
-
-def _typed_in(entry: Entry) -> str:
-    if entry.voice != "user":
+    if last is None or not turns.begins_turn(last):
         return ""
-    texts = [block.text for block in entry.blocks if block.kind == "text"]
-    for text in texts:
-        offered = _OFFERED.match(text)
-        if offered:
-            return f"{offered[1]} {offered[2] or ''}"
-    return texts[-1].strip()[:_MOST_CHARS].removeprefix("/") if texts else ""
+    said = turns.texts_of(last)
+    offered = _OFFERED.match(said[0]) if said else None
+    if offered and speaker.agent == "claude-code":
+        return f"{offered[1]} {offered[2] or ''}".strip()
+    if len(said) == 1 or (said and speaker.marks_what_it_adds):
+        return said[-1].strip()[:_MOST_CHARS]
+    return ""

@@ -150,7 +150,8 @@ class Conversing:
         self, speaker: Speaker, entries: Sequence[Entry], *, first: int = 0, model: str = ""
     ) -> Told:
         at, helper = self._database.now(), bool(speaker.parent)
-        return telling.tell(entries, at, first=first, model=model, helper=helper)
+        joined = speaker.marks_what_it_adds
+        return telling.tell(entries, at, first=first, model=model, helper=helper, joined=joined)
 
     def _places(self, db: Connection, session_n: int, told: Told) -> list[int | None]:
         """Return where messages stand in the stored talk, None for those that are not in it."""

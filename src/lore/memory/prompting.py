@@ -239,10 +239,13 @@ class Prompting(Capturing, Digesting):
         with self.database.read() as db:
             return dialogues.is_amnesic(db, self.redactor.redact(session))
 
-    def _project_of(self, db: Connection, folder: str) -> int | None:
-        """Return the number of the project that a folder belongs to; of no folder, none."""
+    def _project_of(self, db: Connection, folder: str) -> int:
+        """Return the number of the project that a folder belongs to.
+
+        Without a folder nobody knows whose words may be told: only what holds everywhere is.
+        """
         if not folder:
-            return None
+            return unasked.NO_PROJECT
         folder = self.redactor.redact(folder)
         n = projects.find(db, folder, Projects().find(folder))
         return unasked.NO_PROJECT if n is None else n

@@ -67,6 +67,8 @@ def check_agents(home: Path, command: Command, user_home: Path, path: str) -> li
         if configured or agent.has_plugin(user_home):
             ways = _Ways(configured, agent.has_plugin(user_home), changing.is_set_up(planned))
             checks.append(_check_ways(agent, ways, command, path))
+            if wrong := changing.unread_by(agent, planned):
+                checks.append(Check(agent.name, "broken", wrong, "Take the comments out of it."))
         elif agent.is_found(user_home, path):
             told = f"{agent.title} is here and not set up."
             checks.append(

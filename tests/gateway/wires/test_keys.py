@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore.gateway.wires import keys
+from lore.gateway.wires.gemini import reading
 from lore.gateway.wires.keys import Piece
 from lore.records.dialogues import Block, Entry
 
@@ -50,3 +51,8 @@ def test_who_says_it_is_part_of_it():
 
 def test_half_of_a_character_does_no_harm():
     assert words("\ud800").key != words("\ud801").key
+
+
+def test_what_a_program_says_in_geminis_role_of_functions_is_not_said_by_a_person():
+    said = reading.entry_of([{"role": "function", "parts": [{"text": "Hi"}]}], reading.Numbering())
+    assert [block.kind for block in said.blocks] == ["other"]

@@ -11,7 +11,7 @@ from lore.gateway.wires import keys, shapes
 from lore.gateway.wires.keys import Piece
 from lore.gateway.wires.shapes import Json, table, text
 from lore.gateway.wires.wire import Request
-from lore.records.dialogues import Block, Dialogue, Entry, Voice
+from lore.records.dialogues import Block, BlockKind, Dialogue, Entry, Voice
 
 PICTURE_CHARS = 1_032
 """258 tokens for an image or a tile of one (Google's pages)."""
@@ -155,7 +155,16 @@ def entry_of(contents: list[Json], numbering: Numbering) -> Entry:
             add_part(parts, unsigned)
         else:
             parts.append(part)
-    return keys.entry(voice, [_piece(part, numbering) for part in parts])
+    pieces = [_piece(part, numbering) for part in parts]
+    if contents[0].get("role") == "function":  # what is said there, a program says
+        pieces = [_unsaid(piece) for piece in pieces]
+    return keys.entry(voice, pieces)
+
+
+def _unsaid(piece: Piece) -> Piece:
+    block = piece.block
+    kind: BlockKind = "other" if block.kind == "text" else block.kind
+    return piece._replace(block=replace(block, kind=kind))
 
 
 def field(part: Json, name: str) -> Json:
