@@ -409,7 +409,8 @@ def test_a_session_that_began_without_memory_goes_on_so_while_it_is_cached(
 ):
     mood, now = Moody(), FixedClock()
     long = {"system": "You are a careful engineer. " * 2_000}
-    with life(tmp_path, up, mood=mood, now=now) as talk:
+    # A bust would bring memory in: here there is none.
+    with life(tmp_path, up, mood=mood, now=now, context_strategy="off") as talk:
         talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
         mood.fails = True
         talk.ask("Hello there, what is new in the harbour?", **long)
@@ -419,7 +420,7 @@ def test_a_session_that_began_without_memory_goes_on_so_while_it_is_cached(
         eventually(lambda: len(talk.stored()) == 4)
         if not restarts:
             talk.ask("And at sea?", **long)
-    with life(tmp_path, up, now=now) as talk:
+    with life(tmp_path, up, now=now, context_strategy="off") as talk:
         talk.messages = messages
         talk.ask("And in the hills?", **long)
         assert len({_head(asked) for asked in up.asked}) == 1
@@ -451,3 +452,44 @@ def test_a_command_that_cannot_be_carried_out_reaches_no_provider(tmp_path: Path
         told = talk.ask("/lore:amnesia on")
         assert "once more" in told["content"][0]["text"]
         assert not up.asked
+
+
+def test_what_changes_elsewhere_comes_once_as_a_note_and_stays(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        memory = talk.memory
+        port = memory.remember("The staging port is 5436", project=HERE)
+        day = memory.remember("Releases are on Tuesdays", kind="decision", project=HERE)
+        old = memory.remember("The lamp is lit at seven", kind="decision", project=HERE)
+        talk.ask("Hello there, what is new?")
+        eventually(lambda: len(talk.stored()) == 2)
+        assert "5436" in _head(up.asked[0])
+        with Memory.open(config=memory.settings, embedder=FakeEmbedder()) as elsewhere:
+            elsewhere.update(port.id, content="The staging port is 6001")
+            new = elsewhere.remember("Releases wait for the harbour pilot", project=HERE)
+            elsewhere.supersede(day.id, new.id)
+            elsewhere.delete(old.id)
+            elsewhere.remember("Always use tabs in tables", kind="preference", project=HERE)
+        talk.ask("Go on.")
+        note = json.dumps(up.asked[1].tree["messages"][-1])
+        for told in ("6001", "harbour pilot", "Always use tabs", f"[{old.id[:13]}]"):
+            assert told in note
+        for gone in ("5436", "Tuesdays", "lamp"):
+            assert gone not in note
+        memory.database.write(lambda db: db.rows("SELECT 1"))  # what was told is noted by now
+        talk.ask("Go on, please.")
+        eventually(lambda: len(talk.stored()) == 6)
+        messages = talk.messages
+    with life(tmp_path, up) as talk:
+        talk.messages = messages
+        talk.ask("And on.")
+        for before, after in pairwise(up.asked):
+            assert _begins_as(before, after)
+        assert talk.prompt().count("port is 6001") == 1
+        assert talk.prompt().count("Always use tabs") == 1
+        talk.memory.forget(id=port.id)
+        talk.ask("Once more.")
+        assert "6001" not in talk.prompt()
+        assert "5436" not in talk.prompt()
+        with talk.memory.database.read() as db:
+            kept = db.rows("SELECT value FROM dialogue_states")
+        assert "6001" not in str(list(kept))
