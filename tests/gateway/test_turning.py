@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -493,3 +494,58 @@ def test_what_changes_elsewhere_comes_once_as_a_note_and_stays(tmp_path: Path, u
         with talk.memory.database.read() as db:
             kept = db.rows("SELECT value FROM dialogue_states")
         assert "6001" not in str(list(kept))
+
+
+def test_what_is_typed_to_lore_is_no_part_of_the_talk(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        talk.ask("Good morning to you.")
+        for command in ("/lore:status", "lore:remember Invoices are numbered by year.", "lore:x"):
+            talk.ask(command)
+        talk.ask("Good night to you.")
+        eventually(lambda: "Good night to you." in talk.stored())
+        eventually(lambda: len(talk.stored()) >= 4)
+        assert talk.stored() == [
+            "Good morning to you.", "Understood.", "Good night to you.", "Understood.",
+        ]  # fmt: skip
+
+
+def test_a_summary_of_the_client_does_not_bring_back_what_was_not_to_be_stored(
+    tmp_path: Path, up: Upstream
+):
+    with life(tmp_path, up) as talk:
+        talk.ask("Good morning to you.")
+        talk.ask("/lore:amnesia on")
+        talk.ask("The merger is on the ninth.")
+        talk.ask("/lore:amnesia off")
+        up.reply_with(Says(Text("They said that the merger is on the ninth.")))
+        talk.ask("CRITICAL: Respond with TEXT ONLY. Sum up what was said.")
+        talk.messages.clear()
+        talk.ask(
+            "This session is being continued from a previous conversation that ran out of context."
+            " They said that the merger is on the ninth."
+        )
+        talk.ask("What is for lunch?")
+        eventually(lambda: "What is for lunch?" in talk.stored())
+        assert "merger" not in " ".join(talk.stored())
+
+
+def _ends_with(talk: Life, text: str) -> bool:
+    return talk.stored()[-1].startswith(text) if talk.stored() else False
+
+
+def test_a_session_is_shortened_past_what_was_not_to_be_stored(tmp_path: Path, up: Upstream):
+    layers: list[int] = []
+    with life(tmp_path, up, context_max_layer0_tokens=3_000, gateway_recall="off") as talk:
+        for n in range(14):
+            up.reply_with(Says(Text(f"Part {n} is {'described at length here, ' * 60}done.")))
+            talk.ask(f"Describe part {n} of the engine, please.")
+            layers.append(int(talk.got.header("x-lore-layer")))
+            eventually(partial(_ends_with, talk, f"Part {n} "))
+            talk.memory.distill("s-1")
+            if n == 1:
+                talk.ask("/lore:amnesia on")
+                talk.ask("The merger is on the ninth.")
+                talk.ask("/lore:amnesia off")
+        assert max(layers) in (1, 2, 3)
+        assert "merger" not in talk.prompt()
+        assert "not recorded, as the person wished. Turns: 1." in talk.prompt()
