@@ -166,6 +166,9 @@ class Tiered:
         return Prompt(pieces_of(moment.sent, made, self.measure), made)
 
 
+STRATEGIES = ("full", "compaction", "tiered", "gradient_seed", "gradient_horizon")
+
+
 def open_strategy(name: str, talk: Talk, price: ModelPrice) -> Strategy:
     """Return a strategy at the beginning of a session."""
     measure = Measure(talk.tokens_per_char)
