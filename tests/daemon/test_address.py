@@ -59,7 +59,7 @@ def test_a_port_is_remembered(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"x", b"4711", b"3207 0", b"3207 -1", b"3207 65536", b"9" * 5_000, b"\xff"]
+    "content", [b"", b"x", b"4711", b"3207 0", b"3207 -1", b"3207 65536", b"9" * 99, b"\xff"]
 )
 def test_what_cannot_be_a_port_is_none(tmp_path: Path, content: bytes):
     (tmp_path / PORT_FILE).write_bytes(content)

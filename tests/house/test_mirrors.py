@@ -31,7 +31,7 @@ TESTED_BY_NEIGHBOURS = {
     "embed": "embedder graph",
     "evals": "baselines recordings",
     "gateway": "boundary exchanges forwarding refusals streaming",
-    "gateway/wires": "composing faults framing listening rounds searches shapes summing wire",
+    "gateway/wires": "arranging faults framing listening rounds searches shapes summing wire",
     "gateway/wires/anthropic": "expanding reading replies splicing writing",
     "gateway/wires/chat": "expanding reading replies splicing writing",
     "gateway/wires/gemini": "expanding reading replies splicing writing",
@@ -41,6 +41,7 @@ TESTED_BY_NEIGHBOURS = {
     "llm/prompts": "condensing extracting judging observing prompt telling",
     "recall": "beginnings graph pool presenting ranking remedies unasked",
     "mcp": "late",
+    "memory": "holding",
     "records": "access answers dialogues digest kinds knowledge prompting spending talk upkeep",
     "store": (
         "access_keys conflicts consolidation copies episodes foreign listing loading names "

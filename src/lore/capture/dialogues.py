@@ -13,12 +13,15 @@ from datetime import datetime
 
 from lore.capture.adapters import asides, blocks, tools
 from lore.records import Block, Entry, NewMessage, Origin, Part
+from lore.text import chat_commands
 
 _OWN = 12
 """Digits of the entry before that name an entry: a 'yes' said twice stays two."""
 
 _STOPPED = "[Request interrupted by user"
 """What Claude Code puts between results and what a person says instead."""
+
+_REMINDER = "<system-reminder>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,8 @@ def tell(
     """Return what entries say from the `first` on, as messages.
 
     In a helper's session nobody is a person. If an agent's entries are not `joined` of what was
-    typed, one that has several texts may hold what anyone has written.
+    typed, one that has several texts may hold what anyone has written. What is typed to Lore
+    itself is no part of the talk, and neither is its answer.
     """
     names = {
         block.call_id: block.tool
@@ -57,19 +61,31 @@ def tell(
     told: list[NewMessage] = []
     places: list[int] = []
     seen: Counter[str] = Counter()
-    before = ""
+    before, is_command = "", False
     for number, entry in enumerate(entries):
         own = f"{before[:_OWN]}{entry.key}"
         seen[own] += 1
         key = own if seen[own] == 1 else f"{own}-{seen[own]}"
         before = entry.key
-        if number < first:
+        if entry.voice == "user":
+            is_command = bool(chat_commands.find(_typed(entry, joined=joined)))
+        if number < first or (is_command and entry.voice != "system"):
             continue
         for message in _messages(entry, key, at, names, joined=joined):
             spoken = replace(message, model=model) if message.role == "assistant" else message
             told.append(_from_agent(spoken) if helper else spoken)
             places.append(number)
     return Told(tuple(told), tuple(places))
+
+
+def _typed(entry: Entry, *, joined: bool) -> list[str]:
+    if any(block.kind == "result" for block in entry.blocks) or not _is_typed(entry, joined=joined):
+        return []
+    return [text for text in _texts(entry) if not text.lstrip().startswith(_REMINDER)]
+
+
+def _texts(entry: Entry) -> list[str]:
+    return [block.text for block in entry.blocks if block.kind == "text" and block.text.strip()]
 
 
 def _from_agent(message: NewMessage) -> NewMessage:
@@ -103,7 +119,7 @@ def _is_typed(entry: Entry, *, joined: bool) -> bool:
     Beside results that is so only where the person has stopped the agent. Reminders and such are
     told apart by their own marks.
     """
-    texts = [block.text for block in entry.blocks if block.kind == "text" and block.text.strip()]
+    texts = _texts(entry)
     if any(block.kind == "result" for block in entry.blocks):
         return any(text.startswith(_STOPPED) for text in texts)
     return joined or len(texts) < 2

@@ -90,8 +90,6 @@ def setup(
         _print_plugged(agent, home, command)
     for agent, planned in told:
         _print(agent, planned, undo=undo, dry_run=dry_run)
-        if not undo and (wrong := changing.unread_by(agent, planned)):
-            notice(f"{wrong} Take them out, or it has no memory.")
     if url and not dry_run:
         _print_gateway(settings, [agent for agent, _ in told], url)
     if not undo and not dry_run:
@@ -274,6 +272,8 @@ def _as_json(agent: Agent, planned: list[Change], *, dry_run: bool) -> dict[str,
 
 
 def _print(agent: Agent, planned: list[Change], *, undo: bool, dry_run: bool) -> None:
+    from lore.setup.changing import unread_by
+
     changed = [change for change in planned if not change.is_none]
     if not changed:
         state = "is not set up" if undo else "is set up already"
@@ -291,6 +291,8 @@ def _print(agent: Agent, planned: list[Change], *, undo: bool, dry_run: bool) ->
         print(f"{bold(agent.title)} is as it was before.")
     else:
         print(f"{bold(agent.title)} has memory now. {agent.then}")
+    if not undo and (wrong := unread_by(agent, planned)):
+        notice(f"{wrong} Take them out, or it has no memory.")
 
 
 def run(

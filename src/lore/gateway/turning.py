@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 from lore.context import turns
 from lore.errors import BudgetSpent, InvalidInput, LoreError
@@ -31,7 +32,8 @@ from lore.gateway.wires import keys, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
-from lore.memory.composing import Composed, Composer
+from lore.memory.composing import Composer
+from lore.memory.holding import Composed
 from lore.memory.pacing import Pacing
 from lore.records import Course, Entry, Speaker, TokenUse
 from lore.redaction import redact_tree
@@ -81,6 +83,15 @@ class Turn:
         return entries
 
 
+class _Asked(NamedTuple):
+    """What a request that is no turn asks for: of which model, and how much at most."""
+
+    model: str
+    most: TokenUse
+    service: str
+    streams: bool
+
+
 class MemoryTurning:
     """Lets memory take part in what passes through the gateway."""
 
@@ -107,25 +118,50 @@ class MemoryTurning:
         """Return how a request is forwarded."""
         if not self._memory.settings.gateway_memory:
             return self.admit(incoming)
-        wire = WIRES.get(incoming.wire)
-        if wire is None or incoming.path.endswith(_COUNTING):
+        wire = _wire_of(incoming)
+        if wire is None:
             return Prepared()
         request = wire.read(incoming.body(), incoming.target)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
-        known = find_speaker(said)
         if is_errand(said):
-            errand = self._errand(incoming, wire, request)
+            known = find_speaker(said)
+            retold = known if known and self._composer.desk.was_amnesic(known) else None
+            errand = self._errand(incoming, wire, request, retold=retold)
             if known is None or errand.answer is not None or not is_compaction(said):
                 return errand
             return self._as_in_session(errand, wire, request, known)
-        speaker = known or Speaker(
-            self._talks.find_session(request.dialogue.entries), agent_of(said), folder_of(said)
-        )
+        speaker = self._speaker(said)
         told = commands.carry_out(self._memory, self._composer, speaker, request.dialogue)
         if told:
             return _answered(wire, request, told)
-        request = wire.expand(request, self._composer.desk.markers(speaker).get)
-        return self._prepared(incoming, wire, request, speaker)
+        request = wire.expand(request, self._composer.markers(speaker).get)
+        composed = self._composed(incoming, request, speaker)
+        return self._forwarded(incoming, wire, request, speaker, composed)
+
+    def go_on(self, incoming: Incoming) -> Prepared | None:
+        """Return how a request is forwarded as the last one of its session was."""
+        wire = _wire_of(incoming)
+        if wire is None or not self._memory.settings.gateway_memory:
+            return None
+        request = wire.read(incoming.body(), incoming.target)
+        said = Said(incoming.headers, request.document, request.dialogue.entries)
+        if is_errand(said):
+            return None
+        speaker = self._speaker(said)
+        if commands.is_command(speaker, request.dialogue):
+            return _answered(wire, request, commands.LATE)
+        request = wire.expand(request, self._composer.markers(speaker, at_hand=True).get)
+        composed = self._composer.compose_held(
+            speaker, request.dialogue, provider=PROVIDERS[incoming.wire]
+        )
+        if composed is None:
+            return self._errand(incoming, wire, request, bare=speaker)
+        return self._forwarded(incoming, wire, request, speaker, composed)
+
+    def _speaker(self, said: Said) -> Speaker:
+        return find_speaker(said) or Speaker(
+            self._talks.find_session(said.entries), agent_of(said), folder_of(said)
+        )
 
     def admit(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded that memory had no time for."""
@@ -137,7 +173,7 @@ class MemoryTurning:
         seen = glance(incoming)
         most = paying.most_of_bytes(incoming.wire, seen.length, paying.output_limit(seen.asks))
         service = paying.service_of(seen.asks)
-        return self._paid(incoming, wire, seen.model, most, service, streams=seen.streams)
+        return self._paid(incoming, wire, _Asked(seen.model, most, service, seen.streams))
 
     def _unread(self, incoming: Incoming) -> Prepared:
         """Let a request pass in a form that is not read, while there is any money."""
@@ -149,18 +185,27 @@ class MemoryTurning:
             return paying.refused(provider, error, now)
         return Prepared(observer=Unread(self._memory, reserved), reads=False)
 
-    def _errand(self, incoming: Incoming, wire: Wire, request: Request) -> Prepared:
+    def _errand(
+        self,
+        incoming: Incoming,
+        wire: Wire,
+        request: Request,
+        *,
+        bare: Speaker | None = None,
+        retold: Speaker | None = None,
+    ) -> Prepared:
         """Let a request pass that is no turn: it costs money, and is not remembered."""
         limit = paying.output_limit(request.document)
         most = paying.most_of_bytes(incoming.wire, len(request.body), limit)
-        model, service = request.dialogue.model, paying.service_of(request.document)
-        return self._paid(incoming, wire, model, most, service, streams=request.streams)
+        service = paying.service_of(request.document)
+        asked = _Asked(request.dialogue.model, most, service, request.streams)
+        return self._paid(incoming, wire, asked, bare=bare, retold=retold)
 
     def _as_in_session(
         self, errand: Prepared, wire: Wire, request: Request, speaker: Speaker
     ) -> Prepared:
         """Let a summary be made of the prompt that the session had: that one is cached."""
-        request = wire.expand(request, self._composer.desk.markers(speaker).get)
+        request = wire.expand(request, self._composer.markers(speaker).get)
         composed = self._composer.compose_whole(speaker, request.dialogue)
         tool = self._offered(request, composed, own=has_own_memory(request))
         body, tool = self._rewritten(wire, request, composed, tool)
@@ -173,21 +218,25 @@ class MemoryTurning:
         self,
         incoming: Incoming,
         wire: Wire,
-        model: str,
-        most: TokenUse,
-        service: str,
+        asked: _Asked,
         *,
-        streams: bool,
+        bare: Speaker | None = None,
+        retold: Speaker | None = None,
     ) -> Prepared:
-        provider = PROVIDERS[incoming.wire]
         try:
             reserved = self._memory.reserve_request(
-                model, most, provider=provider, service=service, kind="errand"
+                asked.model,
+                asked.most,
+                provider=PROVIDERS[incoming.wire],
+                service=asked.service,
+                kind="errand",
             )
         except BudgetSpent as error:
             return paying.refused(paying.refusing(incoming), error, self._memory.database.now())
-        bill = Bill(wire, reserved, streams, paying.prompt_of(most, counted=False))
-        return Prepared(observer=self._observing(incoming, bill, self._end_errand, whole=False))
+        bill = Bill(wire, reserved, asked.streams, paying.prompt_of(asked.most, counted=False))
+        on_end = partial(self._end_retelling, retold) if retold else self._end_errand
+        whole = retold is not None
+        return Prepared(observer=self._observing(incoming, bill, on_end, whole=whole, bare=bare))
 
     def _observing(
         self,
@@ -196,26 +245,43 @@ class MemoryTurning:
         on_end: Callable[[Ended], None],
         *,
         whole: bool = True,
+        bare: Speaker | None = None,
     ) -> Observing:
-        note = partial(self._pacing.note_quotas, PROVIDERS[incoming.wire])
+        note = partial(self._note_headers, PROVIDERS[incoming.wire], bare)
         return Observing(bill, on_end, note, whole)
 
-    def _prepared(
-        self, incoming: Incoming, wire: Wire, request: Request, speaker: Speaker
-    ) -> Prepared:
+    def _note_headers(
+        self, provider: str, bare: Speaker | None, headers: Mapping[str, str]
+    ) -> None:
+        """Take note of what an answer says before its body, and that its session has no memory."""
+        if bare is not None:
+            self._composer.pass_bare(bare)
+        self._pacing.note_quotas(provider, headers)
+
+    def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
         own_tools = has_own_memory(request)
         gives = not own_tools and not marks.may_have_memory(_persons_words(request))
         if gives:
             self._note_memory(speaker, request)
-        provider = PROVIDERS[incoming.wire]
-        composed = self._composer.compose(
+        return self._composer.compose(
             speaker,
             request.dialogue,
-            provider=provider,
+            provider=PROVIDERS[incoming.wire],
             gives_memory=gives,
             least=self._pacing.least_layer(),
         )
-        tool = self._offered(request, composed, own=own_tools)
+
+    def _forwarded(
+        self,
+        incoming: Incoming,
+        wire: Wire,
+        request: Request,
+        speaker: Speaker,
+        composed: Composed,
+    ) -> Prepared:
+        """Return how a composed prompt is forwarded, paid for and listened to."""
+        provider = PROVIDERS[incoming.wire]
+        tool = self._offered(request, composed, own=has_own_memory(request))
         body, tool = self._rewritten(wire, request, composed, tool)
         limit = paying.output_limit(request.document)
         most = paying.most_of(incoming.wire, composed.plan.tokens, limit)
@@ -249,7 +315,8 @@ class MemoryTurning:
         wanted, tool = self._memory.settings.gateway_recall, commands.RECALL
         offers = wanted == "on" or (wanted == "auto" and not own)
         may = request.may_recall and tool.name not in request.tools
-        return tool if offers and may and not composed.amnesic else None
+        without = composed.amnesic or composed.bare
+        return tool if offers and may and not without else None
 
     def _rewritten(
         self, wire: Wire, request: Request, composed: Composed, tool: Tool | None
@@ -283,7 +350,7 @@ class MemoryTurning:
         def keep(stored: Mapping[str, str]) -> None:
             redact = partial(redact_tree, self._memory.redactor)
             hidden = {id_: markers.redacted(one, redact) for id_, one in stored.items()}
-            self._composer.desk.keep_markers(speaker, hidden)
+            self._composer.keep_markers(speaker, hidden)
 
         return Recalling(inner, search, keep)
 
@@ -302,6 +369,13 @@ class MemoryTurning:
 
     def _end_errand(self, ended: Ended) -> None:
         paying.settle(self._memory, ended)
+
+    def _end_retelling(self, speaker: Speaker, ended: Ended) -> None:
+        """Let a summary never be stored that may tell what was not to be."""
+        self._end_errand(ended)
+        for reply in ended.replies:
+            if reply.entry is not None:
+                self._composer.desk.leave_unsaid(speaker, reply.entry)
 
     def _end_turn(self, turn: Turn, ended: Ended) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
@@ -343,6 +417,11 @@ class MemoryTurning:
         finally:
             with self._lock:
                 self._digested.discard(session)
+
+
+def _wire_of(incoming: Incoming) -> Wire | None:
+    """Return the wire of a request that costs something, if it is one that Lore reads."""
+    return None if incoming.path.endswith(_COUNTING) else WIRES.get(incoming.wire)
 
 
 def has_own_memory(request: Request) -> bool:
