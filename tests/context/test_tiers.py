@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lore.context.layers import Room
 from lore.context.planning import Terms
 from lore.context.sizing import Measure
-from lore.context.tiers import plan_tiers
+from lore.context.tiers import MADE, plan_tiers
 from lore.context.turns import turn_starts
 from lore.records.dialogues import Pins, Summary
 from tests.context.playing import assert_follows, assert_legal, play
@@ -35,7 +35,7 @@ class Keeping:
 
     def __call__(self, sent, pins, summaries, terms):
         made = self._plan(sent, pins, [*summaries, *self.made.values()], terms)
-        self.made |= {one.id: one for one in made.prefix if one.id.startswith("tier-")}
+        self.made |= {one.id: one for one in made.prefix if one.id.startswith(MADE)}
         return made
 
 
@@ -88,6 +88,12 @@ def test_a_refused_prompt_begins_earlier():
     size = sum(one.chars for one in entries) / 4
     assert decide(entries, window=int(size / 0.5)).layer == 0
     assert decide(entries, window=int(size / 0.5), pins=Pins(floor=2)).layer == 1
+
+
+def test_what_was_made_is_kept_and_few_turns_bust():
+    steps = list(play(plain_talk(60, chars=900), known, Room(4_000), planner=Keeping()))
+    assert any(one.id.startswith(MADE) for one in steps[-1].plan.prefix)
+    assert sum(step.plan.busts for step in steps) < len(steps) / 3
 
 
 @settings(max_examples=150, deadline=None)
