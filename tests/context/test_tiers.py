@@ -5,17 +5,18 @@ from __future__ import annotations
 from functools import partial
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lore.context.layers import Room
-from lore.context.planning import Terms
+from lore.context.planning import Terms, plan_whole
 from lore.context.sizing import Measure
 from lore.context.tiers import MADE, plan_tiers
 from lore.context.turns import turn_starts
 from lore.records.dialogues import Pins, Summary
 from tests.context.playing import assert_follows, assert_legal, play
-from tests.context.talks import dialogue, plain_talk, summarised, talks
+from tests.context.talks import dialogue, plain_talk, plain_turn, summarised, talks
 
 
 def shorten(texts, limit_tokens):
@@ -94,6 +95,30 @@ def test_what_was_made_is_kept_and_few_turns_bust():
     steps = list(play(plain_talk(60, chars=900), known, Room(4_000), planner=Keeping()))
     assert any(one.id.startswith(MADE) for one in steps[-1].plan.prefix)
     assert sum(step.plan.busts for step in steps) < len(steps) / 3
+
+
+@pytest.mark.parametrize("until", [0, 5, 40])
+def test_what_no_summary_tells_of_yet_is_annotated_before_the_window_overflows(until):
+    entries, terms = plain_talk(40, steps=3, chars=3_000), Terms(Room(36_000), Measure(0.25))
+    told = [one for one in known(entries) if one.until <= until]
+    made = plan_tiers(dialogue(entries), Pins(), told, terms, summarise=shorten)
+    assert made.tokens <= 0.75 * 36_000
+    assert made.layer > 1
+    assert made.annotated
+    again = plan_tiers(dialogue(entries), made.pins, told, terms, summarise=shorten)
+    assert not again.busts
+
+
+def test_a_prompt_that_cannot_be_made_to_fit_says_why():
+    entries = [*plain_talk(2), *plain_turn(9, steps=20, chars=4_000)]
+    made = decide(entries)
+    assert made.unfit
+    assert "current turn" in made.notes[-1]
+    whole = plan_whole(dialogue(plain_talk(40)), Pins(), Terms(Room(4_000), Measure(0.25)))
+    assert whole.notes == ("the prompt is longer than the model can read",)
+    fixed = dialogue(plain_talk(2), fixed_chars=90_000)
+    made = plan_tiers(fixed, Pins(), (), Terms(Room(4_000), Measure(0.25)), summarise=shorten)
+    assert "system prompt" in made.notes[-1]
 
 
 @settings(max_examples=150, deadline=None)

@@ -18,7 +18,7 @@ from lore.budget import horizon
 from lore.budget.calibration import Calibration, Reported, calibrate
 from lore.budget.counterfactual import without_lore
 from lore.context import annotating, planning, tiers
-from lore.context.layers import Room
+from lore.context.layers import OUTPUT_SHARE, Room
 from lore.context.planning import Terms
 from lore.context.sizing import Measure
 from lore.errors import StoreError
@@ -33,7 +33,6 @@ from lore.records import (
     Measured,
     ModelPrice,
     PastTurns,
-    Pins,
     Plan,
     Speaker,
     Summary,
@@ -124,7 +123,8 @@ class Composer:
         with live.lock:
             cold = _is_cold(live.held.measured, now)
             if live.held.amnesic:
-                return replace(self.compose_whole(speaker, dialogue), price=price, cold=cold)
+                whole = replace(self._whole(live, dialogue, price), busts=False, why="")
+                return Composed(whole, price, amnesic=True, cold=cold, whole_tokens=whole.tokens)
             self._choose_knowledge(live, speaker, dialogue, gives_memory=gives_memory)
             plan = self._planned(live, speaker, dialogue, price, cold=cold, least=least)
             if plan.pins != live.held.pins or plan.busts:
@@ -144,13 +144,23 @@ class Composer:
         )
 
     def compose_whole(self, speaker: Speaker, dialogue: Dialogue) -> Composed:
-        """Return a prompt with nothing left out, that begins as the session's prompts do."""
-        held = self._live(speaker).held
+        """Return a prompt with nothing left out, that begins as the session's prompts do.
+
+        A session that has grown longer than the model can read is told as its last turn was.
+        """
+        live = self._live(speaker)
         price = self._price(dialogue.model, "")
-        whole = planning.plan(dialogue, Pins(), (), Terms(Room(price.window_tokens)))
-        if held.amnesic:
-            return Composed(whole, price, amnesic=True, whole_tokens=whole.tokens)
-        return Composed(whole, price, held.knowledge or "", held.notes, whole_tokens=whole.tokens)
+        with live.lock:
+            held = live.held
+            whole = self._whole(live, dialogue, price)
+            if held.amnesic:
+                return Composed(whole, price, amnesic=True, whole_tokens=whole.tokens)
+            plan = whole
+            if held.pins.layer and whole.tokens > (1 - OUTPUT_SHARE) * price.window_tokens:
+                plan = self._planned(
+                    live, speaker, dialogue, price, cold=False, least=0, saves=False
+                )
+        return Composed(plan, price, held.knowledge or "", held.notes, whole_tokens=whole.tokens)
 
     def add_note(self, speaker: Speaker, entry: Entry, note: str) -> None:
         """Put a text behind an entry, from now on."""
@@ -174,6 +184,9 @@ class Composer:
                 cold=composed.cold,
                 window_tokens=composed.price.window_tokens,
             )
+            if composed.amnesic:
+                # It was sent whole and is not stored: what is known of planned prompts stays.
+                return without
             live.calibration = calibrate(live.calibration, composed.chars, use)
             if before.at_s:
                 live.gaps_s.append(max(0.0, now - before.at_s))
@@ -309,6 +322,13 @@ class Composer:
         live.held = replace(live.held, knowledge=chosen)
         self._hold(speaker, live)
 
+    def _whole(self, live: Live, dialogue: Dialogue, price: ModelPrice) -> Plan:
+        """Return a plan that leaves nothing out, however long that is."""
+        held, measure = live.held, _measure(live, dialogue)
+        told = 0 if held.amnesic else measure.of_chars(len(held.knowledge or ""))
+        terms = Terms(Room(price.window_tokens, told), measure)
+        return planning.plan_whole(dialogue, held.pins, terms)
+
     def _planned(
         self,
         live: Live,
@@ -318,7 +338,9 @@ class Composer:
         *,
         cold: bool,
         least: Layer,
+        saves: bool = True,
     ) -> Plan:
+        """Return the plan of the next prompt; unless it `saves`, only what must is left out."""
         measure = _measure(live, dialogue)
         terms = self._economy().terms(
             price,
@@ -328,9 +350,11 @@ class Composer:
             cold=cold,
             least=least,
         )
+        if not saves:
+            terms = replace(terms, cost=planning.never)
         pins, strategy = live.held.pins, self._settings.context_strategy
         if strategy == "off":
-            return planning.plan(dialogue, Pins(), (), Terms(terms.room, measure))
+            return self._whole(live, dialogue, price)
         raw = measure.of_chars(sum(entry.chars for entry in dialogue.entries))
         summaries: list[Summary] = []
         if pins.layer or raw >= self._economy().kept_tokens:
