@@ -115,7 +115,7 @@ def test_a_prompt_that_cannot_be_made_to_fit_says_why():
     assert made.unfit
     assert "current turn" in made.notes[-1]
     whole = plan_whole(dialogue(plain_talk(40)), Pins(), Terms(Room(4_000), Measure(0.25)))
-    assert whole.notes == ("the prompt is longer than the model can read",)
+    assert whole.notes == ("the prompt may be longer than the model can read",)
     fixed = dialogue(plain_talk(2), fixed_chars=90_000)
     made = plan_tiers(fixed, Pins(), (), Terms(Room(4_000), Measure(0.25)), summarise=shorten)
     assert "system prompt" in made.notes[-1]

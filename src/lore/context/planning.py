@@ -149,7 +149,7 @@ def _reported(shape: Shape, scene: Scene) -> Shape:
     told = scene.measure
     if not told.reported_tokens or not shape.start < told.reported_entries <= len(scene.entries):
         return shape
-    since = scene.raw_tokens(told.reported_entries, shape.annotated)
+    since = scene.tokens_from(told.reported_entries, shape.annotated)
     raw = told.reported_tokens - scene.room.fixed_tokens - shape.prefix_tokens + since
     return replace(shape, raw_tokens=max(0, raw))
 
@@ -220,7 +220,7 @@ def _told_unfit(scene: Scene, then: Shape) -> str:
         return "system prompt and tools alone are longer than the model can read"
     if then.start == scene.current:
         return "the current turn alone is longer than the model can read"
-    return "the prompt is longer than the model can read"
+    return "the prompt may be longer than the model can read"
 
 
 def _layer(number: int) -> Layer:

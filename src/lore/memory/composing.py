@@ -21,6 +21,7 @@ from lore.context import annotating, planning, tiers
 from lore.context.layers import OUTPUT_SHARE, Room
 from lore.context.planning import Terms
 from lore.context.sizing import Measure
+from lore.context.standing import Standing
 from lore.errors import StoreError
 from lore.memory.conversing import Conversing
 from lore.memory.costing import KEPT_TOKENS, Economy, SoFar, foresee
@@ -456,6 +457,7 @@ def _chars(dialogue: Dialogue, plan: Plan, held: Held) -> int:
     """Return how long a planned prompt is in characters."""
     total = dialogue.fixed_chars + len(held.knowledge or "") + sum(map(len, held.notes.values()))
     total += sum(len(one.text) for one in plan.prefix)
+    total += sum(one.block.chars for one in Standing(dialogue.entries).before(plan.start))
     for entry in dialogue.entries[plan.start :]:
         for block in entry.blocks:
             short = block.call_id in plan.annotated and annotating.is_long(block)
