@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from lore.context.layers import Room
 from lore.context.planning import Terms, plan_whole
@@ -16,7 +16,8 @@ from lore.context.tiers import MADE, plan_tiers
 from lore.context.turns import turn_starts
 from lore.records.dialogues import Pins, Summary
 from tests.context.playing import assert_follows, assert_legal, play
-from tests.context.talks import dialogue, plain_talk, plain_turn, summarised, talks
+from tests.context.sessions import sessions
+from tests.context.talks import dialogue, plain_talk, plain_turn, summarised
 
 
 def shorten(texts, limit_tokens):
@@ -121,18 +122,11 @@ def test_a_prompt_that_cannot_be_made_to_fit_says_why():
     assert "system prompt" in made.notes[-1]
 
 
-@settings(max_examples=150, deadline=None)
-@given(
-    entries=talks(),
-    window=st.sampled_from([300, 1_500, 6_000, 20_000]),
-    each=st.integers(1, 9),
-    share=st.sampled_from([0.01, 0.1, 1.0]),
-)
-def test_every_invariant_of_a_prompt_holds(entries, window, each, share):
-    def told(so_far):
-        return known(so_far, each=each, share=share)
-
-    steps = list(play(entries, told, Room(window), planner=Keeping()))
+@settings(max_examples=80, deadline=None)
+@given(session=sessions())
+def test_every_invariant_of_a_prompt_holds(session):
+    told = [replace(one, text="x" * 4 * one.tokens) for one in session.told]
+    steps = list(replace(session, told=told).steps(Keeping()))
     for step in steps:
         assert_legal(step)
     for before, after in pairwise(steps):

@@ -207,7 +207,7 @@ def _new_pins(scene: Scene, pins: Pins, then: Shape, *, busts: bool, cold: bool)
 def _notes(scene: Scene, then: Shape, tokens: int) -> tuple[str, ...]:
     """Say honestly what a prompt lacks."""
     notes = []
-    if then.layer == 4 and then.start > scene.covered:
+    if then.start > scene.covered:
         left_out = then.start - scene.covered
         notes.append(f"{left_out} entries are left out that no summary tells of")
     if tokens > scene.room.window_tokens:
