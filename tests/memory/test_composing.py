@@ -12,10 +12,12 @@ from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.records import Dialogue, Entry, Pins, Speaker, TokenUse
 from lore.settings import load
+from lore.text.tokens import count
 from tests.fakes import FakeEmbedder, FixedClock
 from tests.memory.test_conversing import entry, exchange, talk, words
 
 TALK = Speaker("s-1", "claude-code", "/code/almanac")
+PARTS = ("clock", "tide", "moon", "press", "index", "cover", "chart", "ledger")
 USED = TokenUse(cache_write_tokens=400, output_tokens=9)
 
 
@@ -37,6 +39,21 @@ def test_knowledge_is_chosen_when_a_session_begins_and_never_again(memory: Memor
     memory.remember("Deploys go through ops/other.sh now", kind="decision", project=TALK.project)
     assert "ops/deploy.sh" in first.knowledge
     assert composer.compose(TALK, said(talk(2)[:5])).knowledge == first.knowledge
+
+
+@pytest.mark.parametrize(("window", "most"), [(200_000, 1_000), (3_000, 150), (20, 0)])
+def test_knowledge_takes_a_twentieth_of_a_small_window(
+    tmp_path: Path, clock: FixedClock, window: int, most: int
+):
+    prices = (f"claude-sonnet-4-5 input=1 output=5 window={window}",)
+    config = replace(load({}, home=tmp_path / "home").settings, prices=prices)
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
+        for n in range(40):
+            fact = f"Rule {n}: {PARTS[n % 8]} number {n} is deployed by ops/{n}.sh, never by hand"
+            memory.remember(fact, kind="decision", project=TALK.project)
+        knowledge = Composer(memory).compose(TALK, said(talk(1)[:1])).knowledge
+    assert bool(knowledge) is bool(most)
+    assert count(knowledge) <= most
 
 
 def test_a_talk_that_has_gone_on_without_memory_is_not_told_any(memory: Memory):

@@ -18,12 +18,12 @@ from lore.budget import horizon
 from lore.budget.calibration import Calibration, Reported, calibrate
 from lore.budget.counterfactual import without_lore
 from lore.context import annotating, planning, tiers
-from lore.context.layers import OUTPUT_SHARE, Room
+from lore.context.layers import KNOWLEDGE_SHARE, OUTPUT_SHARE, Room
 from lore.context.planning import Terms
 from lore.context.sizing import Measure
 from lore.context.standing import Standing
 from lore.errors import StoreError
-from lore.memory.conversing import Conversing
+from lore.memory.conversing import KNOWLEDGE_TOKENS, Conversing
 from lore.memory.costing import KEPT_TOKENS, Economy, SoFar, foresee
 from lore.memory.front import Memory
 from lore.records import (
@@ -126,7 +126,10 @@ class Composer:
             if live.held.amnesic:
                 whole = replace(self._whole(live, dialogue, price), busts=False, why="")
                 return Composed(whole, price, amnesic=True, cold=cold, whole_tokens=whole.tokens)
-            self._choose_knowledge(live, speaker, dialogue, gives_memory=gives_memory)
+            usable = price.window_tokens - _measure(live, dialogue).of_chars(dialogue.fixed_chars)
+            most = min(KNOWLEDGE_TOKENS, int(KNOWLEDGE_SHARE * max(0, usable)))
+            gives_memory = gives_memory and most > 0
+            self._choose_knowledge(live, speaker, dialogue, gives_memory=gives_memory, most=most)
             plan = self._planned(live, speaker, dialogue, price, cold=cold, least=least)
             if plan.pins != live.held.pins or plan.busts:
                 live.held = _following(live.held, dialogue, plan)
@@ -313,13 +316,15 @@ class Composer:
         return self._memory.find_model_price(model, provider=provider) or UNKNOWN_PRICE
 
     def _choose_knowledge(
-        self, live: Live, speaker: Speaker, dialogue: Dialogue, *, gives_memory: bool
+        self, live: Live, speaker: Speaker, dialogue: Dialogue, *, gives_memory: bool, most: int
     ) -> None:
         """Choose what a session is told from its first prompt on, once."""
         if live.held.knowledge is not None:
             return
         is_young = sum(entry.chars for entry in dialogue.entries) < _YOUNG_CHARS
-        chosen = self._desk.choose_knowledge(speaker) if gives_memory and is_young else ""
+        chosen = ""
+        if gives_memory and is_young:
+            chosen = self._desk.choose_knowledge(speaker, budget_tokens=most)
         live.held = replace(live.held, knowledge=chosen)
         self._hold(speaker, live)
 

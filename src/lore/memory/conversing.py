@@ -19,7 +19,7 @@ from lore.store import claims, dialogues, distillations, sessions
 from lore.store.db import Connection
 
 KNOWLEDGE_TOKENS = 1_000
-"""A twentieth of the smallest window that models in use have left for a prompt."""
+"""The most that a session is told at its beginning; a small window has less room for it."""
 
 
 class Conversing:
