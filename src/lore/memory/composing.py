@@ -126,10 +126,7 @@ class Composer:
             if live.held.amnesic:
                 whole = replace(self._whole(live, dialogue, price), busts=False, why="")
                 return Composed(whole, price, amnesic=True, cold=cold, whole_tokens=whole.tokens)
-            usable = price.window_tokens - _measure(live, dialogue).of_chars(dialogue.fixed_chars)
-            most = min(KNOWLEDGE_TOKENS, int(KNOWLEDGE_SHARE * max(0, usable)))
-            gives_memory = gives_memory and most > 0
-            self._choose_knowledge(live, speaker, dialogue, gives_memory=gives_memory, most=most)
+            self._choose_knowledge(live, speaker, dialogue, price, gives_memory=gives_memory)
             plan = self._planned(live, speaker, dialogue, price, cold=cold, least=least)
             if plan.pins != live.held.pins or plan.busts:
                 live.held = _following(live.held, dialogue, plan)
@@ -316,14 +313,23 @@ class Composer:
         return self._memory.find_model_price(model, provider=provider) or UNKNOWN_PRICE
 
     def _choose_knowledge(
-        self, live: Live, speaker: Speaker, dialogue: Dialogue, *, gives_memory: bool, most: int
+        self,
+        live: Live,
+        speaker: Speaker,
+        dialogue: Dialogue,
+        price: ModelPrice,
+        *,
+        gives_memory: bool,
     ) -> None:
         """Choose what a session is told from its first prompt on, once."""
         if live.held.knowledge is not None:
             return
         is_young = sum(entry.chars for entry in dialogue.entries) < _YOUNG_CHARS
+        fixed = _measure(live, dialogue).of_chars(dialogue.fixed_chars)
+        usable = Room(price.window_tokens, fixed).usable_tokens
+        most = min(KNOWLEDGE_TOKENS, int(KNOWLEDGE_SHARE * usable))
         chosen = ""
-        if gives_memory and is_young:
+        if gives_memory and is_young and most:
             chosen = self._desk.choose_knowledge(speaker, budget_tokens=most)
         live.held = replace(live.held, knowledge=chosen)
         self._hold(speaker, live)
