@@ -85,9 +85,6 @@ def test_of_several_texts_nobody_knows_which_was_typed_unless_the_agent_tells_th
     assert carry_out(both)
 
 
-@pytest.mark.parametrize(
-    ("speaker", "texts"),
-    [(STRANGER, (OFFERED,)), (SPEAKER, ("Read this.", OFFERED + " It is attached."))],
-)
-def test_a_command_of_the_plugin_is_known_where_claude_code_puts_it(carry_out, speaker, texts):
-    assert not carry_out(told(*texts), speaker=speaker)
+def test_a_command_of_the_plugin_is_known_where_claude_code_puts_it(carry_out):
+    assert not carry_out(told("Read this.", OFFERED + " It is attached."))
+    assert not carry_out(told(OFFERED, "Read this."), speaker=STRANGER)

@@ -449,8 +449,8 @@ def _told(composed: Composed, delay_s: float) -> tuple[tuple[str, str], ...]:
     told = [("x-lore-layer", str(plan.layer)), ("x-lore-tokens", str(plan.tokens))]
     if plan.busts:
         told.append(("x-lore-bust", plan.why))
-    if plan.unfit:
-        told.append(("x-lore-unfit", "the current turn alone is longer than the model can read"))
+    if plan.notes:
+        told.append(("x-lore-unfit", "; ".join(plan.notes)))
     if delay_s:
         told.append(("x-lore-delay-s", f"{delay_s:.1f}"))
     return tuple(told)

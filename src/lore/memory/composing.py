@@ -16,11 +16,11 @@ from lore.budget import horizon
 from lore.budget.calibration import calibrate
 from lore.budget.counterfactual import without_lore
 from lore.context import planning, tiers, turns
-from lore.context.planning import Terms
+from lore.context.layers import KNOWLEDGE_SHARE, OUTPUT_SHARE, Room
 from lore.context.sizing import Measure
 from lore.errors import StoreError
 from lore.memory import holding
-from lore.memory.conversing import Conversing
+from lore.memory.conversing import KNOWLEDGE_TOKENS, Conversing
 from lore.memory.costing import KEPT_TOKENS, Economy, SoFar, foresee
 from lore.memory.front import Memory
 from lore.memory.holding import Composed, Live
@@ -33,7 +33,6 @@ from lore.records import (
     Measured,
     ModelPrice,
     PastTurns,
-    Pins,
     Plan,
     Speaker,
     Summary,
@@ -86,9 +85,10 @@ class Composer:
         with live.lock:
             cold = holding.is_cold(live.held.measured, now)
             if live.held.amnesic:
-                return replace(holding.whole(live.held, dialogue, price), cold=cold)
+                return replace(holding.whole(live, live.held, dialogue, price), cold=cold)
             self._note_bare(live, speaker, dialogue)
-            tells = partial(self._tell, live, speaker, dialogue, gives_memory=gives_memory)
+            budget = self._room_for_knowledge(live, dialogue, price) if gives_memory else 0
+            tells = partial(self._tell, live, speaker, dialogue, budget_tokens=budget)
             tells(anew=cold)
             self._look_up_summaries(live, speaker, dialogue)
             plan = self._planned(live, live.held, dialogue, price, cold=cold, least=least)
@@ -114,7 +114,7 @@ class Composer:
         held = live.held if self._era(live) == live.era else holding.without_texts(live.held)
         cold = holding.is_cold(held.measured, self._memory.database.now())
         if held.amnesic:
-            return replace(holding.whole(held, dialogue, price), cold=cold)
+            return replace(holding.whole(live, held, dialogue, price), cold=cold)
         last = turns.last_said(dialogue.entries)
         if last is not None and last.key not in held.notes:
             live.unnoted.append(last.key)
@@ -122,8 +122,21 @@ class Composer:
         return holding.composed(live, held, dialogue, plan, price, cold=cold)
 
     def compose_whole(self, speaker: Speaker, dialogue: Dialogue) -> Composed:
-        """Return a prompt with nothing left out, that begins as the session's prompts do."""
-        return holding.whole(self._live(speaker).held, dialogue, self._price(dialogue.model, ""))
+        """Return a prompt with nothing left out, that begins as the session's prompts do.
+
+        A session that has grown longer than the model can read is told as its last turn was.
+        """
+        live = self._live(speaker)
+        price = self._price(dialogue.model, "")
+        with live.lock:
+            held = live.held
+            whole = holding.whole(live, held, dialogue, price)
+            is_long = whole.plan.tokens > (1 - OUTPUT_SHARE) * price.window_tokens
+            if held.amnesic or not held.pins.layer or not is_long:
+                return whole
+            self._look_up_summaries(live, speaker, dialogue)
+            plan = self._planned(live, held, dialogue, price, cold=False, saves=False)
+        return replace(whole, plan=plan)
 
     def pass_bare(self, speaker: Speaker) -> None:
         """Take note that a session began with a request that went out as it came."""
@@ -173,6 +186,9 @@ class Composer:
                 cold=composed.cold,
                 window_tokens=composed.price.window_tokens,
             )
+            if composed.amnesic:
+                # It was sent whole and is not stored: what is known of planned prompts stays.
+                return without
             live.calibration = calibrate(live.calibration, composed.chars, use)
             if before.at_s:
                 live.gaps_s.append(max(0.0, now - before.at_s))
@@ -303,14 +319,20 @@ class Composer:
             live.held = replace(held, knowledge="", bare=True)
             self._hold(speaker, live)
 
+    def _room_for_knowledge(self, live: Live, dialogue: Dialogue, price: ModelPrice) -> int:
+        """Return how many tokens of knowledge a prompt has room for."""
+        fixed = holding.measure(live, dialogue).of_chars(dialogue.fixed_chars)
+        usable = Room(price.window_tokens, fixed).usable_tokens
+        return min(KNOWLEDGE_TOKENS, int(KNOWLEDGE_SHARE * usable))
+
     def _tell(
-        self, live: Live, speaker: Speaker, dialogue: Dialogue, *, gives_memory: bool, anew: bool
+        self, live: Live, speaker: Speaker, dialogue: Dialogue, *, budget_tokens: int, anew: bool
     ) -> None:
         """Choose what a session is told: as it begins, and where it is written `anew` anyway."""
         if live.held.knowledge is not None and not anew:
             return
-        may = gives_memory and (anew or holding.raw_chars(dialogue) < _YOUNG_CHARS)
-        chosen = self._desk.choose_knowledge(speaker) if may else ""
+        may = budget_tokens > 0 and (anew or holding.raw_chars(dialogue) < _YOUNG_CHARS)
+        chosen = self._desk.choose_knowledge(speaker, budget_tokens=budget_tokens) if may else ""
         live.held = replace(live.held, knowledge=chosen, bare=False)
         self._hold(speaker, live)
 
@@ -330,7 +352,9 @@ class Composer:
         *,
         cold: bool,
         least: Layer = 0,
+        saves: bool = True,
     ) -> Plan:
+        """Return the plan of the next prompt; unless it `saves`, only what must is left out."""
         measure = holding.measure(live, dialogue)
         terms = self._economy().terms(
             price,
@@ -340,9 +364,11 @@ class Composer:
             cold=cold,
             least=least,
         )
+        if not saves:
+            terms = replace(terms, cost=planning.never)
         pins, strategy = held.pins, self._settings.context_strategy
         if strategy == "off":
-            return planning.plan(dialogue, Pins(), (), Terms(terms.room, measure))
+            return holding.plan_whole(live, held, dialogue, price)
         summaries = (*live.summaries, *held.tiers)
         if strategy == "tiered":
             return tiers.plan_tiers(dialogue, pins, summaries, terms, summarise=summarise)

@@ -29,7 +29,7 @@ with their sessions."""
 _UNTOLD = "What was said here is not recorded, as the person wished."
 
 KNOWLEDGE_TOKENS = 1_000
-"""A twentieth of the smallest window that models in use have left for a prompt."""
+"""The most that a session is told at its beginning; a small window has less room for it."""
 
 
 class Conversing:
