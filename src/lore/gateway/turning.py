@@ -114,8 +114,14 @@ class MemoryTurning:
         told = commands.carry_out(self._memory, self._composer, speaker, request.dialogue)
         if told:
             return _answered(wire, request, told)
-        request = wire.expand(request, self._composer.desk.markers(speaker).get)
+        request = self._expanded(wire, request, speaker)
         return self._prepared(incoming, wire, request, speaker)
+
+    def _expanded(self, wire: Wire, request: Request, speaker: Speaker) -> Request:
+        """Put back what markers stand for; most requests have none, and need no store for that."""
+        if not markers.may_have_markers(request.body):
+            return request
+        return wire.expand(request, self._composer.desk.markers(speaker).get)
 
     def admit(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded that memory had no time for."""
@@ -137,7 +143,7 @@ class MemoryTurning:
         self, errand: Prepared, wire: Wire, request: Request, speaker: Speaker
     ) -> Prepared:
         """Let a summary be made of the prompt that the session had: that one is cached."""
-        request = wire.expand(request, self._composer.desk.markers(speaker).get)
+        request = self._expanded(wire, request, speaker)
         composed = self._composer.compose_whole(speaker, request.dialogue)
         tool = self._offered(request, composed, own=has_own_memory(request))
         body, tool = self._rewritten(wire, request, composed, tool)

@@ -10,7 +10,7 @@ import hashlib
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -65,6 +65,8 @@ class Live:
     calibration: Calibration
     era: str = ""
     """When its texts were chosen: once anything is forgotten, they are no longer said."""
+    kept: Held | None = None
+    """What of it was handed to the store last; None if that has failed, or texts were dropped."""
     gaps_s: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
     grown: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
     past: PastTurns | None = None
@@ -202,7 +204,9 @@ class Composer:
 
     def cache_left_s(self, speaker: Speaker) -> float | None:
         """Return how long the last prompt of a session is still cached, None if it is not."""
-        last = self._live(speaker).held.measured
+        with self._lock:
+            live = self._sessions.get(speaker.session)
+        last = live.held.measured if live is not None else Measured()
         if not last.at_s:
             return None
         left = last.at_s + last.lifetime_s - self._memory.database.now().timestamp()
@@ -286,14 +290,24 @@ class Composer:
         with live.lock:
             if live.era != era:
                 live.held = replace(live.held, knowledge=None, notes={}, tiers=())
-                live.era = era
+                live.era, live.kept = era, None
 
     def _hold(self, speaker: Speaker, live: Live) -> None:
         """Keep what a session holds on to; under its lock, so that the last comes last."""
         if live.held.amnesic:
             return
-        with suppress(StoreError):
-            self._desk.hold(speaker, live.held, era=live.era)
+        before, live.kept = live.kept, live.held
+
+        def note_failure(writing: Future[None]) -> None:
+            if writing.cancelled() or writing.exception() is not None:
+                live.kept = None
+
+        try:
+            writing = self._desk.hold(speaker, live.held, era=live.era, before=before)
+        except StoreError:
+            live.kept = None
+        else:
+            writing.add_done_callback(note_failure)
 
     def _price(self, model: str, provider: str) -> ModelPrice:
         return self._memory.find_model_price(model, provider=provider) or UNKNOWN_PRICE

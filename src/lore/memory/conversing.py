@@ -5,8 +5,10 @@ A client waits while it is asked: nothing here embeds what waits, and no state w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
 
 from lore.capture import dialogues as telling
@@ -18,8 +20,21 @@ from lore.records import Entry, Held, Measured, Pins, Speaker, Summary
 from lore.store import claims, dialogues, distillations, sessions
 from lore.store.db import Connection
 
+_NAMES = 256
+"""Sessions whose names are remembered as redacted: as many as the composer has in mind."""
+
 KNOWLEDGE_TOKENS = 1_000
 """A twentieth of the smallest window that models in use have left for a prompt."""
+
+
+_HELD: dict[dialogues.Name, Callable[[Held], Any]] = {
+    "pins": lambda held: _packed(held.pins),
+    "measured": lambda held: asdict(held.measured),
+    "knowledge": lambda held: held.knowledge,
+    "notes": lambda held: dict(held.notes),
+    "tiers": lambda held: [asdict(one) for one in held.tiers],
+}
+"""What a session holds on to, as it is stored."""
 
 
 class Conversing:
@@ -29,6 +44,7 @@ class Conversing:
         self._memory = memory
         self._database = memory.database
         self._redact = memory.redactor.redact
+        self._named = lru_cache(_NAMES)(self._redact)
 
     def held(self, speaker: Speaker) -> Held:
         """Return what a session holds on to."""
@@ -49,16 +65,16 @@ class Conversing:
         with self._database.read() as db:
             return dialogues.era(db)
 
-    def hold(self, speaker: Speaker, held: Held, *, era: str) -> None:
-        """Keep what a session holds on to, without waiting for it; its texts are of an era."""
+    def hold(
+        self, speaker: Speaker, held: Held, *, era: str, before: Held | None = None
+    ) -> Future[None]:
+        """Keep what a session holds on to, without waiting for it; its texts are of an era.
+
+        Only what is not as `before` is written. What was measured alone may wait for company.
+        """
         session, now = self._name(speaker), self._database.now()
-        states: dict[dialogues.Name, Any] = {
-            "pins": _packed(held.pins),
-            "measured": asdict(held.measured),
-            "knowledge": held.knowledge,
-            "notes": dict(held.notes),
-            "tiers": [asdict(one) for one in held.tiers],
-        }
+        changed = [name for name in _HELD if before is None or _differs(name, held, before)]
+        states = {name: _HELD[name](held) for name in changed}
 
         def keep(db: Connection) -> None:
             may_quote = dialogues.era(db) == era
@@ -66,7 +82,7 @@ class Conversing:
                 if value and (may_quote or name not in dialogues.QUOTING):
                     dialogues.put(db, session, name, value, now=now)
 
-        self._database.submit(keep)
+        return self._database.submit(keep, patient=changed == ["measured"])
 
     def record(
         self, speaker: Speaker, entries: Sequence[Entry], *, first: int = 0, model: str = ""
@@ -144,7 +160,7 @@ class Conversing:
         self._database.write(end)
 
     def _name(self, speaker: Speaker) -> str:
-        return self._redact(speaker.session)
+        return self._named(speaker.session)
 
     def _told(
         self, speaker: Speaker, entries: Sequence[Entry], *, first: int = 0, model: str = ""
@@ -188,6 +204,10 @@ def _leading(last: Sequence[int | None], until: int) -> int:
             break
         count += 1
     return count
+
+
+def _differs(name: str, held: Held, before: Held) -> bool:
+    return bool(getattr(held, name) != getattr(before, name))
 
 
 def _packed(pins: Pins) -> dict[str, Any]:
