@@ -3,13 +3,14 @@
 The proxy itself (`app`, `forwarding`, `streaming`) knows no format of any provider. What memory
 does is plugged in as a `Turning`:
 
-1. `prepare(incoming)` is called once for each request on a known wire, in a worker thread. It
-   returns a `Prepared`: another body or None for the original bytes, headers for the answer, how
-   long to wait before forwarding, an `Observer`, a `Splice`, or an `Answer` in place of all that.
-   It has 150 ms. What raises or is late costs nothing but memory: the original bytes go out, and
-   the answer says so in `x-lore-degraded`. A `Prepared` that came too late is not used: its
-   observer is told `end("unused")`, so that what it reserved can be given back. Then `admit` is
-   asked, for a budget that is spent is spent for these requests too.
+1. `prepare(incoming)` is called once for each request on a known wire, in a worker thread, or in
+   the event loop where it is known never to wait. It returns a `Prepared`: another body or None
+   for the original bytes, headers for the answer, how long to wait before forwarding, an
+   `Observer`, a `Splice`, or an `Answer` in place of all that. It has 150 ms. What raises or is
+   late costs nothing but memory: the original bytes go out, and the answer says so in
+   `x-lore-degraded`. A `Prepared` that came too late is not used: its observer is told
+   `end("unused")`, so that what it reserved can be given back. Then `admit` is asked, for a budget
+   that is spent is spent for these requests too.
 2. The `Observer` sees a copy of what upstream answers: `begin` with status and headers, `see` for
    each piece of the body as it passes (on the event loop: put it away, read it later), and `end`
    exactly once, in a worker thread. Whatever it raises is logged and ends there.

@@ -23,6 +23,9 @@ WITHIN_S = 0.150
 _THREADS = 4
 """As many as the server has for its own requests."""
 
+_AT_ONCE_BYTES = 1_000_000
+"""What is longer is looked at in a thread in any case (spec 06)."""
+
 CLOSING_S = 0.5
 """The server has two seconds to stop, of which its requests take one."""
 
@@ -32,9 +35,13 @@ DEGRADED = "x-lore-degraded"
 class Preparing:
     """Asks memory how a request is forwarded, and does without where it does not say in time."""
 
-    def __init__(self, turning: Turning, within_s: float = WITHIN_S) -> None:
+    def __init__(
+        self, turning: Turning, within_s: float = WITHIN_S, *, at_once: bool = False
+    ) -> None:
+        """Ask a turning; `at_once` in the event loop, if it never waits for anything."""
         self._turning = turning
         self._within_s = within_s
+        self._at_once_bytes = _AT_ONCE_BYTES if at_once else -1
         self._planning = ThreadPoolExecutor(_THREADS, "lore-turning")
         self._admitting = ThreadPoolExecutor(_THREADS, "lore-admitting")
         self._recording = ThreadPoolExecutor(1, "lore-recording")
@@ -50,7 +57,10 @@ class Preparing:
     async def prepare(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded."""
         work = partial(attempt, "prepare", partial(self._turning.prepare, incoming))
-        found = await self._awaited(self._planning.submit(work), self._within_s)
+        if len(incoming.raw) <= self._at_once_bytes:
+            found: Prepared | Failure | None = work()
+        else:
+            found = await self._awaited(self._planning.submit(work), self._within_s)
         if found is None:
             return await self._admit(incoming, "late")
         return await self._admit(incoming, found.kind) if isinstance(found, Failure) else found
