@@ -27,6 +27,10 @@ KNOWLEDGE_TOKENS = 1_000
 """A twentieth of the smallest window that models in use have left for a prompt."""
 
 
+_KEYS = 16_384
+"""Keys of messages that are remembered as redacted: those of some thirty long sessions. To redact
+them anew was most of what a request of a long session took."""
+
 _HELD: dict[dialogues.Name, Callable[[Held], Any]] = {
     "pins": lambda held: _packed(held.pins),
     "measured": lambda held: asdict(held.measured),
@@ -45,6 +49,7 @@ class Conversing:
         self._database = memory.database
         self._redact = memory.redactor.redact
         self._named = lru_cache(_NAMES)(self._redact)
+        self._redacted_key = lru_cache(_KEYS)(self._redact)
 
     def held(self, speaker: Speaker) -> Held:
         """Return what a session holds on to."""
@@ -110,10 +115,12 @@ class Conversing:
             n = sessions.find_number(db, self._name(speaker), agent=speaker.agent)
             if n is None:
                 return []
-            told = self._told(speaker, entries)
-            places = self._places(db, n, told)
             extents = distillations.extents(db, n)
             logs = [log for log in distillations.of_session(db, n) if log.id in extents]
+            if not logs:
+                return []
+            told = self._told(speaker, entries)
+            places = self._places(db, n, told)
         last = _last_ordinals(len(entries), told.entries, places)
         found = []
         for log in sorted(logs, key=lambda log: extents[log.id][0]):
@@ -170,7 +177,7 @@ class Conversing:
 
     def _places(self, db: Connection, session_n: int, told: Told) -> list[int | None]:
         """Return where messages stand in the stored talk, None for those that are not in it."""
-        keys = [self._redact(key) for key in told.keys]
+        keys = [self._redacted_key(key) for key in told.keys]
         ordinals = claims.ordinals(db, session_n, "gateway", keys)
         return [ordinals.get(key) for key in keys]
 
