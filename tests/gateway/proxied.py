@@ -102,11 +102,17 @@ def proxied(
     owner: Owner | None = None,
     host: str = "127.0.0.1",
     within_s: float = PATIENCE_S,
+    at_once: bool = False,
 ) -> Iterator[Proxied]:
     """Serve a gateway, with all else that the daemon serves, until the block ends."""
     upstreams = Upstreams(upstream_url, upstream_url, upstream_url)
     gateway = Gateway(
-        upstreams, turning=turning, most_bytes=most_bytes, owner=owner, within_s=within_s
+        upstreams,
+        turning=turning,
+        most_bytes=most_bytes,
+        owner=owner,
+        within_s=within_s,
+        at_once=at_once,
     )
     with serving(home, host=host, rest=Mount("/", gateway, lifespan=gateway.run)) as served:
         yield Proxied(served)

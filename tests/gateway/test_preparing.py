@@ -357,6 +357,25 @@ def test_a_client_that_leaves_while_it_is_throttled_asks_nothing(switched: Switc
     assert len(up.asked) == came
 
 
+def test_who_never_waits_is_asked_in_the_loop_and_may_fail_there(tmp_path: Path, up: Upstream):
+    threads: list[str] = []
+
+    def plan(incoming: Incoming) -> Prepared:
+        threads.append(threading.current_thread().name)
+        if b"fail" in incoming.raw:
+            raise ZeroDivisionError
+        return Prepared(headers=(("x-told", "yes"),))
+
+    with proxied(tmp_path, up.url, turning=Planned(plan), at_once=True) as gateway:
+        got = gateway.ask("/v1/messages", HELLO)
+        assert (got.status, got.header("x-told")) == (200, "yes")
+        failed = gateway.ask("/v1/messages", {**HELLO, "model": "fail"})
+        assert (failed.status, failed.header("x-lore-degraded")) == (200, "ZeroDivisionError")
+        long = {**HELLO, "system": "x" * 1_000_000}
+        assert gateway.ask("/v1/messages", long).header("x-told") == "yes"
+    assert [name.startswith("lore-turning") for name in threads] == [False, False, True]
+
+
 @pytest.mark.parametrize("is_planned", [True, False], ids=["planned", "admitted"])
 def test_what_a_client_did_not_wait_for_is_given_back(tmp_path: Path, is_planned: bool):
     noting, asked, left = Noting(), threading.Event(), threading.Event()

@@ -188,6 +188,8 @@ def gateway_of(memory: Memory) -> Mount:
         turning=turning,
         most_bytes=settings.gateway_max_body_bytes,
         within_s=settings.gateway_within_ms / 1000,
+        # Then nothing is looked up but a price, and two changes of threads would cost the most.
+        at_once=not settings.gateway_memory and settings.daily_budget is None,
     )
 
     @asynccontextmanager

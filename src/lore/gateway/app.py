@@ -103,12 +103,14 @@ class Gateway:
         most_bytes: int = 64_000_000,
         owner: peers.Owner | None = None,
         within_s: float = WITHIN_S,
+        at_once: bool = False,
     ) -> None:
         self._upstreams = upstreams
         self._turning = turning
         self._most_bytes = most_bytes
         self._owner = owner
         self._within_s = within_s
+        self._at_once = at_once
         self._forwarding: Forwarding | None = None
         self._preparing: Preparing | None = None
 
@@ -117,7 +119,7 @@ class Gateway:
         """Serve within this context."""
         self._forwarding = Forwarding()
         if self._turning is not None:
-            self._preparing = Preparing(self._turning, self._within_s)
+            self._preparing = Preparing(self._turning, self._within_s, at_once=self._at_once)
         try:
             yield
         finally:

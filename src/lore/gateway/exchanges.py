@@ -3,15 +3,16 @@
 The proxy itself (`app`, `forwarding`, `streaming`) knows no format of any provider. What memory
 does is plugged in as a `Turning`:
 
-1. `prepare(incoming)` is called once for each request on a known wire, in a worker thread. It
-   returns a `Prepared`: another body or None for the original bytes, headers for the answer, how
-   long to wait before forwarding, an `Observer`, a `Splice`, or an `Answer` in place of all that.
-   It has 150 ms. For one that raises, or takes most of that, `go_on` is asked how the request
-   is forwarded with what its session has at hand; if that is not there in time either, the
-   original bytes go out. The answer says so in `x-lore-degraded`. A `Prepared` that is not used is
-   given back: its observer is told `end("unused")`. Before original bytes go out `admit` is asked,
-   for a budget that is spent is spent for these requests too; and for those on no known wire that
-   may cost something, whose bodies nobody reads: `wire` and `raw` are empty then.
+1. `prepare(incoming)` is called once for each request on a known wire, in a worker thread, or in
+   the event loop where it is known never to wait. It returns a `Prepared`: another body or None
+   for the original bytes, headers for the answer, how long to wait before forwarding, an
+   `Observer`, a `Splice`, or an `Answer` in place of all that. It has 150 ms. For one that raises,
+   or takes most of that, `go_on` is asked how the request is forwarded with what its session has
+   at hand; if that is not there in time either, the original bytes go out. The answer says so in
+   `x-lore-degraded`. A `Prepared` that is not used is given back: its observer is told
+   `end("unused")`. Before original bytes go out `admit` is asked, for a budget that is spent is
+   spent for these requests too; and for those on no known wire that may cost something, whose
+   bodies nobody reads: `wire` and `raw` are empty then.
 2. The `Observer` sees a copy of what upstream answers: `begin` with status and headers, `see` for
    each piece of the body as it passes (on the event loop: put it away, read it later), and `end`
    exactly once, in a worker thread. Whatever it raises is logged and ends there.

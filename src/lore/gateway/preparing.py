@@ -27,6 +27,9 @@ GOING_ON_SHARE = 1 / 3
 _THREADS = 4
 """As many as the server has for its own requests."""
 
+_AT_ONCE_BYTES = 1_000_000
+"""What is longer is looked at in a thread in any case (spec 06)."""
+
 CLOSING_S = 0.5
 """The server has two seconds to stop, of which its requests take one."""
 
@@ -40,9 +43,13 @@ Asked = Future[Prepared | Failure | None]
 class Preparing:
     """Asks memory how a request is forwarded, and does without where it does not say in time."""
 
-    def __init__(self, turning: Turning, within_s: float = WITHIN_S) -> None:
+    def __init__(
+        self, turning: Turning, within_s: float = WITHIN_S, *, at_once: bool = False
+    ) -> None:
+        """Ask a turning; `at_once` in the event loop, if it never waits for anything."""
         self._turning = turning
         self._within_s = within_s
+        self._at_once_bytes = _AT_ONCE_BYTES if at_once else -1
         self._planning = ThreadPoolExecutor(_THREADS, "lore-turning")
         self._going_on = ThreadPoolExecutor(_THREADS, "lore-going-on")
         self._admitting = ThreadPoolExecutor(_THREADS, "lore-admitting")
@@ -62,6 +69,9 @@ class Preparing:
 
         What comes too late is given back, also where the client left meanwhile.
         """
+        if len(incoming.raw) <= self._at_once_bytes:
+            done = attempt("prepare", partial(self._turning.prepare, incoming))
+            return done if isinstance(done, Prepared) else await self._admit(incoming, done.kind)
         until = time.monotonic() + self._within_s
         asked = [_ask(self._planning, "prepare", partial(self._turning.prepare, incoming))]
         used: Asked | None = None

@@ -134,7 +134,7 @@ class MemoryTurning:
         told = commands.carry_out(self._memory, self._composer, speaker, request.dialogue)
         if told:
             return _answered(wire, request, told)
-        request = wire.expand(request, self._composer.markers(speaker).get)
+        request = self._expanded(wire, request, speaker)
         composed = self._composed(incoming, request, speaker)
         return self._forwarded(incoming, wire, request, speaker, composed)
 
@@ -162,6 +162,12 @@ class MemoryTurning:
         return find_speaker(said) or Speaker(
             self._talks.find_session(said.entries), agent_of(said), folder_of(said)
         )
+
+    def _expanded(self, wire: Wire, request: Request, speaker: Speaker) -> Request:
+        """Put back what markers stand for; most requests have none, and need no store for that."""
+        if not markers.may_have_markers(request.body):
+            return request
+        return wire.expand(request, self._composer.markers(speaker).get)
 
     def admit(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded that memory had no time for."""
@@ -205,7 +211,7 @@ class MemoryTurning:
         self, errand: Prepared, wire: Wire, request: Request, speaker: Speaker
     ) -> Prepared:
         """Let a summary be made of the prompt that the session had: that one is cached."""
-        request = wire.expand(request, self._composer.markers(speaker).get)
+        request = self._expanded(wire, request, speaker)
         composed = self._composer.compose_whole(speaker, request.dialogue)
         tool = self._offered(request, composed, own=has_own_memory(request))
         body, tool = self._rewritten(wire, request, composed, tool)

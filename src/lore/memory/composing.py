@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 
@@ -217,7 +217,8 @@ class Composer:
 
     def cache_left_s(self, speaker: Speaker) -> float | None:
         """Return how long the last prompt of a session is still cached, None if it is not."""
-        last = self._live(speaker).held.measured
+        live = self._sessions.find(speaker.session)
+        last = live.held.measured if live is not None else Measured()
         if not last.at_s:
             return None
         left = last.at_s + last.lifetime_s - self._memory.database.now().timestamp()
@@ -291,7 +292,9 @@ class Composer:
         if era == live.era:
             return
         with live.lock:
-            live.held, live.markers, live.era = holding.without_texts(live.held), None, era
+            if live.era != era:
+                live.held, live.markers = holding.without_texts(live.held), None
+                live.era, live.kept = era, None
 
     def _era(self, live: Live) -> str:
         """Return the era that it is; where nothing can be read, nothing was forgotten either."""
@@ -304,8 +307,18 @@ class Composer:
         """Keep what a session holds on to; under its lock, so that the last comes last."""
         if live.held.amnesic:
             return
-        with suppress(StoreError):
-            self._desk.hold(speaker, live.held, era=live.era)
+        before, live.kept = live.kept, live.held
+
+        def note_failure(writing: Future[None]) -> None:
+            if writing.cancelled() or writing.exception() is not None:
+                live.kept = None
+
+        try:
+            writing = self._desk.hold(speaker, live.held, era=live.era, before=before)
+        except StoreError:
+            live.kept = None
+        else:
+            writing.add_done_callback(note_failure)
 
     def _price(self, model: str, provider: str) -> ModelPrice:
         return self._memory.find_model_price(model, provider=provider) or UNKNOWN_PRICE

@@ -6,8 +6,10 @@ A client waits while it is asked: nothing here embeds what waits, and no state w
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
 
 from lore.capture import dialogues as telling
@@ -28,8 +30,26 @@ with their sessions."""
 
 _UNTOLD = "What was said here is not recorded, as the person wished."
 
+_NAMES = 256
+"""Sessions whose names are remembered as redacted: as many as the composer has in mind."""
+
 KNOWLEDGE_TOKENS = 1_000
 """The most that a session is told at its beginning; a small window has less room for it."""
+
+
+_KEYS = 16_384
+"""Keys of messages that are remembered as redacted: those of some thirty long sessions. To redact
+them anew was most of what a request of a long session took."""
+
+_HELD: dict[dialogues.Name, Callable[[Held], Any]] = {
+    "pins": lambda held: _packed(held.pins),
+    "measured": lambda held: asdict(held.measured),
+    "knowledge": lambda held: held.knowledge,
+    "notes": lambda held: dict(held.notes),
+    "tiers": lambda held: [asdict(one) for one in held.tiers],
+    "bare": lambda held: held.bare,
+}
+"""What a session holds on to, as it is stored."""
 
 
 class Conversing:
@@ -40,6 +60,8 @@ class Conversing:
         self._database = memory.database
         self._redact = memory.redactor.redact
         self._salt = home_key(memory.settings, "amnesia")
+        self._named = lru_cache(_NAMES)(self._redact)
+        self._redacted_key = lru_cache(_KEYS)(self._redact)
 
     def held(self, speaker: Speaker) -> Held:
         """Return what a session holds on to."""
@@ -61,20 +83,17 @@ class Conversing:
         with self._database.read() as db:
             return dialogues.era(db)
 
-    def hold(self, speaker: Speaker, held: Held, *, era: str) -> None:
+    def hold(
+        self, speaker: Speaker, held: Held, *, era: str, before: Held | None = None
+    ) -> Future[None]:
         """Keep what a session holds on to, without waiting for it; its texts are of an era.
 
-        That nothing was chosen is kept too: it is not to be chosen anew after a restart.
+        Only what is not as `before` is written. What was measured alone may wait for company. That
+        nothing was chosen is kept too: it is not to be chosen anew after a restart.
         """
         session, now = self._name(speaker), self._database.now()
-        states: dict[dialogues.Name, Any] = {
-            "pins": _packed(held.pins),
-            "measured": asdict(held.measured),
-            "knowledge": held.knowledge,
-            "notes": dict(held.notes),
-            "tiers": [asdict(one) for one in held.tiers],
-            "bare": held.bare,
-        }
+        changed = [name for name in _HELD if before is None or _differs(name, held, before)]
+        states = {name: _HELD[name](held) for name in changed}
 
         def keep(db: Connection) -> None:
             may_quote = dialogues.era(db) == era
@@ -84,7 +103,7 @@ class Conversing:
                 elif may_quote or name not in dialogues.QUOTING:
                     dialogues.put(db, session, name, value, now=now)
 
-        self._database.submit(keep)
+        return self._database.submit(keep, patient=changed == ["measured"])
 
     def record(
         self, speaker: Speaker, entries: Sequence[Entry], *, first: int = 0, model: str = ""
@@ -118,11 +137,13 @@ class Conversing:
             n = sessions.find_number(db, self._name(speaker), agent=speaker.agent)
             if n is None:
                 return []
-            told = self._told(speaker, entries)
-            places = self._places(db, n, told)
             silent = self._silent(entries, dialogues.find_unsaid(db, self._name(speaker)))
             extents = distillations.extents(db, n)
             logs = [log for log in distillations.of_session(db, n) if log.id in extents]
+            if not logs and not silent:
+                return []
+            told = self._told(speaker, entries)
+            places = self._places(db, n, told)
         last = _last_ordinals(len(entries), told.entries, places)
         found = []
         for log in sorted(logs, key=lambda log: extents[log.id][0]):
@@ -200,7 +221,7 @@ class Conversing:
         )
 
     def _name(self, speaker: Speaker) -> str:
-        return self._redact(speaker.session)
+        return self._named(speaker.session)
 
     def _told(
         self, speaker: Speaker, entries: Sequence[Entry], *, first: int = 0, model: str = ""
@@ -211,7 +232,7 @@ class Conversing:
 
     def _places(self, db: Connection, session_n: int, told: Told) -> list[int | None]:
         """Return where messages stand in the stored talk, None for those that are not in it."""
-        keys = [self._redact(key) for key in told.keys]
+        keys = [self._redacted_key(key) for key in told.keys]
         ordinals = claims.ordinals(db, session_n, "gateway", keys)
         return [ordinals.get(key) for key in keys]
 
@@ -269,6 +290,10 @@ def _silences(entries: Sequence[Entry], silent: Container[int], covered: int) ->
             id_ = f"unsaid-{entries[number - 1].key}"
             yield Summary(id_, text, tokens.count(text), number)
             covered, begun = max(covered, number), None
+
+
+def _differs(name: str, held: Held, before: Held) -> bool:
+    return bool(getattr(held, name) != getattr(before, name))
 
 
 def _packed(pins: Pins) -> dict[str, Any]:

@@ -40,6 +40,8 @@ class Live:
     calibration: Calibration
     era: str = ""
     """When its texts were chosen: once anything is forgotten, they are no longer said."""
+    kept: Held | None = None
+    """What of it was handed to the store last; None if that has failed, or texts were dropped."""
     gaps_s: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
     grown: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
     past: PastTurns | None = None

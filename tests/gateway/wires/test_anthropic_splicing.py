@@ -127,6 +127,22 @@ def test_a_stream_without_recall_passes_byte_by_byte():
     assert whole.answer == upstream(whole.bodies[0], script[0], "a0")
 
 
+def test_a_word_of_the_answer_that_is_the_name_of_our_tool_passes():
+    script = [Reply(text='Say "recall", or {"name": "recall"}.')]
+    done = drive(anthropic, first_request(streams=True), upstream, script)
+    assert done.answer == upstream(done.bodies[0], script[0], "a0")
+
+
+def test_what_is_complete_passes_at_once_and_the_rest_with_its_end():
+    request = anthropic.read(first_request(streams=True))
+    splice = anthropic.open_splice(request, request.body, RECALL, lambda: "abcdefgh1")
+    assert splice.feed(b"data: {}\n\ndata: ") == b"data: {}\n\n"
+    assert splice.feed(b"{}\n") == b""
+    assert splice.feed(b"\n") == b"data: {}\n\n"
+    assert splice.feed(b"data: {}") == b""
+    assert splice.pause() == b"data: {}"
+
+
 def test_blocks_are_numbered_through_and_the_message_begins_and_ends_once():
     script = [
         Reply(text="I look.", thinking="Hm.", calls=recalls(2)),

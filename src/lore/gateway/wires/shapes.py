@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import orjson
 
 from lore.errors import InvalidInput
@@ -13,15 +14,43 @@ Json = dict[str, Any]
 
 def read(body: bytes) -> Json:
     """Return the document of a body, or raise `InvalidInput` where it is no table."""
-    try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        msg = "The body is not JSON."
-        raise InvalidInput(msg) from None
+    document = value(body)
     if not isinstance(document, dict):
         msg = "The body is not a table."
         raise InvalidInput(msg)
     return document
+
+
+def split(body: bytes) -> dict[str, bytes]:
+    """Return the fields of a body as they are written, or raise `InvalidInput` for no table."""
+    try:
+        fields = _FIELDS.decode(body)
+    except msgspec.MsgspecError:
+        msg = "The body is not a table."
+        raise InvalidInput(msg) from None
+    return {name: bytes(value) for name, value in fields.items()}
+
+
+def split_list(written: bytes) -> list[bytes]:
+    """Return the items of a list as they are written, or raise `InvalidInput` for no list."""
+    try:
+        return [bytes(item) for item in _ITEMS.decode(written)]
+    except msgspec.MsgspecError:
+        raise InvalidInput(_OTHER_SHAPE) from None
+
+
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
+_OTHER_SHAPE = "The body has a list of another shape than this wire's."
+
+
+def value(written: bytes) -> Any:
+    """Return what a part of a body says, or raise `InvalidInput` where it is no JSON."""
+    try:
+        return orjson.loads(written)
+    except orjson.JSONDecodeError:
+        msg = "The body is not JSON."
+        raise InvalidInput(msg) from None
 
 
 def text(value: object) -> str:
@@ -42,8 +71,7 @@ def table(value: object) -> Json:
 def tables(value: object) -> list[Json]:
     """Return a list of tables, or raise `InvalidInput` where it is something else."""
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-        msg = "The body has a list of another shape than this wire's."
-        raise InvalidInput(msg)
+        raise InvalidInput(_OTHER_SHAPE)
     return value
 
 
