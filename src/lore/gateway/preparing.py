@@ -37,12 +37,14 @@ class Preparing:
         self._within_s = within_s
         self._planning = ThreadPoolExecutor(_THREADS, "lore-turning")
         self._admitting = ThreadPoolExecutor(_THREADS, "lore-admitting")
+        self._thinking = ThreadPoolExecutor(_THREADS, "lore-thinking")
         self._recording = ThreadPoolExecutor(1, "lore-recording")
 
     async def close(self) -> None:
         """Begin nothing more; what is to be recorded has a moment to end."""
         self._planning.shutdown(wait=False, cancel_futures=True)
         self._admitting.shutdown(wait=False, cancel_futures=True)
+        self._thinking.shutdown(wait=False, cancel_futures=True)
         last = asyncio.wrap_future(self._recording.submit(lambda: None))
         await asyncio.wait((last,), timeout=CLOSING_S)
         self._recording.shutdown(wait=False, cancel_futures=True)
@@ -91,7 +93,7 @@ class Preparing:
     async def think(self, part: str, work: Callable[[], T]) -> T | Failure:
         """Do in a worker thread what a splice needs before it goes on."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._planning, partial(attempt, part, work))
+        return await loop.run_in_executor(self._thinking, partial(attempt, part, work))
 
     def _later(self, work: Callable[[], None]) -> None:
         self._recording.submit(attempt, "record", work)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from lore.context import turns
-from lore.errors import BudgetSpent, InvalidInput, LoreError
+from lore.errors import BudgetSpent, InvalidInput, LoreError, StoreBusy
 from lore.gateway import commands, paying
 from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt, log
@@ -32,6 +32,13 @@ from lore.tools.tool import Caller
 
 PROMPT_S = 0.08
 """So much of the time that a request has may go into finding what its prompt needs."""
+
+SEARCH_S = 2.0
+"""So long an answer waits for a search: one takes some milliseconds, and half a second more at
+most where something waits to be embedded."""
+
+_SEARCHES = 4
+"""Searches at once; a store that is locked may hold each of them up for a minute."""
 
 UNNAMED = "gateway"
 """The agent of a session whose client does not say who it is."""
@@ -82,6 +89,7 @@ class MemoryTurning:
         self._talks = Talks()
         self._annotations = Annotations()
         self._digesting = ThreadPoolExecutor(1, "lore-digesting")
+        self._searching = ThreadPoolExecutor(_SEARCHES, "lore-searching")
         self._digested: set[str] = set()
         self._lock = threading.Lock()
 
@@ -92,6 +100,7 @@ class MemoryTurning:
     def close(self) -> None:
         """Begin nothing more."""
         self._digesting.shutdown(wait=False, cancel_futures=True)
+        self._searching.shutdown(wait=False, cancel_futures=True)
 
     def prepare(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded."""
@@ -240,8 +249,14 @@ class MemoryTurning:
         caller = Caller(speaker.project, speaker.session)
 
         def search(call: Call) -> str:
+            work = partial(catalogue.call, self._memory, tool.name, call.arguments, caller)
+            asked = self._searching.submit(work)
             try:
-                return catalogue.call(self._memory, tool.name, call.arguments, caller).text
+                return asked.result(SEARCH_S).text
+            except TimeoutError as error:
+                asked.cancel()
+                msg = "The search took too long."
+                raise StoreBusy(msg) from error
             except LoreError as error:
                 return " ".join(filter(None, (str(error), error.hint)))
 

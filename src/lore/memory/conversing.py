@@ -12,7 +12,7 @@ from typing import Any
 from lore.capture import dialogues as telling
 from lore.capture import messages
 from lore.capture.dialogues import Told
-from lore.errors import NotFound
+from lore.errors import NotFound, StoreBusy
 from lore.memory.front import Memory
 from lore.records import Entry, Held, Measured, Pins, Speaker, Summary
 from lore.store import claims, dialogues, distillations, sessions
@@ -20,6 +20,10 @@ from lore.store.db import Connection
 
 KNOWLEDGE_TOKENS = 1_000
 """A twentieth of the smallest window that models in use have left for a prompt."""
+
+
+KEEP_S = 1.0
+"""So long an answer waits for its markers to be durable: a commit takes some milliseconds."""
 
 
 class Conversing:
@@ -114,10 +118,22 @@ class Conversing:
             speaker.session, project=speaker.project, budget_tokens=budget_tokens
         ).text
 
-    def keep_markers(self, speaker: Speaker, markers: Mapping[str, str]) -> None:
-        """Keep what markers stand for, and return once that is durable."""
+    def keep_markers(
+        self, speaker: Speaker, markers: Mapping[str, str], *, within_s: float = KEEP_S
+    ) -> None:
+        """Keep what markers stand for, and return once that is durable.
+
+        Raises `StoreBusy` where that takes longer; they are kept once the store is free again.
+        """
         session, now = self._name(speaker), self._database.now()
-        self._database.write(lambda db: dialogues.add_markers(db, session, markers, now=now))
+        kept = self._database.submit(
+            lambda db: dialogues.add_markers(db, session, markers, now=now)
+        )
+        try:
+            kept.result(within_s)
+        except TimeoutError as error:
+            msg = "The database is busy: what was searched for is kept later."
+            raise StoreBusy(msg) from error
 
     def markers(self, speaker: Speaker) -> dict[str, str]:
         """Return what the markers of a session stand for, by their ids."""
