@@ -173,6 +173,8 @@ def mounts_of(make_server: Callable[[], Server[Any]]) -> Sequence[Mount]:
 
 def gateway_of(memory: Memory) -> Mount:
     """Return the door to models, which has all paths that are not the server's own."""
+    from anyio import to_thread
+
     from lore.gateway.app import Gateway
     from lore.gateway.routing import Upstreams
     from lore.gateway.turning import MemoryTurning
@@ -192,6 +194,7 @@ def gateway_of(memory: Memory) -> Mount:
     @asynccontextmanager
     async def run() -> AsyncIterator[None]:
         async with gateway.run():
+            await to_thread.run_sync(turning.wait_until_warm)
             yield
         turning.close()
 

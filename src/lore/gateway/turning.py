@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -32,6 +32,10 @@ from lore.tools.tool import Caller
 
 PROMPT_S = 0.08
 """So much of the time that a request has may go into finding what its prompt needs."""
+
+WARM_S = 10.0
+"""A start waits so long for the model and the price lists, which take one to three seconds: the
+first request of a session would go out without memory, and the second begin differently."""
 
 SEARCH_S = 2.0
 """So long an answer waits for a search: one takes some milliseconds, and half a second more at
@@ -91,11 +95,22 @@ class MemoryTurning:
         self._digesting = ThreadPoolExecutor(1, "lore-digesting")
         self._searching = ThreadPoolExecutor(_SEARCHES, "lore-searching")
         self._digested: set[str] = set()
+        self._warming: Future[object] | None = None
         self._lock = threading.Lock()
 
     def warm_up(self) -> None:
         """Begin to load what the first requests would have to wait for."""
-        self._digesting.submit(attempt, "warm up", self._memory.warm_up)
+        self._memory.load_prices()
+        self._warming = self._digesting.submit(attempt, "warm up", self._load)
+
+    def wait_until_warm(self, within_s: float = WARM_S) -> None:
+        """Wait for what was begun, unless it takes too long."""
+        if self._warming is not None:
+            wait((self._warming,), within_s)
+
+    def _load(self) -> None:
+        self._memory.warm_up()
+        self._memory.load_prices(wait_s=WARM_S)
 
     def close(self) -> None:
         """Begin nothing more."""

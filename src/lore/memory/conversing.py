@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from lore.capture import dialogues as telling
@@ -126,9 +127,8 @@ class Conversing:
         Raises `StoreBusy` where that takes longer; they are kept once the store is free again.
         """
         session, now = self._name(speaker), self._database.now()
-        kept = self._database.submit(
-            lambda db: dialogues.add_markers(db, session, markers, now=now)
-        )
+        add = partial(dialogues.add_markers, session=session, markers=markers, now=now)
+        kept = self._database.submit(add)
         try:
             kept.result(within_s)
         except TimeoutError as error:
