@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from lore.store import dialogues
 from tests.gateway.locking import locked
-from tests.gateway.test_turning import HERE, life
+from tests.gateway.test_turning import HERE, Life, life
 from tests.gateway.upstream import Call, Says, Text, Upstream, upstream
+from tests.waiting import eventually
 
 LOCKED_S = 600.0
 """So long a write waits for a lock in these tests: what waits for one hangs."""
@@ -33,3 +35,56 @@ def test_answers_that_search_end_while_the_store_is_locked(tmp_path: Path, up: U
                 told = talk.ask(f"Which port does staging have? {n}")
                 assert told["content"][-1]["text"].endswith("It is 5436.")
                 assert not talk.got.header("x-lore-degraded")
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("/lore:status", "Session s-1"),
+        ("/LORE:STATUS", "Session s-1"),
+        ("/lore:amnesia on", "nothing of this conversation is stored"),
+        ("lore:remember Invoices are numbered by year.", "Remembered"),
+    ],
+)
+def test_a_command_is_answered_by_lore_though_memory_is_late(
+    tmp_path: Path, up: Upstream, typed: str, told: str
+):
+    with life(tmp_path, up, within_s=0.0) as talk:
+        assert told in talk.ask(typed)["content"][0]["text"]
+        talk.ask(typed.replace("lore", "other").replace("LORE", "other"))
+        assert talk.got.header("x-lore-degraded") == "late"
+    assert len(up.asked) == 1
+
+
+def test_while_the_store_is_locked_commands_are_answered_and_amnesia_begins(
+    tmp_path: Path, up: Upstream
+):
+    with life(tmp_path, up) as talk:
+        talk.memory.remember("The staging port is 5436", project=HERE)
+        with locked(talk.memory.database.path):
+            assert "Session s-1" in talk.ask("/lore:status")["content"][0]["text"]
+            told = talk.ask("/lore:remember Invoices are numbered by year.")
+            assert "could not" in told["content"][0]["text"]
+            told = talk.ask("/lore:amnesia on")
+            assert "as long as Lore runs" in told["content"][0]["text"]
+            assert not up.asked
+            talk.ask("The merger is on the ninth; which port has staging?")
+            assert "5436" not in talk.prompt()
+            assert "Amnesia is on" in talk.ask("/lore:status")["content"][0]["text"]
+        talk.ask("And again, the ninth.")
+        eventually(lambda: _is_amnesic(talk))
+        assert "ninth" not in " ".join(talk.stored())
+
+
+def _is_amnesic(talk: Life) -> bool:
+    with talk.memory.database.read() as db:
+        return dialogues.is_amnesic(db, "s-1")
+
+
+def test_a_command_that_memory_cannot_carry_out_is_answered_with_that(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        talk.memory.database.close()
+        for typed in ("/lore:status", "/lore:remember Invoices.", "/lore:amnesia off"):
+            assert "could not" in talk.ask(typed)["content"][0]["text"]
+        assert "nothing of this" in talk.ask("/lore:amnesia on")["content"][0]["text"]
+    assert not up.asked

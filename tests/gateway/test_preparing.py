@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lore.errors import StoreBusy
-from lore.gateway.exchanges import Answer, Incoming, Outcome, Prepared
+from lore.gateway.exchanges import Answer, Command, Incoming, Outcome, Prepared
 from tests.gateway.faulty import HEAD, Peer, chunk, faulty
 from tests.gateway.proxied import HELLO, Proxied, proxied
 from tests.gateway.upstream import Fails, Says, Upstream, upstream
@@ -33,6 +33,9 @@ class Planned:
     def prepare(self, incoming: Incoming) -> Prepared:
         self.seen.append(incoming)
         return self._plan(incoming)
+
+    def find_command(self, incoming: Incoming) -> Command | None:
+        del incoming
 
     def admit(self, incoming: Incoming) -> Prepared:
         del incoming
@@ -320,6 +323,9 @@ def test_what_a_client_did_not_wait_for_is_given_back(tmp_path: Path, is_planned
             if not is_planned:
                 raise ZeroDivisionError
             return self.admit(incoming)
+
+        def find_command(self, incoming: Incoming) -> Command | None:
+            del incoming
 
         def admit(self, incoming: Incoming) -> Prepared:
             del incoming

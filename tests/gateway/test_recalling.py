@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lore.errors import StoreBusy, StoreFull
-from lore.gateway.exchanges import Incoming, Prepared
+from lore.gateway.exchanges import Command, Incoming, Prepared
 from lore.gateway.recalling import Recalling
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Texts, Tool
@@ -41,6 +41,9 @@ class Remembering:
         body = wire.rewrite(request, Plan(0, Pins()), Texts(recall=TOOL))
         splice = wire.open_splice(request, body, TOOL, lambda: uuid.uuid4().hex)
         return Prepared(body, splice=Recalling(splice, self._search, self._keep))
+
+    def find_command(self, incoming: Incoming) -> Command | None:
+        raise AssertionError(incoming.path)
 
     def admit(self, incoming: Incoming) -> Prepared:
         raise AssertionError(incoming.path)

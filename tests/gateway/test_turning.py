@@ -18,7 +18,7 @@ from lore.settings import load
 from tests.fakes import FakeEmbedder
 from tests.gateway.proxied import HELLO, Proxied, proxied
 from tests.gateway.upstream import Call, Says, Text, Upstream, upstream
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 HERE = "/code/almanac"
 HEADERS = {"x-claude-code-session-id": "s-1", "x-lore-project": HERE, "x-api-key": "of a client"}
@@ -61,11 +61,13 @@ class Life:
 
 
 @contextmanager
-def life(home: Path, up: Upstream, **settings: Any) -> Iterator[Life]:
+def life(
+    home: Path, up: Upstream, *, within_s: float = PATIENCE_S, **settings: Any
+) -> Iterator[Life]:
     config = replace(load({}, home=home).settings, **settings)
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
         turning = MemoryTurning(memory, Composer(memory))
-        with proxied(home, up.url, turning=turning) as gateway:
+        with proxied(home, up.url, turning=turning, within_s=within_s) as gateway:
             yield Life(memory, gateway, up)
         turning.close()
 

@@ -9,7 +9,8 @@ does is plugged in as a `Turning`:
    It has 150 ms. What raises or is late costs nothing but memory: the original bytes go out, and
    the answer says so in `x-lore-degraded`. A `Prepared` that came too late is not used: its
    observer is told `end("unused")`, so that what it reserved can be given back. Then `admit` is
-   asked, for a budget that is spent is spent for these requests too.
+   asked, for a budget that is spent is spent for these requests too. What a person typed to Lore
+   itself is a `Command`: it may take some seconds, and no upstream is ever asked instead.
 2. The `Observer` sees a copy of what upstream answers: `begin` with status and headers, `see` for
    each piece of the body as it passes (on the event loop: put it away, read it later), and `end`
    exactly once, in a worker thread. Whatever it raises is logged and ends there.
@@ -23,7 +24,7 @@ Credentials are in none of this. With no `Turning`, every byte passes as it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -34,6 +35,9 @@ Wire = Literal["anthropic", "chat", "responses", "gemini", ""]
 
 Outcome = Literal["complete", "aborted", "failed", "unused"]
 """How an answer ended: whole, cut off by the client or by a stop, by upstream, or not begun."""
+
+COMMAND = b"lore:"
+"""What a person types to Lore itself begins so, in any case of letters."""
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -53,6 +57,11 @@ class Incoming:
     def target(self) -> str:
         """Return the path with what stands behind it: Gemini tells there whether it streams."""
         return f"{self.path}?{self.query}" if self.query else self.path
+
+    @property
+    def may_be_command(self) -> bool:
+        """Tell whether a command may be in it; cheap for most that have none."""
+        return bool(self.headers.get("content-encoding")) or COMMAND in self.raw.lower()
 
     def body(self) -> bytes:
         """Return the body without the encoding it came in; raise where it cannot be read."""
@@ -98,6 +107,14 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Command:
+    """What a person asks of Lore itself: how it is done, and what is said where that fails."""
+
+    carry_out: Callable[[], Answer]
+    excuse: Answer
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """How a request is forwarded; as it stands, every byte passes as it came."""
 
@@ -108,6 +125,7 @@ class Prepared:
     observer: Observer | None = None
     splice: Splice | None = None
     answer: Answer | None = None
+    command: Command | None = None
 
 
 class Turning(Protocol):
@@ -115,6 +133,9 @@ class Turning(Protocol):
 
     def prepare(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded; called in a worker thread."""
+
+    def find_command(self, incoming: Incoming) -> Command | None:
+        """Return what a request that was not prepared in time asks of Lore itself, if it does."""
 
     def admit(self, incoming: Incoming) -> Prepared:
         """Return the same for a request that goes out as it came: only money is looked at."""

@@ -13,12 +13,23 @@ from functools import partial
 from typing import TypeVar
 
 from lore.gateway.boundary import Failure, attempt
-from lore.gateway.exchanges import Incoming, Observer, Outcome, Prepared, Turning
+from lore.gateway.exchanges import (
+    Answer,
+    Command,
+    Incoming,
+    Observer,
+    Outcome,
+    Prepared,
+    Turning,
+)
 
 T = TypeVar("T")
 
 WITHIN_S = 0.150
 """So long a request waits for memory (spec 06); then it goes out as it came."""
+
+COMMAND_S = 5.0
+"""So long a person waits for what they typed to Lore: the model is not asked in its place."""
 
 _THREADS = 4
 """As many as the server has for its own requests."""
@@ -37,6 +48,7 @@ class Preparing:
         self._within_s = within_s
         self._planning = ThreadPoolExecutor(_THREADS, "lore-turning")
         self._admitting = ThreadPoolExecutor(_THREADS, "lore-admitting")
+        self._commanding = ThreadPoolExecutor(_THREADS, "lore-commanding")
         self._thinking = ThreadPoolExecutor(_THREADS, "lore-thinking")
         self._recording = ThreadPoolExecutor(1, "lore-recording")
 
@@ -44,6 +56,7 @@ class Preparing:
         """Begin nothing more; what is to be recorded has a moment to end."""
         self._planning.shutdown(wait=False, cancel_futures=True)
         self._admitting.shutdown(wait=False, cancel_futures=True)
+        self._commanding.shutdown(wait=False, cancel_futures=True)
         self._thinking.shutdown(wait=False, cancel_futures=True)
         last = asyncio.wrap_future(self._recording.submit(lambda: None))
         await asyncio.wait((last,), timeout=CLOSING_S)
@@ -53,9 +66,33 @@ class Preparing:
         """Return how a request is forwarded."""
         work = partial(attempt, "prepare", partial(self._turning.prepare, incoming))
         found = await self._awaited(self._planning.submit(work), self._within_s)
-        if found is None:
-            return await self._admit(incoming, "late")
-        return await self._admit(incoming, found.kind) if isinstance(found, Failure) else found
+        if isinstance(found, Prepared):
+            return found if found.command is None else await self._carry_out(found.command)
+        command = await self._find_command(incoming)
+        if command is not None:
+            return await self._carry_out(command)
+        return await self._admit(incoming, "late" if found is None else found.kind)
+
+    async def _find_command(self, incoming: Incoming) -> Command | None:
+        """Look whether a person typed something to Lore where memory did not say so in time."""
+        if not incoming.may_be_command:
+            return None
+        found = await self._commanded(partial(self._turning.find_command, incoming))
+        return found if isinstance(found, Command) else None
+
+    async def _carry_out(self, command: Command) -> Prepared:
+        """Answer a person, in whatever way it went."""
+        done = await self._commanded(command.carry_out)
+        return Prepared(answer=done if isinstance(done, Answer) else command.excuse)
+
+    async def _commanded(self, work: Callable[[], T]) -> T | Failure | None:
+        """Return what comes of some work, or None if a person has waited long enough."""
+        asked = self._commanding.submit(attempt, "command", work)
+        waiting = asyncio.wrap_future(asked)
+        done, _ = await asyncio.wait((waiting,), timeout=COMMAND_S)
+        if not done:
+            waiting.cancel()
+        return waiting.result() if done else None
 
     async def _admit(self, incoming: Incoming, why: str) -> Prepared:
         """Let a request go out without memory, if there is money for it."""

@@ -14,7 +14,7 @@ from lore.errors import BudgetSpent, InvalidInput, LoreError, StoreBusy
 from lore.gateway import commands, paying
 from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt, log
-from lore.gateway.exchanges import Incoming, Outcome, Prepared
+from lore.gateway.exchanges import COMMAND, Answer, Command, Incoming, Outcome, Prepared
 from lore.gateway.paying import PROVIDERS, Bill, Observing
 from lore.gateway.recalling import Recalling
 from lore.gateway.speakers import Said, Talks, find_speaker, folder_of, is_compaction, is_errand
@@ -132,14 +132,46 @@ class MemoryTurning:
             if known is None or errand.answer is not None or not is_compaction(said):
                 return errand
             return self._as_in_session(errand, wire, request, known)
-        speaker = known or Speaker(
-            self._talks.find_session(request.dialogue.entries), UNNAMED, folder_of(said)
-        )
-        told = commands.carry_out(self._memory, self._composer, speaker, request.dialogue)
-        if told:
-            return _answered(wire, request, told)
+        speaker = known or self._unnamed(said)
+        command = self._command(wire, request, speaker)
+        if command is not None:
+            return Prepared(command=command)
         request = wire.expand(request, self._composer.desk.markers(speaker).get)
         return self._prepared(incoming, wire, request, speaker)
+
+    def find_command(self, incoming: Incoming) -> Command | None:
+        """Return what a request that was not prepared in time asks of Lore itself, if it does."""
+        wire = WIRES.get(incoming.wire)
+        if not self._memory.settings.gateway_memory or wire is None:
+            return None
+        body = incoming.body()
+        if incoming.path.endswith(_COUNTING) or COMMAND not in body.lower():
+            return None
+        request = wire.read(body, incoming.target)
+        said = Said(incoming.headers, request.document, request.dialogue.entries)
+        if is_errand(said) or commands.find(request.dialogue) is None:
+            return None
+        return self._command(wire, request, find_speaker(said) or self._unnamed(said))
+
+    def _command(self, wire: Wire, request: Request, speaker: Speaker) -> Command | None:
+        """Return what a person typed to Lore, to be done where it may take its time."""
+        typed = commands.find(request.dialogue)
+        if typed is None:
+            return None
+        if typed.begins_amnesia:
+            self._composer.hush(speaker)
+
+        def carry_out() -> Answer:
+            told = commands.carry_out(
+                self._memory, self._composer, speaker, request.dialogue, typed
+            )
+            return wire.answer(request, told)
+
+        return Command(carry_out, wire.answer(request, commands.excuse(typed)))
+
+    def _unnamed(self, said: Said) -> Speaker:
+        session = self._talks.find_session(said.entries)
+        return Speaker(session, UNNAMED, folder_of(said))
 
     def admit(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded that memory had no time for."""
@@ -356,10 +388,6 @@ def _persons_words(request: Request) -> str:
         for block in entry.blocks
         if block.kind == "text"
     )
-
-
-def _answered(wire: Wire, request: Request, text: str) -> Prepared:
-    return Prepared(answer=wire.answer(request, text))
 
 
 def _told(composed: Composed, delay_s: float) -> tuple[tuple[str, str], ...]:

@@ -98,6 +98,8 @@ class Composer:
         self._settings = memory.settings
         self._desk = Conversing(memory)
         self._sessions: OrderedDict[str, Live] = OrderedDict()
+        self._hushed: set[str] = set()
+        """Sessions whose amnesia is not written down yet."""
         self._lock = threading.Lock()
 
     @property
@@ -156,7 +158,8 @@ class Composer:
         """Put a text behind an entry, from now on."""
         live = self._live(speaker)
         with live.lock:
-            live.held = replace(live.held, notes={**live.held.notes, entry.key: note})
+            if not live.held.amnesic:
+                live.held = replace(live.held, notes={**live.held.notes, entry.key: note})
 
     def settle(
         self, speaker: Speaker, dialogue: Dialogue, composed: Composed, use: TokenUse
@@ -220,6 +223,8 @@ class Composer:
         """Store what was said since the last time; return how many messages that were."""
         live = self._live(speaker)
         if live.held.amnesic:
+            if speaker.session in self._hushed:
+                self.begin_amnesia(speaker)  # It could not be written down yet.
             return 0
         chain = _chain(entries)
         known = set(live.recorded)
@@ -232,14 +237,24 @@ class Composer:
         """Tell whether a session is so long that it will soon need summaries of all it said."""
         return composed.whole_tokens >= self._economy().kept_tokens
 
+    def hush(self, speaker: Speaker) -> None:
+        """Let nothing of a session be stored or given from now on, as long as this process runs.
+
+        The store is not asked: it may be locked.
+        """
+        self._hushed.add(speaker.session)
+
     def begin_amnesia(self, speaker: Speaker) -> None:
         """Let nothing of a session be stored or given from now on."""
+        self.hush(speaker)
         self._desk.begin_amnesia(speaker)
         self._set_amnesic(speaker, amnesic=True)
+        self._hushed.discard(speaker.session)
 
     def end_amnesia(self, speaker: Speaker, dialogue: Dialogue) -> None:
         """Let what a session says after this dialogue be stored and given to again."""
         self._desk.end_amnesia(speaker, dialogue.entries)
+        self._hushed.discard(speaker.session)
         self._set_amnesic(speaker, amnesic=False)
 
     def describe(self, speaker: Speaker) -> str:
@@ -255,6 +270,13 @@ class Composer:
         return "\n".join(told)
 
     def _live(self, speaker: Speaker) -> Live:
+        live = self._found(speaker)
+        if speaker.session in self._hushed and not live.held.amnesic:
+            with live.lock:
+                live.held = replace(live.held, amnesic=True)
+        return live
+
+    def _found(self, speaker: Speaker) -> Live:
         with self._lock:
             found = self._sessions.get(speaker.session)
             if found is not None:
