@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import pytest
 
 from lore.store import dialogues
 from tests.gateway.locking import locked
-from tests.gateway.test_turning import HERE, Life, life
+from tests.gateway.proxied import HELLO
+from tests.gateway.test_turning import HEADERS, HERE, PATH, Life, life
 from tests.gateway.upstream import Call, Says, Text, Upstream, upstream
 from tests.waiting import eventually
 
@@ -88,3 +90,14 @@ def test_a_command_that_memory_cannot_carry_out_is_answered_with_that(tmp_path: 
             assert "could not" in talk.ask(typed)["content"][0]["text"]
         assert "nothing of this" in talk.ask("/lore:amnesia on")["content"][0]["text"]
     assert not up.asked
+
+
+def test_half_of_a_character_costs_a_session_nothing(tmp_path: Path, up: Upstream):
+    half = chr(0xD83D)
+    with life(tmp_path, up, gateway_recall="off") as talk:
+        body = json.dumps({**HELLO, "messages": [{"role": "user", "content": f"Cut {half}"}]})
+        got = talk.gateway.ask(PATH, body.encode(), HEADERS)
+        assert (got.status, got.header("x-lore-degraded")) == (200, "")
+        assert got.header("x-lore-layer") == "0"
+        assert up.asked[-1].body == body.encode()
+        eventually(lambda: talk.stored()[:1] == ["Cut \ufffd"])

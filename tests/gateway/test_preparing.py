@@ -36,6 +36,7 @@ class Planned:
 
     def find_command(self, incoming: Incoming) -> Command | None:
         del incoming
+        return None
 
     def admit(self, incoming: Incoming) -> Prepared:
         del incoming
@@ -326,6 +327,7 @@ def test_what_a_client_did_not_wait_for_is_given_back(tmp_path: Path, is_planned
 
         def find_command(self, incoming: Incoming) -> Command | None:
             del incoming
+            return None
 
         def admit(self, incoming: Incoming) -> Prepared:
             del incoming
