@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from lore.embed import Embedder
 from lore.gateway.turning import MemoryTurning
 from lore.memory import Memory
 from lore.memory.composing import Composer
@@ -62,10 +63,15 @@ class Life:
 
 @contextmanager
 def life(
-    home: Path, up: Upstream, *, within_s: float = PATIENCE_S, **settings: Any
+    home: Path,
+    up: Upstream,
+    *,
+    within_s: float = PATIENCE_S,
+    embedder: Embedder | None = None,
+    **settings: Any,
 ) -> Iterator[Life]:
     config = replace(load({}, home=home).settings, **settings)
-    with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
+    with Memory.open(config=config, embedder=embedder or FakeEmbedder()) as memory:
         turning = MemoryTurning(memory, Composer(memory))
         with proxied(home, up.url, turning=turning, within_s=within_s) as gateway:
             yield Life(memory, gateway, up)

@@ -28,6 +28,13 @@ T = TypeVar("T")
 WITHIN_S = 0.150
 """So long a request waits for memory (spec 06); then it goes out as it came."""
 
+ADMIT_S = 0.100
+"""So long it may take to look whether there is money for what goes out without memory. The ledger
+answers in a millisecond, or says by itself what this process knows of a store that is locked."""
+
+COUNT_S = 5.0
+"""So long what was admitted too late is waited for once its answer is over, to be counted."""
+
 COMMAND_S = 5.0
 """So long a person waits for what they typed to Lore: the model is not asked in its place."""
 
@@ -97,22 +104,28 @@ class Preparing:
     async def _admit(self, incoming: Incoming, why: str) -> Prepared:
         """Let a request go out without memory, if there is money for it."""
         work = partial(attempt, "admit", partial(self._turning.admit, incoming))
-        found = await self._awaited(self._admitting.submit(work))
+        asked = self._admitting.submit(work)
+        found = await self._awaited(asked, ADMIT_S, keeps=True)
+        if found is None:
+            found = Prepared(observer=Arriving(asked))
         admitted = found if isinstance(found, Prepared) else Prepared()
         return replace(admitted, headers=(*admitted.headers, (DEGRADED, why)))
 
     async def _awaited(
-        self, asked: Future[Prepared | Failure], within_s: float | None = None
+        self, asked: Future[Prepared | Failure], within_s: float, *, keeps: bool = False
     ) -> Prepared | Failure | None:
         """Return what comes of some work, or None if it is late.
 
-        What nobody waits for any more is given back, also where the client left meanwhile.
+        What nobody waits for any more is given back, also where the client left meanwhile; what
+        is late may be kept for later.
         """
         waiting, done = asyncio.wrap_future(asked), set[asyncio.Future[Prepared | Failure]]()
+        left = True
         try:
             done, _ = await asyncio.wait((waiting,), timeout=within_s)
+            left = False
         finally:
-            if not done:
+            if left or not (done or keeps):
                 asked.add_done_callback(self._give_back)
                 waiting.cancel()
         return waiting.result() if done else None
@@ -166,6 +179,34 @@ class Watched:
 
     def _try(self, work: Callable[[], None]) -> None:
         self._sound = not isinstance(attempt("record", work), Failure)
+
+
+class Arriving:
+    """Stands for an observer that is not there yet, and tells it all once the answer is over.
+
+    A request that could not be admitted in time passes, and is counted nevertheless.
+    """
+
+    def __init__(self, asked: Future[Prepared | Failure]) -> None:
+        self._asked = asked
+        self._seen: list[Callable[[Observer], None]] = []
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """Keep the status of an answer."""
+        self._seen.append(lambda observer: observer.begin(status, headers))
+
+    def see(self, piece: bytes) -> None:
+        """Keep a piece of the body."""
+        self._seen.append(lambda observer: observer.see(piece))
+
+    def end(self, outcome: Outcome) -> None:
+        """Tell all that was kept."""
+        found = self._asked.result(COUNT_S)
+        if isinstance(found, Failure) or found.observer is None:
+            return
+        for tell in self._seen:
+            tell(found.observer)
+        found.observer.end(outcome)
 
 
 def is_unread(prepared: Prepared) -> bool:
