@@ -12,6 +12,7 @@ import pytest
 
 from lore.errors import EmbedderError, StoreBusy
 from lore.gateway.exchanges import Command, Incoming, Prepared
+from lore.memory.passing import Passing
 from lore.store import dialogues
 from tests.fakes import FakeEmbedder
 from tests.gateway.locking import locked
@@ -193,3 +194,15 @@ def test_what_is_not_admitted_in_time_passes_and_is_counted_later(tmp_path: Path
         stuck.release.set()
         assert eventually(lambda: stuck.noting.outcomes) == ["complete"]
         assert stuck.noting.body == got.body
+
+
+def test_requests_without_memory_are_counted_and_told_now_and_then(
+    tmp_path: Path, up: Upstream, caplog: pytest.LogCaptureFixture
+):
+    passing, stuck = Passing(), Stuck()
+    stuck.release.set()
+    with proxied(tmp_path, up.url, turning=stuck, passing=passing) as gateway:
+        for _ in range(3):
+            gateway.ask(PATH, HELLO, HEADERS)
+    assert (passing.requests, passing.degraded()) == (3, {"StoreBusy": 3})
+    assert [record.message for record in caplog.records].count("without memory") == 1

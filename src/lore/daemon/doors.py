@@ -16,7 +16,7 @@ from lore import __version__
 from lore.daemon import address, status
 from lore.daemon.address import Listening
 from lore.daemon.attempts import Failure, attempt, log
-from lore.daemon.status import Status, told_hooks
+from lore.daemon.status import Status, told_gateway, told_hooks
 from lore.memory import Memory
 from lore.server.tally import Tally
 from lore.settings import Settings
@@ -143,6 +143,7 @@ def _told(now: Status) -> list[tuple[str, str]]:
         ("jobs", f"{now.jobs_pending:,} to do, {now.jobs_parked:,} parked"),
         ("spent today", f"${now.spent_usd:.2f} of ${now.budget_usd:.2f}" if now.budget_usd else ""),
         ("hooks", told_hooks(now)),
+        ("gateway", told_gateway(now)),
         ("memory in use", f"{now.memory_mb:,.0f} MB" if now.memory_mb else ""),
         ("last error", now.last_error),
         ("remark", " ".join(filter(None, (now.notice, now.server_notice)))),
@@ -189,6 +190,7 @@ def gateway_of(memory: Memory) -> Mount:
         turning=turning,
         most_bytes=settings.gateway_max_body_bytes,
         within_s=settings.gateway_within_ms / 1000,
+        passing=memory.passing,
     )
 
     @asynccontextmanager

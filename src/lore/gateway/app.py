@@ -23,6 +23,7 @@ from lore.gateway.preparing import WITHIN_S, Preparing, Watched, is_unread
 from lore.gateway.refusals import refusal
 from lore.gateway.routing import Provider, Upstreams, provider_of, wire_of
 from lore.gateway.streaming import answer_with
+from lore.memory.passing import Passing
 from lore.records import AccessScope
 from lore.tools.callers import find_grant
 
@@ -92,12 +93,14 @@ class Gateway:
         most_bytes: int = 64_000_000,
         owner: peers.Owner | None = None,
         within_s: float = WITHIN_S,
+        passing: Passing | None = None,
     ) -> None:
         self._upstreams = upstreams
         self._turning = turning
         self._most_bytes = most_bytes
         self._owner = owner
         self._within_s = within_s
+        self._passing = passing
         self._forwarding: Forwarding | None = None
         self._preparing: Preparing | None = None
 
@@ -106,7 +109,7 @@ class Gateway:
         """Serve within this context."""
         self._forwarding = Forwarding()
         if self._turning is not None:
-            self._preparing = Preparing(self._turning, self._within_s)
+            self._preparing = Preparing(self._turning, self._within_s, self._passing)
         try:
             yield
         finally:

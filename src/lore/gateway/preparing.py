@@ -6,13 +6,15 @@ Threads of their own, for one that waits for a locked store keeps nobody else fr
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from lore.gateway.boundary import Failure, attempt
+from lore.gateway.boundary import Failure, attempt, log
 from lore.gateway.exchanges import (
     Answer,
     Command,
@@ -22,6 +24,7 @@ from lore.gateway.exchanges import (
     Prepared,
     Turning,
 )
+from lore.memory.passing import LATE, Passing
 
 T = TypeVar("T")
 
@@ -38,6 +41,9 @@ COUNT_S = 5.0
 COMMAND_S = 5.0
 """So long a person waits for what they typed to Lore: the model is not asked in its place."""
 
+_TELL_S = 60.0
+"""The log has a line of that at most so often: a locked store makes all requests late."""
+
 _THREADS = 4
 """As many as the server has for its own requests."""
 
@@ -50,9 +56,13 @@ DEGRADED = "x-lore-degraded"
 class Preparing:
     """Asks memory how a request is forwarded, and does without where it does not say in time."""
 
-    def __init__(self, turning: Turning, within_s: float = WITHIN_S) -> None:
+    def __init__(
+        self, turning: Turning, within_s: float = WITHIN_S, passing: Passing | None = None
+    ) -> None:
         self._turning = turning
         self._within_s = within_s
+        self._passing = passing or Passing()
+        self._told_at = -math.inf
         self._planning = ThreadPoolExecutor(_THREADS, "lore-turning")
         self._admitting = ThreadPoolExecutor(_THREADS, "lore-admitting")
         self._commanding = ThreadPoolExecutor(_THREADS, "lore-commanding")
@@ -74,11 +84,24 @@ class Preparing:
         work = partial(attempt, "prepare", partial(self._turning.prepare, incoming))
         found = await self._awaited(self._planning.submit(work), self._within_s)
         if isinstance(found, Prepared):
+            self._passing.count()
             return found if found.command is None else await self._carry_out(found.command)
         command = await self._find_command(incoming)
         if command is not None:
+            self._passing.count()
             return await self._carry_out(command)
-        return await self._admit(incoming, "late" if found is None else found.kind)
+        why = LATE if found is None else found.kind
+        self._count(why)
+        return await self._admit(incoming, why)
+
+    def _count(self, why: str) -> None:
+        """Count a request that goes without memory, and tell now and then how many did."""
+        self._passing.count(why)
+        now = time.monotonic()
+        if now - self._told_at >= _TELL_S:
+            self._told_at = now
+            of = {"requests": self._passing.requests, "reasons": _reasons(self._passing)}
+            log.warning("without memory", extra={"reason": why, **of})
 
     async def _find_command(self, incoming: Incoming) -> Command | None:
         """Look whether a person typed something to Lore where memory did not say so in time."""
@@ -179,6 +202,10 @@ class Watched:
 
     def _try(self, work: Callable[[], None]) -> None:
         self._sound = not isinstance(attempt("record", work), Failure)
+
+
+def _reasons(passing: Passing) -> str:
+    return ", ".join(f"{why} {n}" for why, n in sorted(passing.degraded().items()))
 
 
 class Arriving:
