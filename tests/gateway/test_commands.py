@@ -28,7 +28,10 @@ def carry_out(tmp_path: Path):
 
         def carry_out(*entries: Entry, speaker: Speaker = SPEAKER) -> str:
             dialogue = Dialogue(model="m", entries=entries)
-            return commands.carry_out(memory, composer, speaker, dialogue)
+            typed = commands.find(speaker, dialogue)
+            if typed is None:
+                return ""
+            return commands.carry_out(memory, composer, speaker, dialogue, typed)
 
         yield carry_out
 
@@ -38,6 +41,7 @@ def carry_out(tmp_path: Path):
     [
         told("/lore:amnesia on"),
         told("lore:amnesia on"),
+        told("/LORE:AMNESIA ON"),
         told("<system-reminder>x</system-reminder>", " /lore:amnesia  on\n"),
         told(OFFERED, "Lore's gateway answers this command by itself."),
     ],

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lore.errors import StoreBusy
-from lore.gateway.exchanges import Answer, Incoming, Outcome, Prepared
+from lore.gateway.exchanges import Answer, Command, Incoming, Outcome, Prepared
 from tests.gateway.faulty import HEAD, Peer, chunk, faulty
 from tests.gateway.proxied import HELLO, Proxied, proxied
 from tests.gateway.upstream import Fails, Says, Upstream, upstream
@@ -38,6 +38,10 @@ class Planned:
     def go_on(self, incoming: Incoming) -> Prepared | None:
         del incoming
         return self.held
+
+    def find_command(self, incoming: Incoming) -> Command | None:
+        del incoming
+        return None
 
     def admit(self, incoming: Incoming) -> Prepared:
         del incoming
@@ -387,6 +391,10 @@ def test_what_a_client_did_not_wait_for_is_given_back(tmp_path: Path, is_planned
             return self.admit(incoming)
 
         def go_on(self, incoming: Incoming) -> Prepared | None:
+            del incoming
+            return None
+
+        def find_command(self, incoming: Incoming) -> Command | None:
             del incoming
             return None
 

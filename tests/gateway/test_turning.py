@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from lore import clock
+from lore.embed import Embedder
 from lore.gateway.turning import MemoryTurning
 from lore.memory import Memory
 from lore.memory.composing import Composer
@@ -23,7 +24,7 @@ from lore.store import dialogues
 from tests.fakes import FakeEmbedder, FixedClock
 from tests.gateway.proxied import HELLO, Proxied, proxied
 from tests.gateway.upstream import Asked, Call, Fails, Says, Text, Upstream, upstream
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 HERE = "/code/almanac"
 HEADERS = {"x-claude-code-session-id": "s-1", "x-lore-project": HERE, "x-api-key": "of a client"}
@@ -83,13 +84,15 @@ def life(
     *,
     mood: Moody | None = None,
     now: FixedClock | None = None,
+    within_s: float = PATIENCE_S,
+    embedder: Embedder | None = None,
     **settings: Any,
 ) -> Iterator[Life]:
     config = replace(load({}, home=home).settings, **settings)
-    embedder = FakeEmbedder(before=mood)
+    embedder = embedder or FakeEmbedder(before=mood)
     with Memory.open(config=config, embedder=embedder, now=now or clock.now) as memory:
         turning = MemoryTurning(memory, Composer(memory))
-        with proxied(home, up.url, turning=turning) as gateway:
+        with proxied(home, up.url, turning=turning, within_s=within_s) as gateway:
             yield Life(memory, gateway, up)
         turning.close()
 

@@ -23,6 +23,7 @@ from lore.gateway.preparing import WITHIN_S, Preparing, Watched, is_unread
 from lore.gateway.refusals import refusal
 from lore.gateway.routing import Provider, Upstreams, may_cost, provider_of, spelled, wire_of
 from lore.gateway.streaming import answer_with
+from lore.memory.passing import Passing
 from lore.records import AccessScope
 from lore.tools.callers import find_grant
 
@@ -104,6 +105,7 @@ class Gateway:
         owner: peers.Owner | None = None,
         within_s: float = WITHIN_S,
         at_once: bool = False,
+        passing: Passing | None = None,
     ) -> None:
         self._upstreams = upstreams
         self._turning = turning
@@ -111,6 +113,7 @@ class Gateway:
         self._owner = owner
         self._within_s = within_s
         self._at_once = at_once
+        self._passing = passing
         self._forwarding: Forwarding | None = None
         self._preparing: Preparing | None = None
 
@@ -119,7 +122,9 @@ class Gateway:
         """Serve within this context."""
         self._forwarding = Forwarding()
         if self._turning is not None:
-            self._preparing = Preparing(self._turning, self._within_s, at_once=self._at_once)
+            self._preparing = Preparing(
+                self._turning, self._within_s, self._passing, at_once=self._at_once
+            )
         try:
             yield
         finally:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 from lore.context import turns
-from lore.errors import BudgetSpent, InvalidInput, LoreError
+from lore.errors import BudgetSpent, InvalidInput, LoreError, StoreBusy
 from lore.gateway import commands, paying
 from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt, log
-from lore.gateway.exchanges import Incoming, Prepared
+from lore.gateway.exchanges import COMMAND, Answer, Command, Incoming, Prepared
 from lore.gateway.glancing import glance
 from lore.gateway.paying import PROVIDERS, Bill, Ended, Observing, Unread
 from lore.gateway.recalling import Recalling
@@ -43,6 +43,17 @@ from lore.tools.tool import Caller
 
 PROMPT_S = 0.08
 """So much of the time that a request has may go into finding what its prompt needs."""
+
+WARM_S = 10.0
+"""A start waits so long for the model and the price lists, which take one to three seconds: the
+first request of a session would go out without memory, and the second begin differently."""
+
+SEARCH_S = 2.0
+"""So long an answer waits for a search: one takes some milliseconds, and half a second more at
+most where something waits to be embedded."""
+
+_SEARCHES = 4
+"""Searches at once; a store that is locked may hold each of them up for a minute."""
 
 _MOST_ASKED_CHARS = 20_000
 """What is longer was not typed; what it asks for stands at its beginning."""
@@ -102,17 +113,29 @@ class MemoryTurning:
         self._talks = Talks()
         self._annotations = Annotations()
         self._digesting = ThreadPoolExecutor(1, "lore-digesting")
+        self._searching = ThreadPoolExecutor(_SEARCHES, "lore-searching")
         self._digested: set[str] = set()
+        self._warming: Future[object] | None = None
         self._lock = threading.Lock()
 
     def warm_up(self) -> None:
         """Begin to load what the first requests would have to wait for."""
         self._memory.load_prices()
-        self._digesting.submit(attempt, "warm up", self._memory.warm_up)
+        self._warming = self._digesting.submit(attempt, "warm up", self._load)
+
+    def wait_until_warm(self, within_s: float = WARM_S) -> None:
+        """Wait for what was begun, unless it takes too long."""
+        if self._warming is not None:
+            wait((self._warming,), within_s)
+
+    def _load(self) -> None:
+        self._memory.warm_up()
+        self._memory.load_prices(wait_s=WARM_S)
 
     def close(self) -> None:
         """Begin nothing more."""
         self._digesting.shutdown(wait=False, cancel_futures=True)
+        self._searching.shutdown(wait=False, cancel_futures=True)
 
     def prepare(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded."""
@@ -131,9 +154,9 @@ class MemoryTurning:
                 return errand
             return self._as_in_session(errand, wire, request, known)
         speaker = self._speaker(said)
-        told = commands.carry_out(self._memory, self._composer, speaker, request.dialogue)
-        if told:
-            return _answered(wire, request, told)
+        command = self._command(wire, request, speaker)
+        if command is not None:
+            return Prepared(command=command)
         request = self._expanded(wire, request, speaker)
         composed = self._composed(incoming, request, speaker)
         return self._forwarded(incoming, wire, request, speaker, composed)
@@ -145,11 +168,9 @@ class MemoryTurning:
             return None
         request = wire.read(incoming.body(), incoming.target)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
-        if is_errand(said):
-            return None
         speaker = self._speaker(said)
-        if commands.is_command(speaker, request.dialogue):
-            return _answered(wire, request, commands.LATE)
+        if is_errand(said) or commands.find(speaker, request.dialogue) is not None:
+            return None
         request = wire.expand(request, self._composer.markers(speaker, at_hand=True).get)
         composed = self._composer.compose_held(
             speaker, request.dialogue, provider=PROVIDERS[incoming.wire]
@@ -168,6 +189,34 @@ class MemoryTurning:
         if not markers.may_have_markers(request.body):
             return request
         return wire.expand(request, self._composer.markers(speaker).get)
+
+    def find_command(self, incoming: Incoming) -> Command | None:
+        """Return what a request that was not prepared in time asks of Lore itself, if it does."""
+        wire = WIRES.get(incoming.wire)
+        if not self._memory.settings.gateway_memory or wire is None:
+            return None
+        body = incoming.body()
+        if incoming.path.endswith(_COUNTING) or COMMAND not in body.lower():
+            return None
+        request = wire.read(body, incoming.target)
+        said = Said(incoming.headers, request.document, request.dialogue.entries)
+        return None if is_errand(said) else self._command(wire, request, self._speaker(said))
+
+    def _command(self, wire: Wire, request: Request, speaker: Speaker) -> Command | None:
+        """Return what a person typed to Lore, to be done where it may take its time."""
+        typed = commands.find(speaker, request.dialogue)
+        if typed is None:
+            return None
+        if typed.begins_amnesia:
+            self._composer.hush(speaker)
+
+        def carry_out() -> Answer:
+            told = commands.carry_out(
+                self._memory, self._composer, speaker, request.dialogue, typed
+            )
+            return wire.answer(request, told)
+
+        return Command(carry_out, wire.answer(request, commands.excuse(typed)))
 
     def admit(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded that memory had no time for."""
@@ -348,8 +397,14 @@ class MemoryTurning:
         caller = Caller(speaker.project, speaker.session)
 
         def search(call: Call) -> str:
+            work = partial(catalogue.call, self._memory, tool.name, call.arguments, caller)
+            asked = self._searching.submit(work)
             try:
-                return catalogue.call(self._memory, tool.name, call.arguments, caller).text
+                return asked.result(SEARCH_S).text
+            except TimeoutError as error:
+                asked.cancel()
+                msg = "The search took too long."
+                raise StoreBusy(msg) from error
             except LoreError as error:
                 return " ".join(filter(None, (str(error), error.hint)))
 
@@ -444,10 +499,6 @@ def _persons_words(request: Request) -> str:
         for block in entry.blocks
         if block.kind == "text"
     )
-
-
-def _answered(wire: Wire, request: Request, text: str) -> Prepared:
-    return Prepared(answer=wire.answer(request, text))
 
 
 def _told(composed: Composed, delay_s: float) -> tuple[tuple[str, str], ...]:

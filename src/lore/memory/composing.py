@@ -60,6 +60,8 @@ class Composer:
         self._desk = Conversing(memory)
         self._sessions = Recent[Live](_MOST_SESSIONS)
         self._passed: deque[str] = deque(maxlen=_MOST_SESSIONS)
+        self._hushed: set[str] = set()
+        """Sessions whose amnesia is not written down yet."""
 
     @property
     def desk(self) -> Conversing:
@@ -146,7 +148,7 @@ class Composer:
         """Put a text behind an entry, from now on, unless it has gone out without one."""
         live = self._live(speaker)
         with live.lock:
-            if entry.key not in live.unnoted:
+            if entry.key not in live.unnoted and not live.held.amnesic:
                 live.held = replace(live.held, notes={**live.held.notes, entry.key: note})
 
     def markers(self, speaker: Speaker, *, at_hand: bool = False) -> Mapping[str, str]:
@@ -236,6 +238,8 @@ class Composer:
         """Store what was said since the last time; return how many messages that were."""
         live = self._live(speaker)
         if live.held.amnesic:
+            if speaker.session in self._hushed:
+                self.begin_amnesia(speaker)  # It could not be written down yet.
             return 0
         chain = turns.chain(entries)
         known = set(live.recorded)
@@ -248,14 +252,24 @@ class Composer:
         """Tell whether a session is so long that it will soon need summaries of all it said."""
         return composed.whole_tokens >= self._economy().kept_tokens
 
+    def hush(self, speaker: Speaker) -> None:
+        """Let nothing of a session be stored or given from now on, as long as this process runs.
+
+        The store is not asked: it may be locked.
+        """
+        self._hushed.add(speaker.session)
+
     def begin_amnesia(self, speaker: Speaker) -> None:
         """Let nothing of a session be stored or given from now on."""
+        self.hush(speaker)
         self._desk.begin_amnesia(speaker)
         self._set_amnesic(speaker, amnesic=True)
+        self._hushed.discard(speaker.session)
 
     def end_amnesia(self, speaker: Speaker, dialogue: Dialogue) -> None:
         """Let what a session says after this dialogue be stored and given to again."""
         self._desk.end_amnesia(speaker, dialogue.entries)
+        self._hushed.discard(speaker.session)
         self._set_amnesic(speaker, amnesic=False)
 
     def describe(self, speaker: Speaker) -> str:
@@ -271,6 +285,13 @@ class Composer:
         return "\n".join(told)
 
     def _live(self, speaker: Speaker) -> Live:
+        live = self._found(speaker)
+        if speaker.session in self._hushed and not live.held.amnesic:
+            with live.lock:
+                live.held = replace(live.held, amnesic=True)
+        return live
+
+    def _found(self, speaker: Speaker) -> Live:
         found = self._sessions.find(speaker.session)
         if found is not None:
             self._let_go_of_forgotten(found)

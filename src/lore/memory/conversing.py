@@ -9,14 +9,14 @@ import hashlib
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from lore.capture import dialogues as telling
 from lore.capture import messages
 from lore.capture.dialogues import Told
 from lore.context import turns
-from lore.errors import NotFound
+from lore.errors import NotFound, StoreBusy
 from lore.memory.front import Memory
 from lore.records import Entry, Held, Measured, Pins, Speaker, Summary
 from lore.redaction import home_key
@@ -50,6 +50,10 @@ _HELD: dict[dialogues.Name, Callable[[Held], Any]] = {
     "bare": lambda held: held.bare,
 }
 """What a session holds on to, as it is stored."""
+
+
+KEEP_S = 1.0
+"""So long an answer waits for its markers to be durable: a commit takes some milliseconds."""
 
 
 class Conversing:
@@ -160,10 +164,21 @@ class Conversing:
             speaker.session, project=speaker.project, budget_tokens=budget_tokens
         ).text
 
-    def keep_markers(self, speaker: Speaker, markers: Mapping[str, str]) -> None:
-        """Keep what markers stand for, and return once that is durable."""
+    def keep_markers(
+        self, speaker: Speaker, markers: Mapping[str, str], *, within_s: float = KEEP_S
+    ) -> None:
+        """Keep what markers stand for, and return once that is durable.
+
+        Raises `StoreBusy` where that takes longer; they are kept once the store is free again.
+        """
         session, now = self._name(speaker), self._database.now()
-        self._database.write(lambda db: dialogues.add_markers(db, session, markers, now=now))
+        add = partial(dialogues.add_markers, session=session, markers=markers, now=now)
+        kept = self._database.submit(add)
+        try:
+            kept.result(within_s)
+        except TimeoutError as error:
+            msg = "The database is busy: what was searched for is kept later."
+            raise StoreBusy(msg) from error
 
     def markers(self, speaker: Speaker) -> dict[str, str]:
         """Return what the markers of a session stand for, by their ids."""

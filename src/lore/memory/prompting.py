@@ -169,9 +169,10 @@ class Prompting(Capturing, Digesting):
     def warm_up(self) -> None:
         """Load what the first prompt would have to wait for: the model, and the vector index."""
         with suppress(LoreError):
+            self.begin_session("")
+            self.find_fits(_ANY_PROMPT)
             [vector] = self.sources.embedder.embed([_ANY_PROMPT], query=True)
             self.sources.nearest(vector, 1)
-            self.find_fits(_ANY_PROMPT)
 
     def find_fits(
         self, prompt: str, *, session: str = "", project: str = "", now: datetime | None = None

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import orjson
 
 from lore.gateway.events import Event, EventReader, end_of_last
-from lore.gateway.wires.searches import MOST_ROUNDS, Searches
+from lore.gateway.wires.searches import Searches
 from lore.gateway.wires.wire import Call, MakeId, Request, Tool
 
 
@@ -54,7 +54,7 @@ class Rounds(ABC):
 
     @property
     def _is_last(self) -> bool:
-        return not self._is_alone or self._round >= MOST_ROUNDS
+        return not self._is_alone or self._searches.is_spent
 
     def feed(self, chunk: bytes) -> bytes:
         """Take the next piece of an answer, and return what the client gets now."""

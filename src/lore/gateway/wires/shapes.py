@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -10,6 +11,15 @@ import orjson
 from lore.errors import InvalidInput
 
 Json = dict[str, Any]
+
+
+_HALVES = re.compile(
+    rb"(?<!\\)((?:\\\\)*)"
+    rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+"""Both halves of a character that JSON writes as two, or one of them alone."""
+
+_HALF_CHARS = len(rb"\ud83d")
 
 
 def read(body: bytes) -> Json:
@@ -45,12 +55,30 @@ _OTHER_SHAPE = "The body has a list of another shape than this wire's."
 
 
 def value(written: bytes) -> Any:
-    """Return what a part of a body says, or raise `InvalidInput` where it is no JSON."""
+    """Return what a part of a body says, or raise `InvalidInput` where it is no JSON.
+
+    JavaScript that cuts a text in the middle of an emoji sends half of it.
+    """
     try:
-        return orjson.loads(written)
+        return _parsed(written)
     except orjson.JSONDecodeError:
         msg = "The body is not JSON."
         raise InvalidInput(msg) from None
+
+
+def _parsed(body: bytes) -> object:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        mended = _HALVES.sub(_whole, body)
+        if mended == body:
+            raise
+        return orjson.loads(mended)
+
+
+def _whole(found: re.Match[bytes]) -> bytes:
+    """Return a character as it is written, or the sign for one that is lost."""
+    return found[0] if len(found[2]) > _HALF_CHARS else found[1] + rb"\ufffd"
 
 
 def text(value: object) -> str:
@@ -88,6 +116,6 @@ def dumped(value: object) -> str:
 def loaded(written: str) -> object:
     """Return what JSON says, or None where it is cut off or none at all."""
     try:
-        return orjson.loads(written)
-    except orjson.JSONDecodeError:
+        return _parsed(written.encode())
+    except (orjson.JSONDecodeError, UnicodeEncodeError):
         return None
