@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lore.errors import StoreBusy
-from lore.gateway.exchanges import Answer, Incoming, Outcome, Prepared
+from lore.gateway.exchanges import Answer, Command, Incoming, Outcome, Prepared
 from tests.gateway.faulty import HEAD, Peer, chunk, faulty
 from tests.gateway.proxied import HELLO, Proxied, proxied
 from tests.gateway.upstream import Fails, Says, Upstream, upstream
@@ -28,11 +28,20 @@ class Planned:
 
     def __init__(self, plan: Callable[[Incoming], Prepared]) -> None:
         self.seen: list[Incoming] = []
+        self.held: Prepared | None = None
         self._plan = plan
 
     def prepare(self, incoming: Incoming) -> Prepared:
         self.seen.append(incoming)
         return self._plan(incoming)
+
+    def go_on(self, incoming: Incoming) -> Prepared | None:
+        del incoming
+        return self.held
+
+    def find_command(self, incoming: Incoming) -> Command | None:
+        del incoming
+        return None
 
     def admit(self, incoming: Incoming) -> Prepared:
         del incoming
@@ -184,6 +193,47 @@ def test_memory_that_takes_too_long_is_not_waited_for_and_told_so(hasty: Switche
     assert not noting.body
 
 
+def test_where_memory_is_late_a_request_goes_out_with_what_is_at_hand(tmp_path: Path):
+    release, late, noting = threading.Event(), Noting(), Noting()
+
+    def wait(_incoming: Incoming) -> Prepared:
+        release.wait(PATIENCE_S)
+        return Prepared(body=BODY, observer=late)
+
+    turning = Planned(wait)
+    turning.held = Prepared(OTHER, (("x-lore-layer", "1"),), observer=noting)
+    with upstream() as up, proxied(tmp_path, up.url, turning=turning, within_s=1.5) as gateway:
+        got = gateway.ask("/v1/messages", BODY)
+        told = got.header("x-lore-degraded"), got.header("x-lore-layer")
+        assert (got.status, *told) == (200, "late", "1")
+        assert up.asked[-1].body == OTHER
+        assert eventually(lambda: noting.outcomes) == ["complete"]
+        release.set()
+        assert eventually(lambda: late.outcomes) == ["unused"]
+
+
+def test_what_is_at_hand_is_given_back_where_memory_comes_in_time(tmp_path: Path):
+    planned, held, asked = Noting(), Noting(), threading.Event()
+
+    class Slow(Planned):
+        def go_on(self, incoming: Incoming) -> Prepared | None:
+            asked.set()
+            return super().go_on(incoming)
+
+    def wait(_incoming: Incoming) -> Prepared:
+        asked.wait(PATIENCE_S)
+        return Prepared(body=OTHER, observer=planned)
+
+    turning = Slow(wait)
+    turning.held = Prepared(observer=held)
+    with upstream() as up, proxied(tmp_path, up.url, turning=turning, within_s=1.5) as gateway:
+        got = gateway.ask("/v1/messages", BODY)
+        eventually(lambda: planned.outcomes and held.outcomes)
+    # Where the machine has no time, what is at hand goes out; one of both is always given back.
+    sent, unsent = (held, planned) if got.header("x-lore-degraded") else (planned, held)
+    assert (sent.outcomes, unsent.outcomes) == (["complete"], ["unused"])
+
+
 def test_every_request_passes_while_all_threads_of_memory_wait(hasty: Switched, up: Upstream):
     release = threading.Event()
 
@@ -311,6 +361,25 @@ def test_a_client_that_leaves_while_it_is_throttled_asks_nothing(switched: Switc
     assert len(up.asked) == came
 
 
+def test_who_never_waits_is_asked_in_the_loop_and_may_fail_there(tmp_path: Path, up: Upstream):
+    threads: list[str] = []
+
+    def plan(incoming: Incoming) -> Prepared:
+        threads.append(threading.current_thread().name)
+        if b"fail" in incoming.raw:
+            raise ZeroDivisionError
+        return Prepared(headers=(("x-told", "yes"),))
+
+    with proxied(tmp_path, up.url, turning=Planned(plan), at_once=True) as gateway:
+        got = gateway.ask("/v1/messages", HELLO)
+        assert (got.status, got.header("x-told")) == (200, "yes")
+        failed = gateway.ask("/v1/messages", {**HELLO, "model": "fail"})
+        assert (failed.status, failed.header("x-lore-degraded")) == (200, "ZeroDivisionError")
+        long = {**HELLO, "system": "x" * 1_000_000}
+        assert gateway.ask("/v1/messages", long).header("x-told") == "yes"
+    assert [name.startswith("lore-turning") for name in threads] == [False, False, True]
+
+
 @pytest.mark.parametrize("is_planned", [True, False], ids=["planned", "admitted"])
 def test_what_a_client_did_not_wait_for_is_given_back(tmp_path: Path, is_planned: bool):
     noting, asked, left = Noting(), threading.Event(), threading.Event()
@@ -320,6 +389,14 @@ def test_what_a_client_did_not_wait_for_is_given_back(tmp_path: Path, is_planned
             if not is_planned:
                 raise ZeroDivisionError
             return self.admit(incoming)
+
+        def go_on(self, incoming: Incoming) -> Prepared | None:
+            del incoming
+            return None
+
+        def find_command(self, incoming: Incoming) -> Command | None:
+            del incoming
+            return None
 
         def admit(self, incoming: Incoming) -> Prepared:
             del incoming

@@ -11,7 +11,7 @@ import pytest
 
 from lore.errors import StoreBusy, StoreFull
 from lore.gateway import events
-from lore.gateway.exchanges import Incoming, Prepared
+from lore.gateway.exchanges import Command, Incoming, Prepared
 from lore.gateway.recalling import Recalling
 from lore.gateway.wires import anthropic
 from lore.gateway.wires.registry import WIRES
@@ -44,6 +44,12 @@ class Remembering:
         body = wire.rewrite(request, Plan(0, Pins()), Texts(recall=TOOL))
         splice = wire.open_splice(request, body, TOOL, lambda: uuid.uuid4().hex)
         return Prepared(body, splice=Recalling(splice, self._search, self._keep))
+
+    def go_on(self, incoming: Incoming) -> Prepared | None:
+        raise AssertionError(incoming.path)
+
+    def find_command(self, incoming: Incoming) -> Command | None:
+        raise AssertionError(incoming.path)
 
     def admit(self, incoming: Incoming) -> Prepared:
         raise AssertionError(incoming.path)

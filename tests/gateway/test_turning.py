@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lore import clock
+from lore.embed import Embedder
 from lore.gateway.exchanges import Incoming
 from lore.gateway.turning import MemoryTurning
 from lore.memory import Memory
 from lore.memory.composing import Composer
+from lore.records import Speaker
 from lore.settings import load
-from tests.fakes import FakeEmbedder
+from lore.store import dialogues
+from tests.fakes import FakeEmbedder, FixedClock
 from tests.gateway.proxied import HELLO, Proxied, proxied
-from tests.gateway.upstream import Call, Says, Text, Thought, Upstream, upstream
-from tests.waiting import eventually
+from tests.gateway.upstream import Asked, Call, Fails, Says, Text, Thought, Upstream, upstream
+from tests.waiting import PATIENCE_S, eventually
 
 HERE = "/code/almanac"
 HEADERS = {"x-claude-code-session-id": "s-1", "x-lore-project": HERE, "x-api-key": "of a client"}
@@ -61,12 +67,33 @@ class Life:
         return json.dumps(self.up.asked[number].tree)
 
 
+class Moody:
+    """Lets memory fail at every prompt for as long as it is said."""
+
+    def __init__(self) -> None:
+        self.fails = False
+
+    def __call__(self, texts: Sequence[str]) -> None:
+        if self.fails:
+            raise OSError(texts)
+
+
 @contextmanager
-def life(home: Path, up: Upstream, **settings: Any) -> Iterator[Life]:
+def life(
+    home: Path,
+    up: Upstream,
+    *,
+    mood: Moody | None = None,
+    now: FixedClock | None = None,
+    within_s: float = PATIENCE_S,
+    embedder: Embedder | None = None,
+    **settings: Any,
+) -> Iterator[Life]:
     config = replace(load({}, home=home).settings, **settings)
-    with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
+    embedder = embedder or FakeEmbedder(before=mood)
+    with Memory.open(config=config, embedder=embedder, now=now or clock.now) as memory:
         turning = MemoryTurning(memory, Composer(memory))
-        with proxied(home, up.url, turning=turning) as gateway:
+        with proxied(home, up.url, turning=turning, within_s=within_s) as gateway:
             yield Life(memory, gateway, up)
         turning.close()
 
@@ -175,6 +202,63 @@ def test_a_long_session_is_shortened_and_stays_byte_stable(tmp_path: Path, up: U
         if not bust:
             assert [_bare(one) for one in after.tree["messages"]][: len(told)] == told
     assert len(talk.prompt()) < 0.8 * len(json.dumps(messages))
+
+
+def test_headers_tell_the_layer_and_about_how_long_the_prompt_was(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        talk.ask("word " * 4_000)
+        assert talk.got.header("x-lore-layer") == "0"
+        assert 5_000 < int(talk.got.header("x-lore-tokens")) < 10_000
+        told = {name for name, _ in talk.got.headers if name.startswith("x-lore-")}
+        assert told == {"x-lore-layer", "x-lore-tokens"}
+
+
+def test_a_header_tells_what_cannot_fit(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up, prices=("claude-sonnet-4-5 input=1 output=5 window=3000",)) as talk:
+        talk.ask("word " * 4_000)
+        assert "current turn alone" in talk.got.header("x-lore-unfit")
+        assert "word " * 4_000 in talk.prompt()
+
+
+def test_a_header_tells_how_long_a_request_was_held_back(tmp_path: Path, up: Upstream):
+    limits = {
+        "anthropic-ratelimit-tokens-limit": "1000",
+        "anthropic-ratelimit-tokens-remaining": "178",
+    }
+    with life(tmp_path, up) as talk:
+        up.reply_with(Says(Text("Yes."), headers=limits), Says(Text("No.")))
+        talk.ask("Hello?")
+        eventually(lambda: len(talk.stored()) == 2)
+        talk.ask("And now?")
+        assert talk.got.header("x-lore-delay-s") == "0.7"
+
+
+def test_a_prompt_that_leaves_the_answer_no_room_raises_the_floor(tmp_path: Path, up: Upstream):
+    message = "input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000"
+    with life(tmp_path, up) as talk:
+        up.reply_with(Fails(400, "invalid_request_error", message))
+        body = {**HELLO, "messages": [{"role": "user", "content": "Hello"}]}
+        assert talk.gateway.ask(PATH, body, HEADERS).status == 400
+        desk = Composer(talk.memory).desk
+        speaker = Speaker("s-1", "claude-code", HERE)
+        eventually(lambda: desk.held(speaker).pins.floor == 3)
+
+
+def test_the_summary_of_a_long_session_is_asked_for_with_every_word(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        for n in range(150):
+            call = {"type": "tool_use", "id": f"t{n}", "name": "Read", "input": {}}
+            given = {"type": "tool_result", "tool_use_id": f"t{n}", "content": "y" * 3_000}
+            talk.messages += [
+                {"role": "user", "content": f"question {n}"},
+                {"role": "assistant", "content": [call]},
+                {"role": "user", "content": [given]},
+                {"role": "assistant", "content": "done"},
+            ]
+        whole = list(talk.messages)
+        talk.ask("CRITICAL: Respond with TEXT ONLY. Sum up what was said.")
+        sent = up.asked[0].tree["messages"]
+        assert [_bare(one) for one in sent[:-1]] == [_bare(one) for one in whole]
 
 
 def test_amnesia_stores_and_gives_nothing(tmp_path: Path, up: Upstream):
@@ -311,6 +395,235 @@ def test_what_was_said_without_memory_stays_unknown_when_memory_is_back(
         talk.ask("And now it is low again.")
         eventually(lambda: "again" in " ".join(talk.stored()[-2:]))
         assert "merger" not in " ".join(talk.stored())
+
+
+def _head(asked: Asked) -> str:
+    """Return what stands before all that was said."""
+    return json.dumps([asked.tree.get("system"), asked.tree.get("tools")])
+
+
+def _begins_as(before: Asked, after: Asked) -> bool:
+    told = [_bare(one) for one in before.tree["messages"]]
+    kept = [_bare(one) for one in after.tree["messages"]][: len(told)]
+    return _head(before) == _head(after) and kept == told
+
+
+def test_where_memory_fails_a_prompt_still_begins_as_the_last_one_did(tmp_path: Path, up: Upstream):
+    mood = Moody()
+    with life(tmp_path, up, mood=mood) as talk:
+        talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
+        up.reply_with(
+            Says(Call("recall", {"query": "deploys"})),
+            Says(Text("I looked it up.")),
+            Says(Text("Fine.")),
+            Says(Call("recall", {"query": "ops"})),
+            Says(Text("I looked once more.")),
+        )
+        talk.ask("Hello there, how do we deploy?")
+        eventually(lambda: talk.stored()[-1:] == ["I looked it up."])
+        mood.fails = True
+        talk.ask("What does the harbour office say about the tide today?")
+        assert talk.got.header("x-lore-degraded") == "OSError"
+        told = talk.ask("And which scripts are there in the folder ops?")
+        assert "I looked once more." in json.dumps(told)
+        mood.fails = False
+        talk.ask("Who wrote them?")
+        assert not talk.got.header("x-lore-degraded")
+        assert "ops/deploy.sh" in _head(up.asked[0])
+        assert '"recall"' in _head(up.asked[0])
+        for before, after in pairwise(up.asked):
+            assert _begins_as(before, after)
+        eventually(lambda: "I looked once more." in talk.stored())
+
+
+def test_where_memory_fails_a_shortened_session_stays_short(tmp_path: Path, up: Upstream):
+    mood = Moody()
+    with life(tmp_path, up, mood=mood, context_max_layer0_tokens=3_000) as talk:
+        for n in range(12):
+            up.reply_with(Says(Text(f"Part {n} is {'described at length here, ' * 60}done.")))
+            talk.ask(f"Describe part {n} of the engine, please.")
+            eventually(lambda: len(talk.stored()) == len(talk.messages))
+            talk.memory.distill("s-1")
+        layer = talk.got.header("x-lore-layer")
+        assert int(layer) >= 1
+        mood.fails = True
+        talk.ask("Is the engine well described now?")
+        assert talk.got.header("x-lore-degraded")
+        assert talk.got.header("x-lore-layer") == layer
+        assert _begins_as(up.asked[-2], up.asked[-1])
+
+
+def test_a_prompt_that_went_out_without_a_note_gets_none_later(tmp_path: Path, up: Upstream):
+    mood = Moody()
+    with life(tmp_path, up, mood=mood, inject_threshold=0.0) as talk:
+        talk.ask("Good morning to you.")
+        eventually(lambda: len(talk.stored()) == 2)
+        talk.memory.remember("The staging port is 5436", project=HERE)
+        mood.fails = True
+        talk.ask("Which staging port do we have?")
+        mood.fails = False
+        talk.gateway.ask(PATH, {**HELLO, "messages": talk.messages[:-1]}, HEADERS)
+        assert _begins_as(up.asked[-2], up.asked[-1])
+        assert "5436" not in json.dumps(up.asked[-1].tree["messages"])
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_session_that_began_without_memory_goes_on_so_while_it_is_cached(
+    tmp_path: Path, up: Upstream, restarts: bool
+):
+    mood, now = Moody(), FixedClock()
+    long = {"system": "You are a careful engineer. " * 2_000}
+    # A bust would bring memory in: here there is none.
+    with life(tmp_path, up, mood=mood, now=now, context_strategy="off") as talk:
+        talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
+        mood.fails = True
+        talk.ask("Hello there, what is new in the harbour?", **long)
+        mood.fails = False
+        messages = talk.messages
+        talk.ask("And in the town?", **long)
+        eventually(lambda: len(talk.stored()) == 4)
+        if not restarts:
+            talk.ask("And at sea?", **long)
+    with life(tmp_path, up, now=now, context_strategy="off") as talk:
+        talk.messages = messages
+        talk.ask("And in the hills?", **long)
+        assert len({_head(asked) for asked in up.asked}) == 1
+        assert "recall" not in _head(up.asked[0])
+        eventually(lambda: talk.stored()[-2] == "And in the hills?")
+        now.advance(seconds=400)
+        talk.ask("And on the moon?", **long)
+        assert "ops/deploy.sh" in _head(up.asked[-1])
+        assert '"recall"' in _head(up.asked[-1])
+
+
+def test_where_memory_fails_an_amnesic_session_stays_so(tmp_path: Path, up: Upstream):
+    mood = Moody()
+    with life(tmp_path, up, mood=mood) as talk:
+        talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
+        talk.ask("Hello there, what is new?")
+        eventually(lambda: len(talk.stored()) == 2)
+        talk.ask("/lore:amnesia on")
+        talk.memory.database.close()
+        talk.ask("The merger is on the ninth.")
+        assert talk.got.header("x-lore-degraded")
+        assert "ops/deploy.sh" not in _head(up.asked[-1])
+        assert "recall" not in _head(up.asked[-1])
+
+
+def test_a_command_that_cannot_be_carried_out_reaches_no_provider(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        talk.memory.database.close()
+        told = talk.ask("/lore:amnesia on")
+        assert "once more" in told["content"][0]["text"]
+        assert not up.asked
+
+
+def test_what_changes_elsewhere_comes_once_as_a_note_and_stays(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        memory = talk.memory
+        port = memory.remember("The staging port is 5436", project=HERE)
+        day = memory.remember("Releases are on Tuesdays", kind="decision", project=HERE)
+        old = memory.remember("The lamp is lit at seven", kind="decision", project=HERE)
+        talk.ask("Hello there, what is new?")
+        eventually(lambda: len(talk.stored()) == 2)
+        assert "5436" in _head(up.asked[0])
+        with Memory.open(config=memory.settings, embedder=FakeEmbedder()) as elsewhere:
+            elsewhere.update(port.id, content="The staging port is 6001")
+            new = elsewhere.remember("Releases wait for the harbour pilot", project=HERE)
+            elsewhere.supersede(day.id, new.id)
+            elsewhere.delete(old.id)
+            elsewhere.remember("Always use tabs in tables", kind="preference", project=HERE)
+        talk.ask("Go on.")
+        note = json.dumps(up.asked[1].tree["messages"][-1])
+        for told in ("6001", "harbour pilot", "Always use tabs", f"[{old.id[:13]}]"):
+            assert told in note
+        for gone in ("5436", "Tuesdays", "lamp"):
+            assert gone not in note
+        memory.database.write(lambda db: db.rows("SELECT 1"))  # what was told is noted by now
+        talk.ask("Go on, please.")
+        eventually(lambda: len(talk.stored()) == 6)
+        messages = talk.messages
+    with life(tmp_path, up) as talk:
+        talk.messages = messages
+        talk.ask("And on.")
+        for before, after in pairwise(up.asked):
+            assert _begins_as(before, after)
+        assert talk.prompt().count("port is 6001") == 1
+        assert talk.prompt().count("Always use tabs") == 1
+        talk.memory.forget(id=port.id)
+        talk.ask("Once more.")
+        assert "6001" not in talk.prompt()
+        assert "5436" not in talk.prompt()
+        with talk.memory.database.read() as db:
+            kept = db.rows("SELECT value FROM dialogue_states")
+        assert "6001" not in str(list(kept))
+
+
+def test_what_is_typed_to_lore_is_no_part_of_the_talk(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        talk.ask("Good morning to you.")
+        for command in ("/lore:status", "lore:remember Invoices are numbered by year.", "/lore:x"):
+            talk.ask(command)
+        talk.ask("Good night to you.")
+        eventually(lambda: "Good night to you." in talk.stored())
+        eventually(lambda: len(talk.stored()) >= 4)
+        assert talk.stored() == [
+            "Good morning to you.", "Understood.", "Good night to you.", "Understood.",
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize("is_wrapped", [True, False], ids=["in other words", "as it was answered"])
+def test_a_summary_of_the_client_does_not_bring_back_what_was_not_to_be_stored(
+    tmp_path: Path, up: Upstream, is_wrapped: bool
+):
+    with life(tmp_path, up) as talk:
+        talk.ask("Good morning to you.")
+        talk.ask("/lore:amnesia on")
+        talk.ask("The merger is on the ninth.")
+        talk.ask("/lore:amnesia off")
+        up.reply_with(Says(Text("They said that the merger is on the ninth.")))
+        talk.ask("CRITICAL: Respond with TEXT ONLY. Sum up what was said.")
+        retold = talk.messages[-1]
+        talk.messages.clear()
+        if is_wrapped:
+            talk.ask(
+                "This session is being continued from a previous conversation that ran out of"
+                " context. They said that the merger is on the ninth."
+            )
+        else:
+            # Wait for what follows the answer: it is done in order.
+            eventually(lambda: _has_unsaid(talk, 3))
+            talk.messages += [{"role": "user", "content": "What did we do so far?"}, retold]
+        talk.ask("What is for lunch?")
+        eventually(lambda: "What is for lunch?" in talk.stored())
+        assert "merger" not in " ".join(talk.stored())
+
+
+def _has_unsaid(talk: Life, count: int) -> bool:
+    with talk.memory.database.read() as db:
+        return len(dialogues.find_unsaid(db, "s-1")) == count
+
+
+def _ends_with(talk: Life, text: str) -> bool:
+    return talk.stored()[-1].startswith(text) if talk.stored() else False
+
+
+def test_a_session_is_shortened_past_what_was_not_to_be_stored(tmp_path: Path, up: Upstream):
+    layers: list[int] = []
+    with life(tmp_path, up, context_max_layer0_tokens=3_000, gateway_recall="off") as talk:
+        for n in range(14):
+            up.reply_with(Says(Text(f"Part {n} is {'described at length here, ' * 60}done.")))
+            talk.ask(f"Describe part {n} of the engine, please.")
+            layers.append(int(talk.got.header("x-lore-layer")))
+            eventually(partial(_ends_with, talk, f"Part {n} "))
+            talk.memory.distill("s-1")
+            if n == 1:
+                talk.ask("/lore:amnesia on")
+                talk.ask("The merger is on the ninth.")
+                talk.ask("/lore:amnesia off")
+        assert max(layers) in (1, 2, 3)
+        assert "merger" not in talk.prompt()
+        assert "not recorded, as the person wished. Turns: 1." in talk.prompt()
 
 
 def test_a_turn_that_began_with_memory_goes_on_without(tmp_path: Path, up: Upstream):

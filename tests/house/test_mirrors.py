@@ -31,7 +31,7 @@ TESTED_BY_NEIGHBOURS = {
     "embed": "embedder graph",
     "evals": "baselines recordings",
     "gateway": "boundary exchanges forwarding refusals streaming",
-    "gateway/wires": "composing faults framing listening rounds searches shapes summing wire",
+    "gateway/wires": "arranging framing listening rounds searches summing wire",
     "gateway/wires/anthropic": "expanding reading replies splicing writing",
     "gateway/wires/chat": "expanding reading replies splicing writing",
     "gateway/wires/gemini": "expanding reading replies splicing writing",
@@ -41,6 +41,7 @@ TESTED_BY_NEIGHBOURS = {
     "llm/prompts": "condensing extracting judging observing prompt telling",
     "recall": "beginnings graph pool presenting ranking remedies unasked",
     "mcp": "late",
+    "memory": "holding",
     "records": "access answers dialogues digest kinds knowledge prompting spending talk upkeep",
     "store": (
         "access_keys conflicts consolidation copies episodes foreign listing loading names "
@@ -62,7 +63,7 @@ OF_SEVERAL = {
     "consolidate": "pruning stopping traces",
     "curate": "poisoning repeating",
     "daemon": "digest",
-    "gateway": "faults passing sdks upstream",
+    "gateway": "bills degrading faults google_sdk passing sdks settling upstream",
     "gateway/wires": (
         "anthropic_prompts anthropic_replies anthropic_splicing chat_splicing collected "
         "gemini_splicing offering prompts replies responses_splicing"

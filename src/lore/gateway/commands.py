@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import re
+from dataclasses import dataclass
 
 from lore.context import turns
+from lore.errors import LoreError
 from lore.gateway.wires.wire import Tool
 from lore.memory import Memory
 from lore.memory.composing import Composer
-from lore.records import Dialogue, Entry, Speaker
+from lore.records import Dialogue, Speaker
+from lore.text import chat_commands
 from lore.tools import catalogue
-
-_MARK = "lore:"
-"""Also without the slash: Claude Code refuses a command that it does not know itself."""
-
-_OFFERED = re.compile(
-    r"<command-message>[^<]*</command-message>\s*<command-name>/(lore:(?:status|amnesia))"
-    r"</command-name>(?:\s*<command-args>([^<]*)</command-args>)?"
-)
-"""How Claude Code sends a command of the plugin, with the text of its page behind it."""
-
-_MOST_CHARS = 20_000
-"""Longer than that nobody types."""
 
 HELP = (
     "Lore knows /lore:status, /lore:amnesia on (nothing of this conversation is stored or given"
@@ -38,18 +28,46 @@ RECALL = _recall_tool()
 """The tool that the gateway offers, the same bytes on every turn."""
 
 
-def carry_out(memory: Memory, composer: Composer, speaker: Speaker, dialogue: Dialogue) -> str:
-    """Do what a person typed to Lore and return the answer; empty if it was nothing of that."""
-    name, _, rest = _typed(dialogue).partition(" ")
-    if not name.startswith(_MARK):
-        return ""
-    rest = rest.strip()
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A command as it was typed."""
+
+    name: str
+    rest: str
+
+    @property
+    def begins_amnesia(self) -> bool:
+        """Tell whether nothing of the conversation is to be stored from now on."""
+        return self.name == "lore:amnesia" and self.rest.lower() == "on"
+
+
+def find(speaker: Speaker, dialogue: Dialogue) -> Typed | None:
+    """Return the command that a dialogue ends with, if it does."""
+    name, _, rest = _typed(dialogue, speaker).partition(" ")
+    return Typed(name, rest.strip()) if name else None
+
+
+def carry_out(
+    memory: Memory, composer: Composer, speaker: Speaker, dialogue: Dialogue, typed: Typed
+) -> str:
+    """Do what a person typed to Lore and return the answer."""
+    try:
+        return _done(memory, composer, speaker, dialogue, typed)
+    except LoreError as error:
+        told = " ".join(filter(None, (str(error), error.hint)))
+        return f"{excuse(typed)}\n{told}"
+
+
+def _done(
+    memory: Memory, composer: Composer, speaker: Speaker, dialogue: Dialogue, typed: Typed
+) -> str:
+    name, rest = typed.name, typed.rest
     if name == "lore:status":
         return composer.describe(speaker)
-    if name == "lore:amnesia" and rest == "on":
+    if typed.begins_amnesia:
         composer.begin_amnesia(speaker)
         return _AMNESIC
-    if name == "lore:amnesia" and rest == "off":
+    if name == "lore:amnesia" and rest.lower() == "off":
         composer.end_amnesia(speaker, dialogue)
         return _AGAIN
     if name == "lore:remember" and rest:
@@ -58,24 +76,30 @@ def carry_out(memory: Memory, composer: Composer, speaker: Speaker, dialogue: Di
     return HELP
 
 
+def excuse(typed: Typed) -> str:
+    """Return what is said where a command could not be carried out."""
+    if typed.begins_amnesia:
+        return f"{_AMNESIC} {_UNKEPT}"
+    if typed.name == "lore:remember":
+        return f"{_FAILED} {_UNSURE}"
+    return _FAILED
+
+
 _KEPT = {"stored": "Remembered", "known": "Known already", "updated": "Changed"}
 
 _AMNESIC = "From now on nothing of this conversation is stored, and nothing is given to it."
+_UNKEPT = (
+    "The memory cannot be written at the moment: until it can, this holds as long as Lore runs."
+)
+_FAILED = "Lore could not do that: its memory is busy or broken ('lore doctor' says more)."
+_UNSURE = "This is probably not remembered; to say it again later does no harm."
 _AGAIN = "This conversation is stored again from now on; what was said without it never is."
 
 
-def _typed(dialogue: Dialogue) -> str:
+def _typed(dialogue: Dialogue, speaker: Speaker) -> str:
     """Return the last thing that was typed, if the dialogue ends with it."""
     last = turns.last_said(dialogue.entries)
-    return _typed_in(last) if last is not None else ""
-
-
-def _typed_in(entry: Entry) -> str:
-    if entry.voice != "user":
+    if last is None or not turns.begins_turn(last):
         return ""
-    texts = [block.text for block in entry.blocks if block.kind == "text"]
-    for text in texts:
-        offered = _OFFERED.match(text)
-        if offered:
-            return f"{offered[1]} {offered[2] or ''}"
-    return texts[-1].strip()[:_MOST_CHARS].removeprefix("/") if texts else ""
+    said = turns.texts_of(last)
+    return chat_commands.find(said if speaker.marks_what_it_adds or len(said) == 1 else ())

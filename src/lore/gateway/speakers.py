@@ -6,7 +6,6 @@ it has said before.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import threading
 from collections import OrderedDict
@@ -17,13 +16,22 @@ from urllib.parse import unquote
 
 import orjson
 
+from lore.context import turns
 from lore.records import Entry, Speaker, Voice
 
 PROJECT = "x-lore-project"
 """The header that tells the folder an agent works in; `lore run` sets it, as in an address."""
 
-_FOLDER = re.compile(r"(?:[Ww]orking directory: |<cwd>)(/[^\n<]{1,1000})")
-"""How Claude Code, opencode and Codex tell their folder in a prompt."""
+_FOLDER = re.compile(
+    r"(?:[Ww]orking directory: |<cwd>|Workspace Directories:\*\*\n +- )(/[^\n<]{1,1000})"
+)
+"""How Claude Code, opencode, Codex and Gemini CLI tell their folder in a prompt."""
+
+UNNAMED = "gateway"
+"""The agent of a session whose client does not say who it is."""
+
+_GEMINI = "GeminiCLI"
+"""How Gemini CLI begins to tell who it is; it does not name its sessions."""
 
 _COMPACTIONS = (
     "CRITICAL: Respond with TEXT ONLY",
@@ -64,13 +72,30 @@ def find_speaker(said: Said) -> Speaker | None:
     return None
 
 
+def agent_of(said: Said) -> str:
+    """Return which agent asks that does not tell its session."""
+    return "gemini" if _is_gemini(said) else UNNAMED
+
+
+def _is_gemini(said: Said) -> bool:
+    return said.headers.get("user-agent", "").startswith(_GEMINI)
+
+
 def is_errand(said: Said) -> bool:
     """Tell whether a request is no turn of a conversation: a title, a summary, a probe."""
     if _kind_of(said) != "turn" or said.document.get("max_tokens") == 1:
         return True
+    if _is_gemini(said) and not _declares_functions(said.document.get("tools")):
+        # which model is to answer, whether it is done, what a page says
+        return True
     if any(text.lstrip().startswith(_ERRANDS) for text in _first_texts(said, _AGENT)):
         return True
     return _asks_for_summary(said)
+
+
+def _declares_functions(tools: Any) -> bool:
+    declared = tools if isinstance(tools, list) else ()
+    return any(isinstance(one, dict) and one.get("functionDeclarations") for one in declared)
 
 
 def is_compaction(said: Said) -> bool:
@@ -189,7 +214,8 @@ class Talks:
 
     def find_session(self, entries: Sequence[Entry]) -> str:
         """Return the name of the conversation that entries belong to."""
-        chain = _chain(entries)
+        spoken = [entry for entry in entries if entry.voice != "system"]
+        chain = turns.chain(spoken)
         with self._lock:
             session = next(
                 (self._sessions[link] for link in reversed(chain) if link in self._sessions), ""
@@ -210,17 +236,6 @@ class Talks:
 
 def _goes_on(entries: Sequence[Entry]) -> bool:
     return any(entry.voice == "assistant" for entry in entries)
-
-
-def _chain(entries: Sequence[Entry]) -> list[str]:
-    """Return a name for each beginning of a dialogue, of what people and models said."""
-    hashed = hashlib.blake2b(digest_size=8)
-    chain = []
-    for entry in entries:
-        if entry.voice != "system":
-            hashed.update(entry.key.encode())
-            chain.append(hashed.hexdigest())
-    return chain
 
 
 def _put(held: OrderedDict[str, Any], key: str, value: Any, most: int) -> None:

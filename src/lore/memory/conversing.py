@@ -5,21 +5,55 @@ A client waits while it is asked: nothing here embeds what waits, and no state w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import asdict
+from functools import lru_cache, partial
 from typing import Any
 
 from lore.capture import dialogues as telling
 from lore.capture import messages
 from lore.capture.dialogues import Told
-from lore.errors import NotFound
+from lore.context import turns
+from lore.errors import NotFound, StoreBusy
 from lore.memory.front import Memory
 from lore.records import Entry, Held, Measured, Pins, Speaker, Summary
+from lore.redaction import home_key
 from lore.store import claims, dialogues, distillations, sessions
 from lore.store.db import Connection
+from lore.text import tokens
+
+_SEALED = "~"
+"""Begins digests of entries that were made with the key of the home; older ones were not, and go
+with their sessions."""
+
+_UNTOLD = "What was said here is not recorded, as the person wished."
+
+_NAMES = 256
+"""Sessions whose names are remembered as redacted: as many as the composer has in mind."""
 
 KNOWLEDGE_TOKENS = 1_000
-"""A twentieth of the smallest window that models in use have left for a prompt."""
+"""The most that a session is told at its beginning; a small window has less room for it."""
+
+
+_KEYS = 16_384
+"""Keys of messages that are remembered as redacted: those of some thirty long sessions. To redact
+them anew was most of what a request of a long session took."""
+
+_HELD: dict[dialogues.Name, Callable[[Held], Any]] = {
+    "pins": lambda held: _packed(held.pins),
+    "measured": lambda held: asdict(held.measured),
+    "knowledge": lambda held: held.knowledge,
+    "notes": lambda held: dict(held.notes),
+    "tiers": lambda held: [asdict(one) for one in held.tiers],
+    "bare": lambda held: held.bare,
+}
+"""What a session holds on to, as it is stored."""
+
+
+KEEP_S = 1.0
+"""So long an answer waits for its markers to be durable: a commit takes some milliseconds."""
 
 
 class Conversing:
@@ -29,6 +63,9 @@ class Conversing:
         self._memory = memory
         self._database = memory.database
         self._redact = memory.redactor.redact
+        self._salt = home_key(memory.settings, "amnesia")
+        self._named = lru_cache(_NAMES)(self._redact)
+        self._redacted_key = lru_cache(_KEYS)(self._redact)
 
     def held(self, speaker: Speaker) -> Held:
         """Return what a session holds on to."""
@@ -42,6 +79,7 @@ class Conversing:
             states.get("notes") or {},
             tuple(Summary(**one) for one in states.get("tiers") or ()),
             amnesic,
+            bool(states.get("bare")),
         )
 
     def era(self) -> str:
@@ -49,24 +87,27 @@ class Conversing:
         with self._database.read() as db:
             return dialogues.era(db)
 
-    def hold(self, speaker: Speaker, held: Held, *, era: str) -> None:
-        """Keep what a session holds on to, without waiting for it; its texts are of an era."""
+    def hold(
+        self, speaker: Speaker, held: Held, *, era: str, before: Held | None = None
+    ) -> Future[None]:
+        """Keep what a session holds on to, without waiting for it; its texts are of an era.
+
+        Only what is not as `before` is written. What was measured alone may wait for company. That
+        nothing was chosen is kept too: it is not to be chosen anew after a restart.
+        """
         session, now = self._name(speaker), self._database.now()
-        states: dict[dialogues.Name, Any] = {
-            "pins": _packed(held.pins),
-            "measured": asdict(held.measured),
-            "knowledge": held.knowledge,
-            "notes": dict(held.notes),
-            "tiers": [asdict(one) for one in held.tiers],
-        }
+        changed = [name for name in _HELD if before is None or _differs(name, held, before)]
+        states = {name: _HELD[name](held) for name in changed}
 
         def keep(db: Connection) -> None:
             may_quote = dialogues.era(db) == era
             for name, value in states.items():
-                if value and (may_quote or name not in dialogues.QUOTING):
+                if value is None:
+                    dialogues.remove(db, session, name)
+                elif may_quote or name not in dialogues.QUOTING:
                     dialogues.put(db, session, name, value, now=now)
 
-        self._database.submit(keep)
+        return self._database.submit(keep, patient=changed == ["measured"])
 
     def record(
         self, speaker: Speaker, entries: Sequence[Entry], *, first: int = 0, model: str = ""
@@ -76,9 +117,15 @@ class Conversing:
             if dialogues.is_amnesic(db, self._name(speaker)):
                 return []
             unsaid = dialogues.find_unsaid(db, self._name(speaker))
+            retells = dialogues.was_amnesic(db, self._name(speaker))
         told = self._told(speaker, entries, first=first, model=model)
         placed = zip(told.messages, told.entries, strict=True)
-        spoken = [message for message, at in placed if entries[at].key not in unsaid]
+        silent = self._silent(entries, unsaid)
+        spoken = [
+            message
+            for message, at in placed
+            if at not in silent and not (retells and dialogues.is_retelling(message))
+        ]
         named = messages.Conversation(
             speaker.session,
             speaker.agent,
@@ -94,17 +141,20 @@ class Conversing:
             n = sessions.find_number(db, self._name(speaker), agent=speaker.agent)
             if n is None:
                 return []
-            told = self._told(speaker, entries)
-            places = self._places(db, n, told)
+            silent = self._silent(entries, dialogues.find_unsaid(db, self._name(speaker)))
             extents = distillations.extents(db, n)
             logs = [log for log in distillations.of_session(db, n) if log.id in extents]
+            if not logs and not silent:
+                return []
+            told = self._told(speaker, entries)
+            places = self._places(db, n, told)
         last = _last_ordinals(len(entries), told.entries, places)
         found = []
         for log in sorted(logs, key=lambda log: extents[log.id][0]):
-            until = _leading(last, extents[log.id][2])
+            until = _leading(last, extents[log.id][2], silent)
             if until:
                 found.append(Summary(log.id, log.text, log.tokens, until, log.generation))
-        return found
+        return [*found, *_silences(entries, silent, max((one.until for one in found), default=0))]
 
     def choose_knowledge(self, speaker: Speaker, *, budget_tokens: int = KNOWLEDGE_TOKENS) -> str:
         """Return the memory that a session has in its system prompt from its first turn on."""
@@ -114,10 +164,21 @@ class Conversing:
             speaker.session, project=speaker.project, budget_tokens=budget_tokens
         ).text
 
-    def keep_markers(self, speaker: Speaker, markers: Mapping[str, str]) -> None:
-        """Keep what markers stand for, and return once that is durable."""
+    def keep_markers(
+        self, speaker: Speaker, markers: Mapping[str, str], *, within_s: float = KEEP_S
+    ) -> None:
+        """Keep what markers stand for, and return once that is durable.
+
+        Raises `StoreBusy` where that takes longer; they are kept once the store is free again.
+        """
         session, now = self._name(speaker), self._database.now()
-        self._database.write(lambda db: dialogues.add_markers(db, session, markers, now=now))
+        add = partial(dialogues.add_markers, session=session, markers=markers, now=now)
+        kept = self._database.submit(add)
+        try:
+            kept.result(within_s)
+        except TimeoutError as error:
+            msg = "The database is busy: what was searched for is kept later."
+            raise StoreBusy(msg) from error
 
     def markers(self, speaker: Speaker) -> dict[str, str]:
         """Return what the markers of a session stand for, by their ids."""
@@ -139,22 +200,54 @@ class Conversing:
             places = [None] * len(told.entries) if n is None else self._places(db, n, told)
             placed = zip(told.entries, places, strict=True)
             unsaid = {entries[at].key for at, place in placed if place is None}
-            dialogues.remember_from(db, session, unsaid=unsaid, now=now)
+            unsaid |= dialogues.find_unsaid(db, session)
+            dialogues.remember_from(db, session, unsaid=set(map(self._sealed, unsaid)), now=now)
 
         self._database.write(end)
 
+    def was_amnesic(self, speaker: Speaker) -> bool:
+        """Tell whether anything of a session was not to be stored, at any time."""
+        with self._database.read() as db:
+            return dialogues.was_amnesic(db, self._name(speaker))
+
+    def leave_unsaid(self, speaker: Speaker, retold: Entry) -> None:
+        """Let an entry never be stored, in which all that was said is told again."""
+        session, now = self._name(speaker), self._database.now()
+        keys = [self._sealed(retold.key)]
+        self._database.write(lambda db: dialogues.leave_unsaid(db, session, keys, now=now))
+
+    def _sealed(self, key: str) -> str:
+        """Return the digest of an entry as it is kept of what was not to be stored.
+
+        Without the key of this home nobody can try by guessing what was said.
+        """
+        if key.startswith(_SEALED):
+            return key
+        return _SEALED + hashlib.blake2b(key.encode(), key=self._salt, digest_size=12).hexdigest()
+
+    def _silent(self, entries: Sequence[Entry], unsaid: Collection[str]) -> frozenset[int]:
+        """Return the numbers of the entries that were said while nothing was to be stored."""
+        if not unsaid:
+            return frozenset()
+        return frozenset(
+            number
+            for number, entry in enumerate(entries)
+            if self._sealed(entry.key) in unsaid or entry.key in unsaid
+        )
+
     def _name(self, speaker: Speaker) -> str:
-        return self._redact(speaker.session)
+        return self._named(speaker.session)
 
     def _told(
         self, speaker: Speaker, entries: Sequence[Entry], *, first: int = 0, model: str = ""
     ) -> Told:
         at, helper = self._database.now(), bool(speaker.parent)
-        return telling.tell(entries, at, first=first, model=model, helper=helper)
+        joined = speaker.marks_what_it_adds
+        return telling.tell(entries, at, first=first, model=model, helper=helper, joined=joined)
 
     def _places(self, db: Connection, session_n: int, told: Told) -> list[int | None]:
         """Return where messages stand in the stored talk, None for those that are not in it."""
-        keys = [self._redact(key) for key in told.keys]
+        keys = [self._redacted_key(key) for key in told.keys]
         ordinals = claims.ordinals(db, session_n, "gateway", keys)
         return [ordinals.get(key) for key in keys]
 
@@ -164,7 +257,7 @@ class Conversing:
             return ""
         with self._database.read() as db:
             try:
-                return sessions.get(db, sessions.get_number(db, speaker.parent)).id
+                return sessions.get(db, sessions.get_number(db, self._redact(speaker.parent))).id
             except NotFound:
                 return ""
 
@@ -180,14 +273,42 @@ def _last_ordinals(
     return last
 
 
-def _leading(last: Sequence[int | None], until: int) -> int:
-    """Return how many entries from the first on are told by a log that ends at an ordinal."""
+def _leading(last: Sequence[int | None], until: int, silent: Container[int]) -> int:
+    """Return how many entries from the first on are told by a log that ends at an ordinal.
+
+    Those between them that were not to be stored are passed over.
+    """
     count = 0
-    for ordinal in last:
+    for number, ordinal in enumerate(last):
+        if number in silent:
+            continue
         if ordinal is None or ordinal > until:
             break
-        count += 1
+        count = number + 1
     return count
+
+
+def _silences(entries: Sequence[Entry], silent: Container[int], covered: int) -> Iterator[Summary]:
+    """Yield what stands for entries that were not to be stored: that they were, and how many.
+
+    As for every summary, all before them has to be told as well.
+    """
+    begun = None
+    for number in range(len(entries) + 1):
+        if number in silent:
+            begun = number if begun is None else begun
+        elif begun is not None:
+            if begun > covered:
+                return
+            count = sum(map(turns.begins_turn, entries[begun:number]))
+            text = f"{_UNTOLD} Turns: {count}."
+            id_ = f"unsaid-{entries[number - 1].key}"
+            yield Summary(id_, text, tokens.count(text), number)
+            covered, begun = max(covered, number), None
+
+
+def _differs(name: str, held: Held, before: Held) -> bool:
+    return bool(getattr(held, name) != getattr(before, name))
 
 
 def _packed(pins: Pins) -> dict[str, Any]:

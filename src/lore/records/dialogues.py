@@ -136,6 +136,18 @@ class Speaker:
     project: str = ""
     parent: str = ""
 
+    @property
+    def marks_what_it_adds(self) -> bool:
+        """Tell whether all texts that an agent puts into a person's entry were typed by a person.
+
+        Those agents join what was typed one after the other, and fence what nobody typed. What
+        another program puts beside a person's words may be a file that anyone has written.
+        """
+        return self.agent in _FENCING
+
+
+_FENCING = frozenset({"claude-code", "codex", "opencode"})
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -162,9 +174,11 @@ class Measured:
 class Held:
     """What a session carries from one request to the next.
 
-    `knowledge` is the block of memory behind the system prompt, None before it was chosen.
-    `notes` are texts that were put behind entries, by the entries' keys; `tiers` the summaries
-    that were made of summaries. An `amnesic` session is not stored, and is given nothing.
+    `knowledge` is the block of memory behind the system prompt, None before it was chosen and
+    empty where nothing was. A `bare` session began while memory was late: it goes on without it
+    for as long as its prompts are cached. `notes` are texts that were put behind entries, by the
+    entries' keys; `tiers` the summaries that were made of summaries. An `amnesic` session is not
+    stored, and is given nothing.
     """
 
     pins: Pins = Pins()
@@ -173,6 +187,7 @@ class Held:
     notes: Mapping[str, str] = field(default_factory=dict)
     tiers: tuple[Summary, ...] = ()
     amnesic: bool = False
+    bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import orjson
 from lore.gateway import events
 from lore.gateway.events import Event
 from lore.gateway.refusals import error_of
-from lore.gateway.wires import markers, shapes, summing
+from lore.gateway.wires import shapes, summing
 from lore.gateway.wires.anthropic.expanding import result_of
 from lore.gateway.wires.anthropic.reading import is_said
 from lore.gateway.wires.anthropic.replies import Assembly, text_events
@@ -35,7 +35,7 @@ class Splice(Rounds):
         self._assembly = Assembly()
         self._places: dict[int, int] = {}
         self._withheld: set[int] = set()
-        self._unread: list[Json] = []
+        self._argless: list[Json] = []
         """Calls whose arguments are none: cut off, or to be told that they failed."""
         self._has_client_calls = False
 
@@ -106,13 +106,13 @@ class Splice(Rounds):
         if self._searches.has(at) or not block:
             return b""
         if shapes.arguments(block.get("input")) is None:
-            self._unread.append(self._assembly.blocks.pop(at))
+            self._argless.append(self._assembly.blocks.pop(at))
             return b""
         return self._marked(block, at)
 
     def _marked(self, block: Json, at: int) -> bytes:
-        marker = self._searches.add(text(block.get("id")), block["input"], block, at)
-        shown = text_events(self._next, markers.sign(marker))
+        _, sign = self._searches.add(text(block.get("id")), block["input"], block, at)
+        shown = text_events(self._next, sign)
         self._next += 1
         return b"".join(events.write(one, one["type"]) for one in shown)
 
@@ -122,9 +122,9 @@ class Splice(Rounds):
     def _mark_unread(self) -> bytes:
         """Show markers of calls whose arguments are none, once it is known that they were ended."""
         shown = b""
-        while self._unread and self._assembly.stop == "tool_use":
+        while self._argless and self._assembly.stop == "tool_use":
             at = max(self._assembly.blocks, default=-1) + 1
-            block = self._assembly.blocks[at] = {**self._unread.pop(0), "input": {}}
+            block = self._assembly.blocks[at] = {**self._argless.pop(0), "input": {}}
             shown += self._marked(block, at)
         return shown
 
@@ -170,8 +170,8 @@ class Splice(Rounds):
         if given is None:
             given, block = {}, {**block, "input": {}}
             self._assembly.blocks[at] = block
-        marker = self._searches.add(text(block.get("id")), given, block, at)
-        return {"type": "text", "text": markers.sign(marker)}
+        _, sign = self._searches.add(text(block.get("id")), given, block, at)
+        return {"type": "text", "text": sign}
 
 
 def open_splice(request: Request, body: bytes, tool: Tool, make_id: MakeId) -> Splice:

@@ -9,7 +9,7 @@ import orjson
 from lore.gateway import events
 from lore.gateway.events import Event
 from lore.gateway.refusals import error_of
-from lore.gateway.wires import markers, shapes, summing
+from lore.gateway.wires import shapes, summing
 from lore.gateway.wires.gemini.expanding import result_of
 from lore.gateway.wires.gemini.reading import field
 from lore.gateway.wires.gemini.replies import Assembly
@@ -118,9 +118,7 @@ class Splice(Rounds):
         if given is None:
             given, part = {}, {**part, "functionCall": {**call, "args": {}}}
             self._assembly.parts[place] = part
-        marker = self._searches.add(call_id, given, part, place)
-        # Clients join texts that follow each other.
-        return {"text": f"\n\n{markers.sign(marker)}\n\n"}
+        return {"text": self._searches.add(call_id, given, part, place)[1]}
 
     def _pass_whole(self, body: bytes) -> bytes:
         """Return what the client gets of an answer that came as one document."""

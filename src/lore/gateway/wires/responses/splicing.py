@@ -9,7 +9,7 @@ import orjson
 from lore.gateway import events
 from lore.gateway.events import Event
 from lore.gateway.refusals import error_of
-from lore.gateway.wires import markers, shapes, summing
+from lore.gateway.wires import shapes, summing
 from lore.gateway.wires.responses.expanding import called
 from lore.gateway.wires.responses.reading import items_of
 from lore.gateway.wires.responses.replies import Assembly, message_events, message_of
@@ -160,8 +160,8 @@ class Splice(Rounds):
             return {}
         if given is None:
             given, item = {}, {**item, "arguments": "{}"}
-        marker = self._searches.add(text(item.get("call_id")), given, item, at)
-        shown = message_of(f"msg_{marker}", markers.sign(marker))
+        marker, sign = self._searches.add(text(item.get("call_id")), given, item, at)
+        shown = message_of(f"msg_{marker}", sign)
         self._shown.append(shown)
         return shown
 

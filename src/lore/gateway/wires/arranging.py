@@ -1,4 +1,4 @@
-"""Composing: a prompt as a list of items, for the wires that keep no breakpoints."""
+"""Arranging: a prompt as a list of items, for the wires that keep no breakpoints."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def is_untouched(request: Request, plan: Plan, texts: Texts) -> bool:
     return not is_told and not framing.notes_of(request, plan, texts)
 
 
-def compose(
+def arrange(
     items: Sequence[Json], request: Request, plan: Plan, texts: Texts, words: Words
 ) -> list[Json]:
     """Return the items of a prompt: the head, what stands for the past, and the window."""
@@ -57,14 +57,10 @@ def _before(items: Sequence[Json], request: Request, plan: Plan, words: Words) -
     told = framing.before(plan)
     if not told:
         return []
-    system: dict[str, Json] = {}
-    for at, one in enumerate(request.dialogue.entries[: plan.start]):
-        if one.voice == "system":
-            item = items[request.places[at][0]]
-            system.setdefault("".join(block.text for block in one.blocks), item)
+    systems = framing.standing_systems(request.dialogue, plan)
     standing = framing.standing(request.dialogue, plan)
     return [
-        *(words.normal(item, {}) for item in system.values()),
+        *(words.normal(items[request.places[at][0]], {}) for at in systems),
         words.user([*standing, told]),
         words.assistant(framing.ACKNOWLEDGEMENT),
     ]

@@ -1,0 +1,33 @@
+"""Chat commands: what a person types to Lore itself, in whatever form an agent passes it on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_TYPED = re.compile(
+    r"/?lore:(status|amnesia|remember)(?:\s+(.*))?|/lore:(\S*).*", re.DOTALL | re.IGNORECASE
+)
+"""Also without the slash: Claude Code refuses a command that it does not know itself. With the
+slash nothing else can be meant, even if it is mistyped."""
+
+_OFFERED = re.compile(
+    r"<command-message>[^<]*</command-message>\s*<command-name>/(lore:(?:status|amnesia))"
+    r"</command-name>(?:\s*<command-args>([^<]*)</command-args>)?"
+)
+"""How Claude Code sends a command of the plugin, with the text of its page behind it."""
+
+_MOST_CHARS = 20_000
+"""Longer than that nobody types."""
+
+
+def find(texts: Sequence[str]) -> str:
+    """Return the command that is typed in the texts of a message, without its slash, or ''."""
+    if not texts:
+        return ""
+    if offered := _OFFERED.match(texts[0]):
+        return f"{offered[1]} {offered[2] or ''}".strip().lower()
+    typed = _TYPED.fullmatch(texts[-1].strip()[:_MOST_CHARS])
+    if typed is None:
+        return ""
+    return f"lore:{(typed[1] or typed[3] or '').lower()} {typed[2] or ''}".strip()
