@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lore.context.layers import Room
 from lore.context.planning import Terms
 from lore.context.sizing import Measure
-from lore.context.tiers import plan_tiers
+from lore.context.tiers import MADE, plan_tiers
 from lore.context.turns import turn_starts
 from lore.records.dialogues import Pins, Summary
 from tests.context.playing import assert_follows, assert_legal, play
@@ -35,7 +35,7 @@ class Keeping:
 
     def __call__(self, sent, pins, summaries, terms):
         made = self._plan(sent, pins, [*summaries, *self.made.values()], terms)
-        self.made |= {one.id: one for one in made.prefix if one.id.startswith("tier-")}
+        self.made |= {one.id: one for one in made.prefix if one.id.startswith(MADE)}
         return made
 
 
@@ -76,6 +76,11 @@ def test_topics_that_are_too_many_become_bulks_which_stand_first():
     untils = [one.until for one in made.prefix]
     assert untils == sorted(untils)
     assert untils[-1] >= made.start
+
+
+def test_a_summary_that_was_made_here_is_known_by_its_name():
+    made = decide(plain_talk(60, chars=900))
+    assert {one.id.startswith(MADE) for one in made.prefix if one.generation} == {True}
 
 
 def test_a_summary_that_is_not_shorter_is_refused():

@@ -28,11 +28,16 @@ class Planned:
 
     def __init__(self, plan: Callable[[Incoming], Prepared]) -> None:
         self.seen: list[Incoming] = []
+        self.held: Prepared | None = None
         self._plan = plan
 
     def prepare(self, incoming: Incoming) -> Prepared:
         self.seen.append(incoming)
         return self._plan(incoming)
+
+    def go_on(self, incoming: Incoming) -> Prepared | None:
+        del incoming
+        return self.held
 
     def admit(self, incoming: Incoming) -> Prepared:
         del incoming
@@ -184,6 +189,47 @@ def test_memory_that_takes_too_long_is_not_waited_for_and_told_so(hasty: Switche
     assert not noting.body
 
 
+def test_where_memory_is_late_a_request_goes_out_with_what_is_at_hand(tmp_path: Path):
+    release, late, noting = threading.Event(), Noting(), Noting()
+
+    def wait(_incoming: Incoming) -> Prepared:
+        release.wait(PATIENCE_S)
+        return Prepared(body=BODY, observer=late)
+
+    turning = Planned(wait)
+    turning.held = Prepared(OTHER, (("x-lore-layer", "1"),), observer=noting)
+    with upstream() as up, proxied(tmp_path, up.url, turning=turning, within_s=1.5) as gateway:
+        got = gateway.ask("/v1/messages", BODY)
+        told = got.header("x-lore-degraded"), got.header("x-lore-layer")
+        assert (got.status, *told) == (200, "late", "1")
+        assert up.asked[-1].body == OTHER
+        assert eventually(lambda: noting.outcomes) == ["complete"]
+        release.set()
+        assert eventually(lambda: late.outcomes) == ["unused"]
+
+
+def test_what_is_at_hand_is_given_back_where_memory_comes_in_time(tmp_path: Path):
+    planned, held, asked = Noting(), Noting(), threading.Event()
+
+    class Slow(Planned):
+        def go_on(self, incoming: Incoming) -> Prepared | None:
+            asked.set()
+            return super().go_on(incoming)
+
+    def wait(_incoming: Incoming) -> Prepared:
+        asked.wait(PATIENCE_S)
+        return Prepared(body=OTHER, observer=planned)
+
+    turning = Slow(wait)
+    turning.held = Prepared(observer=held)
+    with upstream() as up, proxied(tmp_path, up.url, turning=turning, within_s=1.5) as gateway:
+        got = gateway.ask("/v1/messages", BODY)
+        eventually(lambda: planned.outcomes and held.outcomes)
+    # Where the machine has no time, what is at hand goes out; one of both is always given back.
+    sent, unsent = (held, planned) if got.header("x-lore-degraded") else (planned, held)
+    assert (sent.outcomes, unsent.outcomes) == (["complete"], ["unused"])
+
+
 def test_every_request_passes_while_all_threads_of_memory_wait(hasty: Switched, up: Upstream):
     release = threading.Event()
 
@@ -320,6 +366,10 @@ def test_what_a_client_did_not_wait_for_is_given_back(tmp_path: Path, is_planned
             if not is_planned:
                 raise ZeroDivisionError
             return self.admit(incoming)
+
+        def go_on(self, incoming: Incoming) -> Prepared | None:
+            del incoming
+            return None
 
         def admit(self, incoming: Incoming) -> Prepared:
             del incoming

@@ -42,6 +42,9 @@ class Remembering:
         splice = wire.open_splice(request, body, TOOL, lambda: uuid.uuid4().hex)
         return Prepared(body, splice=Recalling(splice, self._search, self._keep))
 
+    def go_on(self, incoming: Incoming) -> Prepared | None:
+        raise AssertionError(incoming.path)
+
     def admit(self, incoming: Incoming) -> Prepared:
         raise AssertionError(incoming.path)
 

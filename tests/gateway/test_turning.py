@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lore import clock
 from lore.gateway.turning import MemoryTurning
 from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.settings import load
-from tests.fakes import FakeEmbedder
+from tests.fakes import FakeEmbedder, FixedClock
 from tests.gateway.proxied import HELLO, Proxied, proxied
-from tests.gateway.upstream import Call, Says, Text, Upstream, upstream
+from tests.gateway.upstream import Asked, Call, Says, Text, Upstream, upstream
 from tests.waiting import eventually
 
 HERE = "/code/almanac"
@@ -60,10 +62,29 @@ class Life:
         return json.dumps(self.up.asked[number].tree)
 
 
+class Moody:
+    """Lets memory fail at every prompt for as long as it is said."""
+
+    def __init__(self) -> None:
+        self.fails = False
+
+    def __call__(self, texts: Sequence[str]) -> None:
+        if self.fails:
+            raise OSError(texts)
+
+
 @contextmanager
-def life(home: Path, up: Upstream, **settings: Any) -> Iterator[Life]:
+def life(
+    home: Path,
+    up: Upstream,
+    *,
+    mood: Moody | None = None,
+    now: FixedClock | None = None,
+    **settings: Any,
+) -> Iterator[Life]:
     config = replace(load({}, home=home).settings, **settings)
-    with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
+    embedder = FakeEmbedder(before=mood)
+    with Memory.open(config=config, embedder=embedder, now=now or clock.now) as memory:
         turning = MemoryTurning(memory, Composer(memory))
         with proxied(home, up.url, turning=turning) as gateway:
             yield Life(memory, gateway, up)
@@ -310,3 +331,123 @@ def test_what_was_said_without_memory_stays_unknown_when_memory_is_back(
         talk.ask("And now it is low again.")
         eventually(lambda: "again" in " ".join(talk.stored()[-2:]))
         assert "merger" not in " ".join(talk.stored())
+
+
+def _head(asked: Asked) -> str:
+    """Return what stands before all that was said."""
+    return json.dumps([asked.tree.get("system"), asked.tree.get("tools")])
+
+
+def _begins_as(before: Asked, after: Asked) -> bool:
+    told = [_bare(one) for one in before.tree["messages"]]
+    kept = [_bare(one) for one in after.tree["messages"]][: len(told)]
+    return _head(before) == _head(after) and kept == told
+
+
+def test_where_memory_fails_a_prompt_still_begins_as_the_last_one_did(tmp_path: Path, up: Upstream):
+    mood = Moody()
+    with life(tmp_path, up, mood=mood) as talk:
+        talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
+        up.reply_with(
+            Says(Call("recall", {"query": "deploys"})),
+            Says(Text("I looked it up.")),
+            Says(Text("Fine.")),
+            Says(Call("recall", {"query": "ops"})),
+            Says(Text("I looked once more.")),
+        )
+        talk.ask("Hello there, how do we deploy?")
+        eventually(lambda: talk.stored()[-1:] == ["I looked it up."])
+        mood.fails = True
+        talk.ask("What does the harbour office say about the tide today?")
+        assert talk.got.header("x-lore-degraded") == "OSError"
+        told = talk.ask("And which scripts are there in the folder ops?")
+        assert "I looked once more." in json.dumps(told)
+        mood.fails = False
+        talk.ask("Who wrote them?")
+        assert not talk.got.header("x-lore-degraded")
+        assert "ops/deploy.sh" in _head(up.asked[0])
+        assert '"recall"' in _head(up.asked[0])
+        for before, after in pairwise(up.asked):
+            assert _begins_as(before, after)
+        eventually(lambda: "I looked once more." in talk.stored())
+
+
+def test_where_memory_fails_a_shortened_session_stays_short(tmp_path: Path, up: Upstream):
+    mood = Moody()
+    with life(tmp_path, up, mood=mood, context_max_layer0_tokens=3_000) as talk:
+        for n in range(12):
+            up.reply_with(Says(Text(f"Part {n} is {'described at length here, ' * 60}done.")))
+            talk.ask(f"Describe part {n} of the engine, please.")
+            eventually(lambda: len(talk.stored()) == len(talk.messages))
+            talk.memory.distill("s-1")
+        layer = talk.got.header("x-lore-layer")
+        assert int(layer) >= 1
+        mood.fails = True
+        talk.ask("Is the engine well described now?")
+        assert talk.got.header("x-lore-degraded")
+        assert talk.got.header("x-lore-layer") == layer
+        assert _begins_as(up.asked[-2], up.asked[-1])
+
+
+def test_a_prompt_that_went_out_without_a_note_gets_none_later(tmp_path: Path, up: Upstream):
+    mood = Moody()
+    with life(tmp_path, up, mood=mood, inject_threshold=0.0) as talk:
+        talk.ask("Good morning to you.")
+        eventually(lambda: len(talk.stored()) == 2)
+        talk.memory.remember("The staging port is 5436", project=HERE)
+        mood.fails = True
+        talk.ask("Which staging port do we have?")
+        mood.fails = False
+        talk.gateway.ask(PATH, {**HELLO, "messages": talk.messages[:-1]}, HEADERS)
+        assert _begins_as(up.asked[-2], up.asked[-1])
+        assert "5436" not in json.dumps(up.asked[-1].tree["messages"])
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_session_that_began_without_memory_goes_on_so_while_it_is_cached(
+    tmp_path: Path, up: Upstream, restarts: bool
+):
+    mood, now = Moody(), FixedClock()
+    long = {"system": "You are a careful engineer. " * 2_000}
+    with life(tmp_path, up, mood=mood, now=now) as talk:
+        talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
+        mood.fails = True
+        talk.ask("Hello there, what is new in the harbour?", **long)
+        mood.fails = False
+        messages = talk.messages
+        talk.ask("And in the town?", **long)
+        eventually(lambda: len(talk.stored()) == 4)
+        if not restarts:
+            talk.ask("And at sea?", **long)
+    with life(tmp_path, up, now=now) as talk:
+        talk.messages = messages
+        talk.ask("And in the hills?", **long)
+        assert len({_head(asked) for asked in up.asked}) == 1
+        assert "recall" not in _head(up.asked[0])
+        eventually(lambda: talk.stored()[-2] == "And in the hills?")
+        now.advance(seconds=400)
+        talk.ask("And on the moon?", **long)
+        assert "ops/deploy.sh" in _head(up.asked[-1])
+        assert '"recall"' in _head(up.asked[-1])
+
+
+def test_where_memory_fails_an_amnesic_session_stays_so(tmp_path: Path, up: Upstream):
+    mood = Moody()
+    with life(tmp_path, up, mood=mood) as talk:
+        talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
+        talk.ask("Hello there, what is new?")
+        eventually(lambda: len(talk.stored()) == 2)
+        talk.ask("/lore:amnesia on")
+        talk.memory.database.close()
+        talk.ask("The merger is on the ninth.")
+        assert talk.got.header("x-lore-degraded")
+        assert "ops/deploy.sh" not in _head(up.asked[-1])
+        assert "recall" not in _head(up.asked[-1])
+
+
+def test_a_command_that_cannot_be_carried_out_reaches_no_provider(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        talk.memory.database.close()
+        told = talk.ask("/lore:amnesia on")
+        assert "once more" in told["content"][0]["text"]
+        assert not up.asked

@@ -41,6 +41,7 @@ TESTED_BY_NEIGHBOURS = {
     "llm/prompts": "condensing extracting judging observing prompt telling",
     "recall": "beginnings graph pool presenting ranking remedies unasked",
     "mcp": "late",
+    "memory": "holding",
     "records": "access answers dialogues digest kinds knowledge prompting spending talk upkeep",
     "store": (
         "access_keys conflicts consolidation copies episodes foreign listing loading names "

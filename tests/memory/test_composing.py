@@ -44,6 +44,24 @@ def test_a_talk_that_has_gone_on_without_memory_is_not_told_any(memory: Memory):
     assert not Composer(memory).compose(TALK, said(talk(250))).knowledge
 
 
+def test_a_session_that_was_told_nothing_is_told_nothing_after_a_restart(memory: Memory):
+    assert not Composer(memory).compose(TALK, said(talk(1)[:1])).knowledge
+    memory.database.write(lambda db: db.rows("SELECT 1"))
+    memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
+    assert not Composer(memory).compose(TALK, said(talk(2)[:5])).knowledge
+
+
+def test_a_session_whose_cache_is_cold_is_told_what_stands_by_now(
+    memory: Memory, clock: FixedClock
+):
+    composer, dialogue = Composer(memory), said(talk(1)[:1])
+    composer.settle(TALK, dialogue, composer.compose(TALK, dialogue), USED)
+    memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
+    assert not composer.compose(TALK, dialogue).knowledge
+    clock.advance(seconds=301)
+    assert "ops/deploy.sh" in composer.compose(TALK, dialogue).knowledge
+
+
 def test_a_helper_is_told_nothing_of_its_own_accord(memory: Memory):
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
     helper = Speaker("s-1/agent-2", "claude-code", TALK.project, "s-1")

@@ -147,6 +147,18 @@ def test_what_a_session_holds_survives_a_restart(tmp_path: Path, clock: FixedClo
         assert Conversing(memory).held(replace(TALK, session="s-2")) == Held()
 
 
+def test_that_nothing_was_chosen_is_held_too_and_takes_the_place_of_what_was(memory: Memory):
+    made = (Summary("tier-1", "All of it.", 3, 8, 1),)
+    Conversing(memory).hold(TALK, Held(Pins(1), Measured(), "Old.", {"k": "a"}, made), era="")
+    nothing = Held(Pins(1), Measured(), "", {}, (), bare=True)
+    Conversing(memory).hold(TALK, nothing, era="")
+    memory.database.write(lambda db: db.rows("SELECT 1"))
+    assert Conversing(memory).held(TALK) == nothing
+    Conversing(memory).hold(TALK, Held(), era="")
+    memory.database.write(lambda db: db.rows("SELECT 1"))
+    assert Conversing(memory).held(TALK) == Held()
+
+
 def test_markers_are_of_one_session_and_survive(memory: Memory):
     Conversing(memory).keep_markers(TALK, {"m1": "Port 5436."})
     assert Conversing(memory).markers(TALK) == {"m1": "Port 5436."}

@@ -19,10 +19,10 @@ BEGINS_AT = 0.70
 """The share of the window from which on tiers are made."""
 
 CURRENT, TOPICS, BULKS = 0.50, 0.30, 0.20
-"""What each fullest may take of that."""
+"""What each tier may take of that."""
 
 TOGETHER = 4
-"""So many of the oldest of a fullest are summed up at once."""
+"""So many of the oldest of a tier are summed up at once."""
 
 MADE = "tier-"
 """How the ids begin of summaries that are made here."""
@@ -67,7 +67,7 @@ def plan_tiers(
 
 
 def _stable(scene: Scene, pinned: Pinned, most: int, summarise: Summarise) -> Shape:
-    """Push the oldest of the fullest fullest down until all keep within their shares."""
+    """Push the oldest of the fullest tier down until all keep within their shares."""
     tiers = _tiers_of(pinned.shape)
     for _ in range(_MOST_ROUNDS):
         over = {
@@ -132,7 +132,7 @@ def _summed(oldest: Sequence[Summary], summarise: Summarise) -> Summary | None:
     counted = tokens.count(text)
     if not text or counted >= size:
         return None
-    id_ = "fullest-" + hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+    id_ = MADE + hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
     return Summary(id_, text, counted, oldest[-1].until, max(one.generation for one in oldest) + 1)
 
 

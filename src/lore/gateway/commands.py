@@ -38,6 +38,15 @@ RECALL = _recall_tool()
 """The tool that the gateway offers, the same bytes on every turn."""
 
 
+LATE = "Lore could not do this in time: please say it once more."
+"""For a model it is not meant, and amnesia that did not begin must not look as if it had."""
+
+
+def is_command(dialogue: Dialogue) -> bool:
+    """Tell whether a dialogue ends with what a person typed to Lore."""
+    return _typed(dialogue).startswith(_MARK)
+
+
 def carry_out(memory: Memory, composer: Composer, speaker: Speaker, dialogue: Dialogue) -> str:
     """Do what a person typed to Lore and return the answer; empty if it was nothing of that."""
     name, _, rest = _typed(dialogue).partition(" ")

@@ -6,10 +6,11 @@ does is plugged in as a `Turning`:
 1. `prepare(incoming)` is called once for each request on a known wire, in a worker thread. It
    returns a `Prepared`: another body or None for the original bytes, headers for the answer, how
    long to wait before forwarding, an `Observer`, a `Splice`, or an `Answer` in place of all that.
-   It has 150 ms. What raises or is late costs nothing but memory: the original bytes go out, and
-   the answer says so in `x-lore-degraded`. A `Prepared` that came too late is not used: its
-   observer is told `end("unused")`, so that what it reserved can be given back. Then `admit` is
-   asked, for a budget that is spent is spent for these requests too.
+   It has 150 ms. For one that raises, or takes most of that, `go_on` is asked how the request
+   is forwarded with what its session has at hand; if that is not there in time either, the
+   original bytes go out. The answer says so in `x-lore-degraded`. A `Prepared` that is not used is
+   given back: its observer is told `end("unused")`. Before original bytes go out `admit` is asked,
+   for a budget that is spent is spent for these requests too.
 2. The `Observer` sees a copy of what upstream answers: `begin` with status and headers, `see` for
    each piece of the body as it passes (on the event loop: put it away, read it later), and `end`
    exactly once, in a worker thread. Whatever it raises is logged and ends there.
@@ -115,6 +116,9 @@ class Turning(Protocol):
 
     def prepare(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded; called in a worker thread."""
+
+    def go_on(self, incoming: Incoming) -> Prepared | None:
+        """Return the same of what the session has at hand; None for what is no turn of one."""
 
     def admit(self, incoming: Incoming) -> Prepared:
         """Return the same for a request that goes out as it came: only money is looked at."""

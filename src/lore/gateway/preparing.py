@@ -6,6 +6,7 @@ Threads of their own, for one that waits for a locked store keeps nobody else fr
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -20,6 +21,9 @@ T = TypeVar("T")
 WITHIN_S = 0.150
 """So long a request waits for memory (spec 06); then it goes out as it came."""
 
+GOING_ON_SHARE = 1 / 3
+"""What of that is left for a prompt of what is at hand: one of 1 MB takes half of it."""
+
 _THREADS = 4
 """As many as the server has for its own requests."""
 
@@ -29,6 +33,10 @@ CLOSING_S = 0.5
 DEGRADED = "x-lore-degraded"
 
 
+Asked = Future[Prepared | Failure | None]
+"""A request that memory is thinking about."""
+
+
 class Preparing:
     """Asks memory how a request is forwarded, and does without where it does not say in time."""
 
@@ -36,50 +44,67 @@ class Preparing:
         self._turning = turning
         self._within_s = within_s
         self._planning = ThreadPoolExecutor(_THREADS, "lore-turning")
+        self._going_on = ThreadPoolExecutor(_THREADS, "lore-going-on")
         self._admitting = ThreadPoolExecutor(_THREADS, "lore-admitting")
         self._recording = ThreadPoolExecutor(1, "lore-recording")
 
     async def close(self) -> None:
         """Begin nothing more; what is to be recorded has a moment to end."""
         self._planning.shutdown(wait=False, cancel_futures=True)
+        self._going_on.shutdown(wait=False, cancel_futures=True)
         self._admitting.shutdown(wait=False, cancel_futures=True)
         last = asyncio.wrap_future(self._recording.submit(lambda: None))
         await asyncio.wait((last,), timeout=CLOSING_S)
         self._recording.shutdown(wait=False, cancel_futures=True)
 
     async def prepare(self, incoming: Incoming) -> Prepared:
-        """Return how a request is forwarded."""
-        work = partial(attempt, "prepare", partial(self._turning.prepare, incoming))
-        found = await self._awaited(self._planning.submit(work), self._within_s)
-        if found is None:
-            return await self._admit(incoming, "late")
-        return await self._admit(incoming, found.kind) if isinstance(found, Failure) else found
+        """Return how a request is forwarded.
+
+        What comes too late is given back, also where the client left meanwhile.
+        """
+        until = time.monotonic() + self._within_s
+        asked = [_ask(self._planning, "prepare", partial(self._turning.prepare, incoming))]
+        used: Asked | None = None
+        try:
+            found = await _result(asked[0], until - GOING_ON_SHARE * self._within_s)
+            if not isinstance(found, Prepared):
+                asked.append(_ask(self._going_on, "go on", partial(self._turning.go_on, incoming)))
+                # What did not fail may still come.
+                found = found or await _result(asked[0], until)
+            if isinstance(found, Prepared):
+                used = asked[0]
+                return found
+            why = found.kind if found is not None else "late"
+            held = await _result(asked[1], until)
+            if isinstance(held, Prepared):
+                used = asked[1]
+                return replace(held, headers=(*held.headers, (DEGRADED, why)))
+        finally:
+            for one in asked:
+                if one is not used:
+                    self._let_go(one)
+        return await self._admit(incoming, why)
 
     async def _admit(self, incoming: Incoming, why: str) -> Prepared:
         """Let a request go out without memory, if there is money for it."""
-        work = partial(attempt, "admit", partial(self._turning.admit, incoming))
-        found = await self._awaited(self._admitting.submit(work))
+        asked = _ask(self._admitting, "admit", partial(self._turning.admit, incoming))
+        is_used = False
+        try:
+            found = await _result(asked)
+            is_used = True
+        finally:
+            if not is_used:
+                self._let_go(asked)
         admitted = found if isinstance(found, Prepared) else Prepared()
         return replace(admitted, headers=(*admitted.headers, (DEGRADED, why)))
 
-    async def _awaited(
-        self, asked: Future[Prepared | Failure], within_s: float | None = None
-    ) -> Prepared | Failure | None:
-        """Return what comes of some work, or None if it is late.
+    def _let_go(self, asked: Asked) -> None:
+        """Wait for a request no longer: if it was not begun yet, it never is."""
+        asked.add_done_callback(self._give_back)
+        asked.cancel()
 
-        What nobody waits for any more is given back, also where the client left meanwhile.
-        """
-        waiting, done = asyncio.wrap_future(asked), set[asyncio.Future[Prepared | Failure]]()
-        try:
-            done, _ = await asyncio.wait((waiting,), timeout=within_s)
-        finally:
-            if not done:
-                asked.add_done_callback(self._give_back)
-                waiting.cancel()
-        return waiting.result() if done else None
-
-    def _give_back(self, asked: Future[Prepared | Failure]) -> None:
-        """Tell an observer that came too late that it is not used."""
+    def _give_back(self, asked: Asked) -> None:
+        """Tell an observer that it is not used."""
         found = None if asked.cancelled() else asked.result()
         if isinstance(found, Prepared) and found.observer is not None:
             attempt("record", partial(found.observer.end, "unused"))
@@ -95,6 +120,18 @@ class Preparing:
 
     def _later(self, work: Callable[[], None]) -> None:
         self._recording.submit(attempt, "record", work)
+
+
+def _ask(pool: ThreadPoolExecutor, part: str, work: Callable[[], Prepared | None]) -> Asked:
+    return pool.submit(attempt, part, work)
+
+
+async def _result(asked: Asked, until_s: float | None = None) -> Prepared | Failure | None:
+    """Return what comes of a request until a moment of the monotonic clock, or None."""
+    waiting = asyncio.wrap_future(asked)
+    left_s = None if until_s is None else max(0.0, until_s - time.monotonic())
+    done, _ = await asyncio.wait((waiting,), timeout=left_s)
+    return waiting.result() if done else None
 
 
 class Watched:

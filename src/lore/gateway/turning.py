@@ -22,7 +22,8 @@ from lore.gateway.wires import keys, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
-from lore.memory.composing import Composed, Composer
+from lore.memory.composing import Composer
+from lore.memory.holding import Composed
 from lore.memory.pacing import Pacing
 from lore.records import Entry, Speaker, TokenUse
 from lore.redaction import redact_tree
@@ -40,6 +41,10 @@ _MOST_ASKED_CHARS = 20_000
 """What is longer was not typed; what it asks for stands at its beginning."""
 
 _COUNTING = "/count_tokens"
+
+
+OnEnd = Callable[[Bill, list[Reply], Outcome], None]
+"""What is done when an answer has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,47 +102,74 @@ class MemoryTurning:
         """Return how a request is forwarded."""
         if not self._memory.settings.gateway_memory:
             return self.admit(incoming)
-        wire = WIRES.get(incoming.wire)
-        if wire is None or incoming.path.endswith(_COUNTING):
+        wire = _wire_of(incoming)
+        if wire is None:
             return Prepared()
         request = wire.read(incoming.body(), incoming.target)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
-        known = find_speaker(said)
         if is_errand(said):
+            known = find_speaker(said)
             errand = self._errand(incoming, wire, request)
             if known is None or errand.answer is not None or not is_compaction(said):
                 return errand
             return self._as_in_session(errand, wire, request, known)
-        speaker = known or Speaker(
-            self._talks.find_session(request.dialogue.entries), UNNAMED, folder_of(said)
-        )
+        speaker = self._speaker(said)
         told = commands.carry_out(self._memory, self._composer, speaker, request.dialogue)
         if told:
             return _answered(wire, request, told)
-        request = wire.expand(request, self._composer.desk.markers(speaker).get)
-        return self._prepared(incoming, wire, request, speaker)
+        request = wire.expand(request, self._composer.markers(speaker).get)
+        composed = self._composed(incoming, request, speaker)
+        return self._forwarded(incoming, wire, request, speaker, composed)
+
+    def go_on(self, incoming: Incoming) -> Prepared | None:
+        """Return how a request is forwarded as the last one of its session was."""
+        wire = _wire_of(incoming)
+        if wire is None or not self._memory.settings.gateway_memory:
+            return None
+        request = wire.read(incoming.body(), incoming.target)
+        said = Said(incoming.headers, request.document, request.dialogue.entries)
+        if is_errand(said):
+            return None
+        speaker = self._speaker(said)
+        if commands.is_command(request.dialogue):
+            return _answered(wire, request, commands.LATE)
+        request = wire.expand(request, self._composer.markers(speaker, at_hand=True).get)
+        composed = self._composer.compose_held(
+            speaker, request.dialogue, provider=PROVIDERS[incoming.wire]
+        )
+        if composed is None:
+            on_end = partial(self._end_bare, speaker)
+            return self._errand(incoming, wire, request, on_end)
+        return self._forwarded(incoming, wire, request, speaker, composed)
+
+    def _speaker(self, said: Said) -> Speaker:
+        return find_speaker(said) or Speaker(
+            self._talks.find_session(said.entries), UNNAMED, folder_of(said)
+        )
 
     def admit(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded that memory had no time for."""
-        wire = WIRES.get(incoming.wire)
-        if wire is None or incoming.path.endswith(_COUNTING):
+        wire = _wire_of(incoming)
+        if wire is None:
             return Prepared()
         model, most = paying.most_of_unread(incoming)
         streams = b'"stream":true' in incoming.raw or b'"stream": true' in incoming.raw
         return self._paid(incoming, wire, model, most, streams=streams)
 
-    def _errand(self, incoming: Incoming, wire: Wire, request: Request) -> Prepared:
+    def _errand(
+        self, incoming: Incoming, wire: Wire, request: Request, on_end: OnEnd | None = None
+    ) -> Prepared:
         """Let a request pass that is no turn: it costs money, and is not remembered."""
         tokens = len(request.body) // 4
         most = paying.most_of(incoming.wire, tokens, paying.output_limit(request.document))
         model = request.dialogue.model
-        return self._paid(incoming, wire, model, most, streams=request.streams)
+        return self._paid(incoming, wire, model, most, streams=request.streams, on_end=on_end)
 
     def _as_in_session(
         self, errand: Prepared, wire: Wire, request: Request, speaker: Speaker
     ) -> Prepared:
         """Let a summary be made of the prompt that the session had: that one is cached."""
-        request = wire.expand(request, self._composer.desk.markers(speaker).get)
+        request = wire.expand(request, self._composer.markers(speaker).get)
         composed = self._composer.compose_whole(speaker, request.dialogue)
         tool = self._offered(request, composed, own=has_own_memory(request))
         body, tool = self._rewritten(wire, request, composed, tool)
@@ -147,7 +179,14 @@ class MemoryTurning:
         return replace(errand, body=body, splice=recalling)
 
     def _paid(
-        self, incoming: Incoming, wire: Wire, model: str, most: TokenUse, *, streams: bool
+        self,
+        incoming: Incoming,
+        wire: Wire,
+        model: str,
+        most: TokenUse,
+        *,
+        streams: bool,
+        on_end: OnEnd | None = None,
     ) -> Prepared:
         provider = PROVIDERS[incoming.wire]
         try:
@@ -155,35 +194,44 @@ class MemoryTurning:
         except BudgetSpent as error:
             return paying.refused(incoming.wire, error, self._memory.database.now())
         bill = Bill(wire, reserved, streams)
-        return Prepared(observer=self._observing(incoming, bill, self._end_errand, whole=False))
+        on_end = on_end or self._end_errand
+        return Prepared(observer=self._observing(incoming, bill, on_end, whole=False))
 
     def _observing(
         self,
         incoming: Incoming,
         bill: Bill,
-        on_end: Callable[[Bill, list[Reply], Outcome], None],
+        on_end: OnEnd,
         *,
         whole: bool = True,
     ) -> Observing:
         note = partial(self._pacing.note_quotas, PROVIDERS[incoming.wire])
         return Observing(bill, on_end, note, whole)
 
-    def _prepared(
-        self, incoming: Incoming, wire: Wire, request: Request, speaker: Speaker
-    ) -> Prepared:
+    def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
         own_tools = has_own_memory(request)
         gives = not own_tools and not marks.may_have_memory(_persons_words(request))
         if gives:
             self._note_memory(speaker, request)
-        provider = PROVIDERS[incoming.wire]
-        composed = self._composer.compose(
+        return self._composer.compose(
             speaker,
             request.dialogue,
-            provider=provider,
+            provider=PROVIDERS[incoming.wire],
             gives_memory=gives,
             least=self._pacing.least_layer(),
         )
-        tool = self._offered(request, composed, own=own_tools)
+
+    def _forwarded(
+        self,
+        incoming: Incoming,
+        wire: Wire,
+        request: Request,
+        speaker: Speaker,
+        composed: Composed,
+    ) -> Prepared:
+        """Return how a composed prompt is forwarded, paid for and listened to."""
+        provider = PROVIDERS[incoming.wire]
+        tool = self._offered(request, composed, own=has_own_memory(request))
         body, tool = self._rewritten(wire, request, composed, tool)
         limit = paying.output_limit(request.document)
         try:
@@ -214,7 +262,8 @@ class MemoryTurning:
         wanted, tool = self._memory.settings.gateway_recall, commands.RECALL
         offers = wanted == "on" or (wanted == "auto" and not own)
         may = request.may_recall and tool.name not in request.tools
-        return tool if offers and may and not composed.amnesic else None
+        without = composed.amnesic or composed.bare
+        return tool if offers and may and not without else None
 
     def _rewritten(
         self, wire: Wire, request: Request, composed: Composed, tool: Tool | None
@@ -248,7 +297,7 @@ class MemoryTurning:
         def keep(stored: Mapping[str, str]) -> None:
             redact = partial(redact_tree, self._memory.redactor)
             hidden = {id_: markers.redacted(one, redact) for id_, one in stored.items()}
-            self._composer.desk.keep_markers(speaker, hidden)
+            self._composer.keep_markers(speaker, hidden)
 
         return Recalling(inner, search, keep)
 
@@ -268,6 +317,14 @@ class MemoryTurning:
     def _end_errand(self, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
         del outcome
         paying.settle(self._memory, bill, replies)
+
+    def _end_bare(
+        self, speaker: Speaker, bill: Bill, replies: list[Reply], outcome: Outcome
+    ) -> None:
+        """Take note that the provider has a session without memory by now."""
+        if outcome != "unused":
+            self._composer.pass_bare(speaker)
+        self._end_errand(bill, replies, outcome)
 
     def _end_turn(self, turn: Turn, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
@@ -310,6 +367,11 @@ class MemoryTurning:
         finally:
             with self._lock:
                 self._digested.discard(session)
+
+
+def _wire_of(incoming: Incoming) -> Wire | None:
+    """Return the wire of a request that costs something, if it is one that Lore reads."""
+    return None if incoming.path.endswith(_COUNTING) else WIRES.get(incoming.wire)
 
 
 def has_own_memory(request: Request) -> bool:

@@ -11,20 +11,21 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import replace
+from functools import partial
 
 from lore.budget import horizon
-from lore.budget.calibration import Calibration, Reported, calibrate
+from lore.budget.calibration import calibrate
 from lore.budget.counterfactual import without_lore
-from lore.context import annotating, planning, tiers
-from lore.context.layers import Room
+from lore.context import planning, tiers, turns
 from lore.context.planning import Terms
 from lore.context.sizing import Measure
 from lore.errors import StoreError
+from lore.memory import holding
 from lore.memory.conversing import Conversing
 from lore.memory.costing import KEPT_TOKENS, Economy, SoFar, foresee
 from lore.memory.front import Memory
+from lore.memory.holding import Composed, Live
 from lore.records import (
     Dialogue,
     Entry,
@@ -48,46 +49,8 @@ _MOST_SESSIONS = 256
 
 _YOUNG_CHARS = 40_000
 """A talk that has gone on for longer without memory keeps its cache instead; to write so much
-anew costs some cents, and its first request may have been passed on as it came."""
-
-_REMEMBERED_ENDS = 16
-"""A request that is sent again, or another branch of a talk, is known by one of so many ends."""
-
-_REMEMBERED_TURNS = 200
-"""Gaps and growths of so many turns tell what is to come."""
-
-
-@dataclass(slots=True)
-class Live:
-    """What this process knows of a session."""
-
-    held: Held
-    calibration: Calibration
-    era: str = ""
-    """When its texts were chosen: once anything is forgotten, they are no longer said."""
-    gaps_s: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
-    grown: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
-    past: PastTurns | None = None
-    """How other sessions of the project went; looked up while nobody waits."""
-    recorded: deque[bytes] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_ENDS))
-    """Digests of all entries that are stored, in their order, up to the ends of some requests."""
-    lock: threading.RLock = field(default_factory=threading.RLock)
-
-
-@dataclass(frozen=True, slots=True)
-class Composed:
-    """A prompt: its plan, and what it says beside the client's words."""
-
-    plan: Plan
-    price: ModelPrice
-    knowledge: str = ""
-    notes: Mapping[str, str] = field(default_factory=dict)
-    amnesic: bool = False
-    cold: bool = False
-    whole_tokens: int = 0
-    """How long the prompt would be with nothing left out."""
-    chars: int = 0
-    """How long the planned prompt is in characters."""
+anew costs some cents, and its first request may have been passed on as it came. What is known to
+be cached without memory counts with all that stands before the talk."""
 
 
 class Composer:
@@ -98,6 +61,7 @@ class Composer:
         self._settings = memory.settings
         self._desk = Conversing(memory)
         self._sessions: OrderedDict[str, Live] = OrderedDict()
+        self._passed: deque[str] = deque(maxlen=_MOST_SESSIONS)
         self._lock = threading.Lock()
 
     @property
@@ -122,41 +86,80 @@ class Composer:
         now = self._memory.database.now()
         price = self._price(dialogue.model, provider)
         with live.lock:
-            cold = _is_cold(live.held.measured, now)
+            cold = holding.is_cold(live.held.measured, now)
             if live.held.amnesic:
-                return replace(self.compose_whole(speaker, dialogue), price=price, cold=cold)
-            self._choose_knowledge(live, speaker, dialogue, gives_memory=gives_memory)
-            plan = self._planned(live, speaker, dialogue, price, cold=cold, least=least)
+                return replace(holding.whole(live.held, dialogue, price), cold=cold)
+            self._note_bare(live, speaker, dialogue)
+            tells = partial(self._tell, live, speaker, dialogue, gives_memory=gives_memory)
+            tells(anew=cold)
+            self._look_up_summaries(live, speaker, dialogue)
+            plan = self._planned(live, live.held, dialogue, price, cold=cold, least=least)
+            if plan.busts and live.held.bare:
+                tells(anew=True)
             if plan.pins != live.held.pins or plan.busts:
                 live.held = _following(live.held, dialogue, plan)
                 self._hold(speaker, live)
-            held = live.held
-        measure = _measure(live, dialogue)
-        raw = sum(entry.chars for entry in dialogue.entries)
-        return Composed(
-            plan,
-            price,
-            held.knowledge or "",
-            held.notes,
-            cold=cold,
-            whole_tokens=measure.of_chars(raw + dialogue.fixed_chars),
-            chars=_chars(dialogue, plan, held),
-        )
+            return holding.composed(live, live.held, dialogue, plan, price, cold=cold)
+
+    def compose_held(
+        self, speaker: Speaker, dialogue: Dialogue, *, provider: str = ""
+    ) -> Composed | None:
+        """Return a prompt of what a session holds on to in this process, None if it never began.
+
+        For a request that memory has no time for: nothing is looked up, except whether anything
+        was forgotten, and nobody is waited for.
+        """
+        with self._lock:
+            live = self._sessions.get(speaker.session)
+        if live is None or not (live.held.measured.turns or live.held.amnesic):
+            return None
+        price = self._price(dialogue.model, provider)
+        held = live.held if self._era(live) == live.era else holding.without_texts(live.held)
+        cold = holding.is_cold(held.measured, self._memory.database.now())
+        if held.amnesic:
+            return replace(holding.whole(held, dialogue, price), cold=cold)
+        last = turns.last_said(dialogue.entries)
+        if last is not None and last.key not in held.notes:
+            live.unnoted.append(last.key)
+        plan = self._planned(live, held, dialogue, price, cold=cold)
+        return holding.composed(live, held, dialogue, plan, price, cold=cold)
 
     def compose_whole(self, speaker: Speaker, dialogue: Dialogue) -> Composed:
         """Return a prompt with nothing left out, that begins as the session's prompts do."""
-        held = self._live(speaker).held
-        price = self._price(dialogue.model, "")
-        whole = planning.plan(dialogue, Pins(), (), Terms(Room(price.window_tokens)))
-        if held.amnesic:
-            return Composed(whole, price, amnesic=True, whole_tokens=whole.tokens)
-        return Composed(whole, price, held.knowledge or "", held.notes, whole_tokens=whole.tokens)
+        return holding.whole(self._live(speaker).held, dialogue, self._price(dialogue.model, ""))
+
+    def pass_bare(self, speaker: Speaker) -> None:
+        """Take note that a session began with a request that went out as it came."""
+        self._passed.append(speaker.session)
 
     def add_note(self, speaker: Speaker, entry: Entry, note: str) -> None:
-        """Put a text behind an entry, from now on."""
+        """Put a text behind an entry, from now on, unless it has gone out without one."""
         live = self._live(speaker)
         with live.lock:
-            live.held = replace(live.held, notes={**live.held.notes, entry.key: note})
+            if entry.key not in live.unnoted:
+                live.held = replace(live.held, notes={**live.held.notes, entry.key: note})
+
+    def markers(self, speaker: Speaker, *, at_hand: bool = False) -> Mapping[str, str]:
+        """Return what the markers of a session stand for, by their ids.
+
+        With `at_hand` only those that this process knows are, and nothing is looked up.
+        """
+        if at_hand:
+            with self._lock:
+                live = self._sessions.get(speaker.session)
+            return (live.markers if live is not None else None) or {}
+        live = self._live(speaker)
+        known = live.markers
+        if known is None:
+            known = live.markers = self._desk.markers(speaker)
+        return known
+
+    def keep_markers(self, speaker: Speaker, markers: Mapping[str, str]) -> None:
+        """Keep what markers stand for, and return once that is durable."""
+        self._desk.keep_markers(speaker, markers)
+        live = self._live(speaker)
+        with live.lock:
+            live.markers = {**(live.markers or self._desk.markers(speaker)), **markers}
 
     def settle(
         self, speaker: Speaker, dialogue: Dialogue, composed: Composed, use: TokenUse
@@ -265,7 +268,7 @@ class Composer:
         # The era first: what is forgotten between the two is then let go of once more.
         era = self._desk.era()
         held = self._desk.held(speaker)
-        live = Live(held, _calibration(held.measured), era)
+        live = Live(held, holding.calibration(held.measured), era)
         with self._lock:
             live = self._sessions.setdefault(speaker.session, live)
             while len(self._sessions) > _MOST_SESSIONS:
@@ -279,14 +282,18 @@ class Composer:
 
     def _let_go_of_forgotten(self, live: Live) -> None:
         """Drop all texts of a session if anything was forgotten since, by whatever process."""
-        try:
-            era = self._desk.era()
-        except StoreError:
-            return  # Where nothing can be read, nothing was forgotten either.
+        era = self._era(live)
+        if era == live.era:
+            return
         with live.lock:
-            if live.era != era:
-                live.held = replace(live.held, knowledge=None, notes={}, tiers=())
-                live.era = era
+            live.held, live.markers, live.era = holding.without_texts(live.held), None, era
+
+    def _era(self, live: Live) -> str:
+        """Return the era that it is; where nothing can be read, nothing was forgotten either."""
+        try:
+            return self._desk.era()
+        except StoreError:
+            return live.era
 
     def _hold(self, speaker: Speaker, live: Live) -> None:
         """Keep what a session holds on to; under its lock, so that the last comes last."""
@@ -298,43 +305,56 @@ class Composer:
     def _price(self, model: str, provider: str) -> ModelPrice:
         return self._memory.find_model_price(model, provider=provider) or UNKNOWN_PRICE
 
-    def _choose_knowledge(
-        self, live: Live, speaker: Speaker, dialogue: Dialogue, *, gives_memory: bool
-    ) -> None:
-        """Choose what a session is told from its first prompt on, once."""
-        if live.held.knowledge is not None:
+    def _note_bare(self, live: Live, speaker: Speaker, dialogue: Dialogue) -> None:
+        """Let a session go on without memory that began so, unless little is cached of it."""
+        held = live.held
+        if held.measured.turns or speaker.session not in self._passed:
             return
-        is_young = sum(entry.chars for entry in dialogue.entries) < _YOUNG_CHARS
-        chosen = self._desk.choose_knowledge(speaker) if gives_memory and is_young else ""
-        live.held = replace(live.held, knowledge=chosen)
+        if holding.raw_chars(dialogue) + dialogue.fixed_chars >= _YOUNG_CHARS:
+            live.held = replace(held, knowledge="", bare=True)
+            self._hold(speaker, live)
+
+    def _tell(
+        self, live: Live, speaker: Speaker, dialogue: Dialogue, *, gives_memory: bool, anew: bool
+    ) -> None:
+        """Choose what a session is told: as it begins, and where it is written `anew` anyway."""
+        if live.held.knowledge is not None and not anew:
+            return
+        may = gives_memory and (anew or holding.raw_chars(dialogue) < _YOUNG_CHARS)
+        chosen = self._desk.choose_knowledge(speaker) if may else ""
+        live.held = replace(live.held, knowledge=chosen, bare=False)
         self._hold(speaker, live)
+
+    def _look_up_summaries(self, live: Live, speaker: Speaker, dialogue: Dialogue) -> None:
+        if self._settings.context_strategy == "off":
+            return
+        raw_tokens = holding.measure(live, dialogue).of_chars(holding.raw_chars(dialogue))
+        if live.held.pins.layer or raw_tokens >= self._economy().kept_tokens:
+            live.summaries = tuple(self._desk.summaries(speaker, dialogue.entries))
 
     def _planned(
         self,
         live: Live,
-        speaker: Speaker,
+        held: Held,
         dialogue: Dialogue,
         price: ModelPrice,
         *,
         cold: bool,
-        least: Layer,
+        least: Layer = 0,
     ) -> Plan:
-        measure = _measure(live, dialogue)
+        measure = holding.measure(live, dialogue)
         terms = self._economy().terms(
             price,
             self._so_far(live, price, measure),
             fixed_chars=dialogue.fixed_chars,
-            knowledge_tokens=measure.of_chars(len(live.held.knowledge or "")),
+            knowledge_tokens=measure.of_chars(len(held.knowledge or "")),
             cold=cold,
             least=least,
         )
-        pins, strategy = live.held.pins, self._settings.context_strategy
+        pins, strategy = held.pins, self._settings.context_strategy
         if strategy == "off":
             return planning.plan(dialogue, Pins(), (), Terms(terms.room, measure))
-        raw = measure.of_chars(sum(entry.chars for entry in dialogue.entries))
-        summaries: list[Summary] = []
-        if pins.layer or raw >= self._economy().kept_tokens:
-            summaries = [*self._desk.summaries(speaker, dialogue.entries), *live.held.tiers]
+        summaries = (*live.summaries, *held.tiers)
         if strategy == "tiered":
             return tiers.plan_tiers(dialogue, pins, summaries, terms, summarise=_summarise)
         return planning.plan(dialogue, pins, summaries, terms)
@@ -370,26 +390,6 @@ class Composer:
         )
 
 
-def _calibration(measured: Measured) -> Calibration:
-    """Return what a former process knew of a session's prompts."""
-    if not measured.tokens:
-        return Calibration()
-    use = TokenUse(fresh_tokens=measured.tokens)
-    return Calibration((Reported(measured.chars, use),), measured.turns_without_writes)
-
-
-def _measure(live: Live, dialogue: Dialogue) -> Measure:
-    told, last = live.calibration, live.held.measured
-    if not told.calibrated:
-        return Measure()
-    goes_on = (
-        0 < last.entries <= len(dialogue.entries)
-        and dialogue.entries[last.entries - 1].key == last.end
-    )
-    ratio = last.tokens_per_char or told.tokens_per_char
-    return Measure(ratio, last.tokens if goes_on else 0, last.entries if goes_on else 0)
-
-
 def _chain(entries: Sequence[Entry]) -> list[bytes]:
     """Return a digest of all entries up to each; clients put in system messages at will."""
     hashed = hashlib.blake2b(digest_size=16)
@@ -399,11 +399,6 @@ def _chain(entries: Sequence[Entry]) -> list[bytes]:
             hashed.update(entry.key.encode())
         chain.append(hashed.digest())
     return chain
-
-
-def _is_cold(measured: Measured, now: datetime) -> bool:
-    """Tell whether the provider has forgotten the last prompt by now."""
-    return bool(measured.at_s) and now.timestamp() - measured.at_s > measured.lifetime_s
 
 
 def _following(held: Held, dialogue: Dialogue, plan: Plan) -> Held:
@@ -426,14 +421,3 @@ def _summarise(texts: Sequence[str], most_tokens: int) -> str:
     from lore.llm.offline import condensing
 
     return condensing.condense(texts, "", limit_tokens=most_tokens).text
-
-
-def _chars(dialogue: Dialogue, plan: Plan, held: Held) -> int:
-    """Return how long a planned prompt is in characters."""
-    total = dialogue.fixed_chars + len(held.knowledge or "") + sum(map(len, held.notes.values()))
-    total += sum(len(one.text) for one in plan.prefix)
-    for entry in dialogue.entries[plan.start :]:
-        for block in entry.blocks:
-            short = block.call_id in plan.annotated and annotating.is_long(block)
-            total += annotating.MOST_CHARS // 2 if short else block.chars
-    return total

@@ -42,6 +42,7 @@ class Conversing:
             states.get("notes") or {},
             tuple(Summary(**one) for one in states.get("tiers") or ()),
             amnesic,
+            bool(states.get("bare")),
         )
 
     def era(self) -> str:
@@ -50,7 +51,10 @@ class Conversing:
             return dialogues.era(db)
 
     def hold(self, speaker: Speaker, held: Held, *, era: str) -> None:
-        """Keep what a session holds on to, without waiting for it; its texts are of an era."""
+        """Keep what a session holds on to, without waiting for it; its texts are of an era.
+
+        That nothing was chosen is kept too: it is not to be chosen anew after a restart.
+        """
         session, now = self._name(speaker), self._database.now()
         states: dict[dialogues.Name, Any] = {
             "pins": _packed(held.pins),
@@ -58,12 +62,15 @@ class Conversing:
             "knowledge": held.knowledge,
             "notes": dict(held.notes),
             "tiers": [asdict(one) for one in held.tiers],
+            "bare": held.bare,
         }
 
         def keep(db: Connection) -> None:
             may_quote = dialogues.era(db) == era
             for name, value in states.items():
-                if value and (may_quote or name not in dialogues.QUOTING):
+                if value is None:
+                    dialogues.remove(db, session, name)
+                elif may_quote or name not in dialogues.QUOTING:
                     dialogues.put(db, session, name, value, now=now)
 
         self._database.submit(keep)

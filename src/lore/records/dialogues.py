@@ -162,9 +162,11 @@ class Measured:
 class Held:
     """What a session carries from one request to the next.
 
-    `knowledge` is the block of memory behind the system prompt, None before it was chosen.
-    `notes` are texts that were put behind entries, by the entries' keys; `tiers` the summaries
-    that were made of summaries. An `amnesic` session is not stored, and is given nothing.
+    `knowledge` is the block of memory behind the system prompt, None before it was chosen and
+    empty where nothing was. A `bare` session began while memory was late: it goes on without it
+    for as long as its prompts are cached. `notes` are texts that were put behind entries, by the
+    entries' keys; `tiers` the summaries that were made of summaries. An `amnesic` session is not
+    stored, and is given nothing.
     """
 
     pins: Pins = Pins()
@@ -173,6 +175,7 @@ class Held:
     notes: Mapping[str, str] = field(default_factory=dict)
     tiers: tuple[Summary, ...] = ()
     amnesic: bool = False
+    bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from lore.text import digests
 KEPT_DAYS = 60
 """No session goes on for longer."""
 
-Name = Literal["pins", "measured", "knowledge", "notes", "tiers", "amnesia", "unsaid"]
+Name = Literal["pins", "measured", "knowledge", "notes", "tiers", "bare", "amnesia", "unsaid"]
 
 _FOR_EVER = 2**62
 

@@ -1,0 +1,145 @@
+"""Holding: what this process knows of a session, and the prompts that can be made of that alone."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from lore.budget.calibration import Calibration, Reported
+from lore.context import annotating, planning
+from lore.context.layers import Room
+from lore.context.planning import Terms
+from lore.context.sizing import Measure
+from lore.records import (
+    Dialogue,
+    Held,
+    Measured,
+    ModelPrice,
+    PastTurns,
+    Pins,
+    Plan,
+    Summary,
+    TokenUse,
+)
+
+_REMEMBERED_ENDS = 16
+"""A request that is sent again, or another branch of a talk, is known by one of so many ends."""
+
+_REMEMBERED_TURNS = 200
+"""Gaps and growths of so many turns tell what is to come."""
+
+
+@dataclass(slots=True)
+class Live:
+    """What this process knows of a session."""
+
+    held: Held
+    calibration: Calibration
+    era: str = ""
+    """When its texts were chosen: once anything is forgotten, they are no longer said."""
+    gaps_s: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
+    grown: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
+    past: PastTurns | None = None
+    """How other sessions of the project went; looked up while nobody waits."""
+    recorded: deque[bytes] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_ENDS))
+    """Digests of all entries that are stored, in their order, up to the ends of some requests."""
+    summaries: tuple[Summary, ...] = ()
+    """The logs of the session as they were found last."""
+    markers: Mapping[str, str] | None = None
+    """What its markers stand for, None before they were looked up."""
+    unnoted: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_ENDS))
+    """Keys of entries that went out without a note: a later one would change what is cached."""
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """A prompt: its plan, and what it says beside the client's words."""
+
+    plan: Plan
+    price: ModelPrice
+    knowledge: str = ""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    amnesic: bool = False
+    bare: bool = False
+    cold: bool = False
+    whole_tokens: int = 0
+    """How long the prompt would be with nothing left out."""
+    chars: int = 0
+    """How long the planned prompt is in characters."""
+
+
+def calibration(measured: Measured) -> Calibration:
+    """Return what a former process knew of a session's prompts."""
+    if not measured.tokens:
+        return Calibration()
+    use = TokenUse(fresh_tokens=measured.tokens)
+    return Calibration((Reported(measured.chars, use),), measured.turns_without_writes)
+
+
+def measure(live: Live, dialogue: Dialogue) -> Measure:
+    """Return how the prompts of a session are measured, by what its provider reported."""
+    told, last = live.calibration, live.held.measured
+    if not told.calibrated:
+        return Measure()
+    goes_on = (
+        0 < last.entries <= len(dialogue.entries)
+        and dialogue.entries[last.entries - 1].key == last.end
+    )
+    ratio = last.tokens_per_char or told.tokens_per_char
+    return Measure(ratio, last.tokens if goes_on else 0, last.entries if goes_on else 0)
+
+
+def raw_chars(dialogue: Dialogue) -> int:
+    """Return how long all that was said is."""
+    return sum(entry.chars for entry in dialogue.entries)
+
+
+def without_texts(held: Held) -> Held:
+    """Return what a session holds on to without what may quote memory that is forgotten."""
+    return replace(held, knowledge=None, notes={}, tiers=())
+
+
+def whole(held: Held, dialogue: Dialogue, price: ModelPrice) -> Composed:
+    """Return a prompt with nothing left out."""
+    whole = planning.plan(dialogue, Pins(), (), Terms(Room(price.window_tokens)))
+    if held.amnesic:
+        return Composed(whole, price, amnesic=True, whole_tokens=whole.tokens)
+    return Composed(
+        whole, price, held.knowledge or "", held.notes, bare=held.bare, whole_tokens=whole.tokens
+    )
+
+
+def composed(
+    live: Live, held: Held, dialogue: Dialogue, plan: Plan, price: ModelPrice, *, cold: bool
+) -> Composed:
+    """Return a prompt by its plan."""
+    return Composed(
+        plan,
+        price,
+        held.knowledge or "",
+        held.notes,
+        bare=held.bare,
+        cold=cold,
+        whole_tokens=measure(live, dialogue).of_chars(raw_chars(dialogue) + dialogue.fixed_chars),
+        chars=_chars(dialogue, plan, held),
+    )
+
+
+def is_cold(measured: Measured, now: datetime) -> bool:
+    """Tell whether the provider has forgotten the last prompt by now."""
+    return bool(measured.at_s) and now.timestamp() - measured.at_s > measured.lifetime_s
+
+
+def _chars(dialogue: Dialogue, plan: Plan, held: Held) -> int:
+    """Return how long a planned prompt is in characters."""
+    total = dialogue.fixed_chars + len(held.knowledge or "") + sum(map(len, held.notes.values()))
+    total += sum(len(one.text) for one in plan.prefix)
+    for entry in dialogue.entries[plan.start :]:
+        for block in entry.blocks:
+            short = block.call_id in plan.annotated and annotating.is_long(block)
+            total += annotating.MOST_CHARS // 2 if short else block.chars
+    return total
