@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -409,7 +410,8 @@ def test_a_session_that_began_without_memory_goes_on_so_while_it_is_cached(
 ):
     mood, now = Moody(), FixedClock()
     long = {"system": "You are a careful engineer. " * 2_000}
-    with life(tmp_path, up, mood=mood, now=now) as talk:
+    # A bust would bring memory in: here there is none.
+    with life(tmp_path, up, mood=mood, now=now, context_strategy="off") as talk:
         talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
         mood.fails = True
         talk.ask("Hello there, what is new in the harbour?", **long)
@@ -419,7 +421,7 @@ def test_a_session_that_began_without_memory_goes_on_so_while_it_is_cached(
         eventually(lambda: len(talk.stored()) == 4)
         if not restarts:
             talk.ask("And at sea?", **long)
-    with life(tmp_path, up, now=now) as talk:
+    with life(tmp_path, up, now=now, context_strategy="off") as talk:
         talk.messages = messages
         talk.ask("And in the hills?", **long)
         assert len({_head(asked) for asked in up.asked}) == 1
@@ -451,3 +453,99 @@ def test_a_command_that_cannot_be_carried_out_reaches_no_provider(tmp_path: Path
         told = talk.ask("/lore:amnesia on")
         assert "once more" in told["content"][0]["text"]
         assert not up.asked
+
+
+def test_what_changes_elsewhere_comes_once_as_a_note_and_stays(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        memory = talk.memory
+        port = memory.remember("The staging port is 5436", project=HERE)
+        day = memory.remember("Releases are on Tuesdays", kind="decision", project=HERE)
+        old = memory.remember("The lamp is lit at seven", kind="decision", project=HERE)
+        talk.ask("Hello there, what is new?")
+        eventually(lambda: len(talk.stored()) == 2)
+        assert "5436" in _head(up.asked[0])
+        with Memory.open(config=memory.settings, embedder=FakeEmbedder()) as elsewhere:
+            elsewhere.update(port.id, content="The staging port is 6001")
+            new = elsewhere.remember("Releases wait for the harbour pilot", project=HERE)
+            elsewhere.supersede(day.id, new.id)
+            elsewhere.delete(old.id)
+            elsewhere.remember("Always use tabs in tables", kind="preference", project=HERE)
+        talk.ask("Go on.")
+        note = json.dumps(up.asked[1].tree["messages"][-1])
+        for told in ("6001", "harbour pilot", "Always use tabs", f"[{old.id[:13]}]"):
+            assert told in note
+        for gone in ("5436", "Tuesdays", "lamp"):
+            assert gone not in note
+        memory.database.write(lambda db: db.rows("SELECT 1"))  # what was told is noted by now
+        talk.ask("Go on, please.")
+        eventually(lambda: len(talk.stored()) == 6)
+        messages = talk.messages
+    with life(tmp_path, up) as talk:
+        talk.messages = messages
+        talk.ask("And on.")
+        for before, after in pairwise(up.asked):
+            assert _begins_as(before, after)
+        assert talk.prompt().count("port is 6001") == 1
+        assert talk.prompt().count("Always use tabs") == 1
+        talk.memory.forget(id=port.id)
+        talk.ask("Once more.")
+        assert "6001" not in talk.prompt()
+        assert "5436" not in talk.prompt()
+        with talk.memory.database.read() as db:
+            kept = db.rows("SELECT value FROM dialogue_states")
+        assert "6001" not in str(list(kept))
+
+
+def test_what_is_typed_to_lore_is_no_part_of_the_talk(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        talk.ask("Good morning to you.")
+        for command in ("/lore:status", "lore:remember Invoices are numbered by year.", "lore:x"):
+            talk.ask(command)
+        talk.ask("Good night to you.")
+        eventually(lambda: "Good night to you." in talk.stored())
+        eventually(lambda: len(talk.stored()) >= 4)
+        assert talk.stored() == [
+            "Good morning to you.", "Understood.", "Good night to you.", "Understood.",
+        ]  # fmt: skip
+
+
+def test_a_summary_of_the_client_does_not_bring_back_what_was_not_to_be_stored(
+    tmp_path: Path, up: Upstream
+):
+    with life(tmp_path, up) as talk:
+        talk.ask("Good morning to you.")
+        talk.ask("/lore:amnesia on")
+        talk.ask("The merger is on the ninth.")
+        talk.ask("/lore:amnesia off")
+        up.reply_with(Says(Text("They said that the merger is on the ninth.")))
+        talk.ask("CRITICAL: Respond with TEXT ONLY. Sum up what was said.")
+        talk.messages.clear()
+        talk.ask(
+            "This session is being continued from a previous conversation that ran out of context."
+            " They said that the merger is on the ninth."
+        )
+        talk.ask("What is for lunch?")
+        eventually(lambda: "What is for lunch?" in talk.stored())
+        assert "merger" not in " ".join(talk.stored())
+
+
+def _ends_with(talk: Life, text: str) -> bool:
+    return talk.stored()[-1].startswith(text) if talk.stored() else False
+
+
+def test_a_session_is_shortened_past_what_was_not_to_be_stored(tmp_path: Path, up: Upstream):
+    layers: list[int] = []
+    with life(tmp_path, up, context_max_layer0_tokens=3_000, gateway_recall="off") as talk:
+        for n in range(14):
+            up.reply_with(Says(Text(f"Part {n} is {'described at length here, ' * 60}done.")))
+            talk.ask(f"Describe part {n} of the engine, please.")
+            layers.append(int(talk.got.header("x-lore-layer")))
+            eventually(partial(_ends_with, talk, f"Part {n} "))
+            talk.memory.distill("s-1")
+            if n == 1:
+                talk.ask("/lore:amnesia on")
+                talk.ask("The merger is on the ninth.")
+                talk.ask("/lore:amnesia off")
+        assert max(layers) in (1, 2, 3)
+        assert "merger" not in talk.prompt()
+        assert "not recorded, as the person wished. Turns: 1." in talk.prompt()

@@ -31,7 +31,7 @@ TESTED_BY_NEIGHBOURS = {
     "embed": "embedder graph",
     "evals": "baselines recordings",
     "gateway": "boundary exchanges forwarding refusals streaming",
-    "gateway/wires": "composing faults framing listening rounds searches shapes summing wire",
+    "gateway/wires": "arranging faults framing listening rounds searches shapes summing wire",
     "gateway/wires/anthropic": "expanding reading replies splicing writing",
     "gateway/wires/chat": "expanding reading replies splicing writing",
     "gateway/wires/gemini": "expanding reading replies splicing writing",

@@ -13,6 +13,7 @@ from lore.memory import Memory
 from lore.memory.conversing import Conversing
 from lore.records import Block, Entry, Held, Measured, Pins, Speaker, Summary, Voice
 from lore.settings import load
+from lore.store import dialogues
 from tests.capture.adapters.samples import claude_line
 from tests.fakes import FakeEmbedder, FixedClock
 
@@ -207,3 +208,92 @@ def test_an_amnesic_session_is_told_nothing_by_its_hooks(memory: Memory):
     Conversing(memory).begin_amnesia(TALK)
     assert not memory.begin_session("s-1", project=TALK.project).text
     assert memory.begin_session("s-2", project=TALK.project).text
+
+
+def test_what_is_kept_of_amnesia_tells_a_guesser_nothing(memory: Memory, tmp_path: Path):
+    desk, entries = Conversing(memory), talk(1)
+    desk.begin_amnesia(TALK)
+    desk.end_amnesia(TALK, entries)
+    with memory.database.read() as db:
+        kept = dialogues.find_unsaid(db, TALK.session)
+    assert len(kept) == len(entries)
+    assert not kept & {entry.key for entry in entries}
+    config = load({}, home=tmp_path / "other").settings
+    with Memory.open(config=config, embedder=FakeEmbedder()) as other:
+        Conversing(other).begin_amnesia(TALK)
+        Conversing(other).end_amnesia(TALK, entries)
+        with other.database.read() as db:
+            assert not kept & dialogues.find_unsaid(db, TALK.session)
+
+
+def test_digests_that_were_kept_without_the_key_of_the_home_still_count(memory: Memory):
+    entries, now = talk(1), memory.database.now()
+    old = {entry.key for entry in entries}
+    memory.database.write(lambda db: dialogues.forget_from(db, TALK.session, now=now))
+    memory.database.write(lambda db: dialogues.remember_from(db, TALK.session, unsaid=old, now=now))
+    assert Conversing(memory).record(TALK, entries) == []
+    Conversing(memory).begin_amnesia(TALK)
+    Conversing(memory).end_amnesia(TALK, entries)
+    with memory.database.read() as db:
+        assert not old & dialogues.find_unsaid(db, TALK.session)
+    assert Conversing(memory).record(TALK, entries) == []
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["in the middle", "at the beginning too"])
+def test_what_was_not_to_be_stored_stands_between_summaries_as_that(memory: Memory, again: bool):
+    desk, entries = Conversing(memory), talk(8)
+    told = entries[4:8] if again else entries[:8]
+    if again:
+        desk.begin_amnesia(TALK)
+        desk.end_amnesia(TALK, entries[:4])
+    desk.record(TALK, entries[:8])
+    desk.begin_amnesia(TALK)
+    desk.end_amnesia(TALK, entries[:16])
+    desk.record(TALK, entries)
+    memory.distill("s-1")
+    assert len(texts(memory)) == 5 * (len(told) + len(entries[16:])) // 4
+    found = desk.summaries(TALK, entries)
+    silent = [one for one in found if one.id.startswith("unsaid-")]
+    assert [one.until for one in silent] == ([4, 16] if again else [16])
+    assert silent[-1].text.endswith("Turns: 2.")
+    assert max(one.until for one in found) == 32
+    assert desk.summaries(TALK, entries) == found
+    for number in range(8, 16):
+        assert not any(f"a{number // 4}.py" in one.text for one in found)
+
+
+def test_a_transcript_has_no_commands_and_no_summary_of_what_was_not_to_be_stored(
+    memory: Memory, clock: FixedClock, tmp_path: Path
+):
+    desk = Conversing(memory)
+    desk.begin_amnesia(TALK)
+    clock.advance(minutes=1)
+    desk.end_amnesia(TALK, [])
+    clock.advance(minutes=1)
+    offered = (
+        "<command-message>lore:amnesia</command-message>\n"
+        "<command-name>/lore:amnesia</command-name>\n<command-args>off</command-args>"
+    )
+    retold = "This session is being continued from a previous conversation. The merger is near."
+    said: Sequence[tuple[str, object]] = [
+        ("user", "Good morning."),
+        ("assistant", [{"type": "text", "text": "Hello."}]),
+        ("user", "lore:status"),
+        ("assistant", [{"type": "text", "text": "Session s-1."}]),
+        ("user", offered),
+        ("assistant", [{"type": "text", "text": "This conversation is stored again."}]),
+        ("user", retold),
+        ("user", "Good night."),
+        ("assistant", [{"type": "text", "text": "Sleep well."}]),
+    ]
+    path = tmp_path / "s-1.jsonl"
+    at = clock().isoformat()
+    path.write_text(
+        "".join(
+            json.dumps(claude_line(role, content, uuid=f"u{i}", sessionId="s-1", timestamp=at))
+            + "\n"
+            for i, (role, content) in enumerate(said)
+        )
+    )
+    memory.capture_files([path])
+    assert texts(memory) == ["Good morning.", "Hello.", "Good night.", "Sleep well."]

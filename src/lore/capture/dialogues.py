@@ -13,6 +13,7 @@ from datetime import datetime
 
 from lore.capture.adapters import asides, blocks, tools
 from lore.records import Block, Entry, NewMessage, Part
+from lore.text import chat_commands
 
 _OWN = 12
 """Digits of the entry before that name an entry: a 'yes' said twice stays two."""
@@ -41,7 +42,8 @@ def tell(
 ) -> Told:
     """Return what entries say from the `first` on, as messages.
 
-    In a helper's session nobody is a person.
+    In a helper's session nobody is a person. What is typed to Lore itself is no part of the talk,
+    and neither is its answer.
     """
     names = {
         block.call_id: block.tool
@@ -52,19 +54,25 @@ def tell(
     told: list[NewMessage] = []
     places: list[int] = []
     seen: Counter[str] = Counter()
-    before = ""
+    before, is_command = "", False
     for number, entry in enumerate(entries):
         own = f"{before[:_OWN]}{entry.key}"
         seen[own] += 1
         key = own if seen[own] == 1 else f"{own}-{seen[own]}"
         before = entry.key
-        if number < first:
+        if entry.voice == "user":
+            is_command = bool(chat_commands.find(_typed(entry)))
+        if number < first or (is_command and entry.voice != "system"):
             continue
         for message in _messages(entry, key, at, names):
             spoken = replace(message, model=model) if message.role == "assistant" else message
             told.append(_from_agent(spoken) if helper else spoken)
             places.append(number)
     return Told(tuple(told), tuple(places))
+
+
+def _typed(entry: Entry) -> list[str]:
+    return [block.text for block in entry.blocks if block.kind == "text"]
 
 
 def _from_agent(message: NewMessage) -> NewMessage:

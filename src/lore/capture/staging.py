@@ -23,7 +23,7 @@ from lore.store import claims, dialogues, messages, names, sessions
 from lore.store.db import Connection
 from lore.store.keywords import NewMessageText
 from lore.store.messages import PreparedMessage
-from lore.text import goals, lines, words
+from lore.text import chat_commands, goals, lines, words
 from lore.text.secrets import Redactor
 from lore.text.typed import person_said
 
@@ -82,6 +82,8 @@ class Batch:
     messages: int = 0
     bytes: int = 0
     _kept: tuple[Context, Context] | None = None
+    _asked_lore: str = ""
+    """The session in which a command was typed last, until something else is said in one."""
 
     def add(self, context: Context, new: Sequence[NewMessage], size: int) -> None:
         """Put messages into the batch."""
@@ -93,6 +95,8 @@ class Batch:
             self.runs.append(run)
         self.bytes += size
         for message in searches.taken_apart(new):
+            if self._is_for_lore(context.session, message):
+                continue
             try:
                 check(message)
             except InvalidInput:
@@ -100,6 +104,19 @@ class Batch:
                 continue
             run.new.append(message)
             self.messages += 1
+
+    def _is_for_lore(self, session: str, message: NewMessage) -> bool:
+        """Tell whether a message is typed to Lore itself, or is its answer."""
+        if message.role == "assistant":
+            return bool(session) and self._asked_lore == session
+        texts = [part.text for part in message.parts]
+        if message.role in ("user", "system") and any("lore:" in text for text in texts):
+            is_command = bool(chat_commands.find(["".join(texts), *texts]))
+        else:
+            is_command = False
+        if is_command or message.role == "user":
+            self._asked_lore = session if is_command else ""
+        return is_command
 
     def prepare(self) -> None:
         """Redact what was put into the batch and derive the rest, all of it before any write."""

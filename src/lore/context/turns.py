@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from itertools import accumulate
 
 from lore.records.dialogues import Block, Entry
+
+_CHAINED = 8
+"""Bytes of a link: it is looked for among those of a thousand conversations."""
 
 _REMINDER = "<system-reminder>"
 """Begins what a client says to the model in the person's name."""
@@ -44,6 +48,20 @@ def _says(block: Block) -> bool:
 def last_said(entries: Sequence[Entry]) -> Entry | None:
     """Return the last entry of a person or a model; agents put messages of their own behind it."""
     return next((entry for entry in reversed(entries) if entry.voice != "system"), None)
+
+
+def chain(entries: Sequence[Entry]) -> list[str]:
+    """Return for each entry a name of all that people and models said up to it.
+
+    What an agent says itself counts for nothing: it puts that in and takes it out at will.
+    """
+    hashed = hashlib.blake2b(digest_size=_CHAINED)
+    links = []
+    for entry in entries:
+        if entry.voice != "system":
+            hashed.update(entry.key.encode())
+        links.append(hashed.hexdigest())
+    return links
 
 
 def whole_starts(entries: Sequence[Entry]) -> tuple[int, ...]:

@@ -7,7 +7,6 @@ strategy itself asks for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple, Protocol
@@ -20,7 +19,7 @@ from lore.context.sizing import Measure
 from lore.context.tiers import MADE, plan_tiers
 from lore.evals.caching import Piece
 from lore.evals.long_talks import Talk
-from lore.llm.offline.condensing import condense
+from lore.memory.composing import summarise
 from lore.memory.costing import Economy, Rule, SoFar, foresee
 from lore.records.dialogues import Dialogue, Entry, ModelPrice, Pins, Plan, Summary
 
@@ -116,7 +115,7 @@ class Compaction:
             return Prompt(pieces, self.made)
         until = len(sent.entries) - 1
         told = [one.text for one in moment.known if not one.generation and one.until <= until]
-        text = condense(told, "", limit_tokens=COMPACTED_TOKENS).text
+        text = summarise(told, COMPACTED_TOKENS)
         summary = Summary(f"compaction {until}", text, COMPACTED_TOKENS, until, 1)
         self.made = Plan(1, Pins(), until, (summary,), busts=True, why="fit")
         after = pieces_of(sent, self.made, self.measure)
@@ -161,16 +160,10 @@ class Tiered:
         """Return the tiers of the dialogue."""
         terms = Terms(Room(self.price.window_tokens), self.measure, cold=moment.cold)
         known = {one.id: one for one in (*moment.known, *self.made.values())}
-        made = plan_tiers(
-            moment.sent, self.pins, tuple(known.values()), terms, summarise=_summarised
-        )
+        made = plan_tiers(moment.sent, self.pins, tuple(known.values()), terms, summarise=summarise)
         self.pins = made.pins
         self.made |= {one.id: one for one in made.prefix if one.id.startswith(MADE)}
         return Prompt(pieces_of(moment.sent, made, self.measure), made)
-
-
-def _summarised(texts: Sequence[str], limit_tokens: int) -> str:
-    return condense(texts, "", limit_tokens=limit_tokens).text
 
 
 STRATEGIES = ("full", "compaction", "tiered", "gradient_seed", "gradient_horizon")

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from lore.context import turns
 from lore.gateway.wires.wire import Tool
 from lore.memory import Memory
 from lore.memory.composing import Composer
-from lore.records import Dialogue, Entry, Speaker
+from lore.records import Dialogue, Speaker
+from lore.text import chat_commands
 from lore.tools import catalogue
-
-_MARK = "lore:"
-"""Also without the slash: Claude Code refuses a command that it does not know itself."""
-
-_OFFERED = re.compile(
-    r"<command-message>[^<]*</command-message>\s*<command-name>/(lore:(?:status|amnesia))"
-    r"</command-name>(?:\s*<command-args>([^<]*)</command-args>)?"
-)
-"""How Claude Code sends a command of the plugin, with the text of its page behind it."""
-
-_MOST_CHARS = 20_000
-"""Longer than that nobody types."""
 
 HELP = (
     "Lore knows /lore:status, /lore:amnesia on (nothing of this conversation is stored or given"
@@ -44,13 +31,13 @@ LATE = "Lore could not do this in time: please say it once more."
 
 def is_command(dialogue: Dialogue) -> bool:
     """Tell whether a dialogue ends with what a person typed to Lore."""
-    return _typed(dialogue).startswith(_MARK)
+    return bool(_typed(dialogue))
 
 
 def carry_out(memory: Memory, composer: Composer, speaker: Speaker, dialogue: Dialogue) -> str:
     """Do what a person typed to Lore and return the answer; empty if it was nothing of that."""
     name, _, rest = _typed(dialogue).partition(" ")
-    if not name.startswith(_MARK):
+    if not name:
         return ""
     rest = rest.strip()
     if name == "lore:status":
@@ -76,15 +63,6 @@ _AGAIN = "This conversation is stored again from now on; what was said without i
 def _typed(dialogue: Dialogue) -> str:
     """Return the last thing that was typed, if the dialogue ends with it."""
     last = turns.last_said(dialogue.entries)
-    return _typed_in(last) if last is not None else ""
-
-
-def _typed_in(entry: Entry) -> str:
-    if entry.voice != "user":
+    if last is None or last.voice != "user":
         return ""
-    texts = [block.text for block in entry.blocks if block.kind == "text"]
-    for text in texts:
-        offered = _OFFERED.match(text)
-        if offered:
-            return f"{offered[1]} {offered[2] or ''}"
-    return texts[-1].strip()[:_MOST_CHARS].removeprefix("/") if texts else ""
+    return chat_commands.find([block.text for block in last.blocks if block.kind == "text"])

@@ -6,7 +6,6 @@ it has said before.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import threading
 from collections import OrderedDict
@@ -17,6 +16,7 @@ from urllib.parse import unquote
 
 import orjson
 
+from lore.context import turns
 from lore.records import Entry, Speaker, Voice
 
 PROJECT = "x-lore-project"
@@ -189,7 +189,8 @@ class Talks:
 
     def find_session(self, entries: Sequence[Entry]) -> str:
         """Return the name of the conversation that entries belong to."""
-        chain = _chain(entries)
+        spoken = [entry for entry in entries if entry.voice != "system"]
+        chain = turns.chain(spoken)
         with self._lock:
             session = next(
                 (self._sessions[link] for link in reversed(chain) if link in self._sessions), ""
@@ -210,17 +211,6 @@ class Talks:
 
 def _goes_on(entries: Sequence[Entry]) -> bool:
     return any(entry.voice == "assistant" for entry in entries)
-
-
-def _chain(entries: Sequence[Entry]) -> list[str]:
-    """Return a name for each beginning of a dialogue, of what people and models said."""
-    hashed = hashlib.blake2b(digest_size=8)
-    chain = []
-    for entry in entries:
-        if entry.voice != "system":
-            hashed.update(entry.key.encode())
-            chain.append(hashed.hexdigest())
-    return chain
 
 
 def _put(held: OrderedDict[str, Any], key: str, value: Any, most: int) -> None:

@@ -43,10 +43,6 @@ _MOST_ASKED_CHARS = 20_000
 _COUNTING = "/count_tokens"
 
 
-OnEnd = Callable[[Bill, list[Reply], Outcome], None]
-"""What is done when an answer has ended."""
-
-
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One request that is a turn of a conversation, and the body that it was sent as."""
@@ -138,8 +134,7 @@ class MemoryTurning:
             speaker, request.dialogue, provider=PROVIDERS[incoming.wire]
         )
         if composed is None:
-            on_end = partial(self._end_bare, speaker)
-            return self._errand(incoming, wire, request, on_end)
+            return self._errand(incoming, wire, request, bare=speaker)
         return self._forwarded(incoming, wire, request, speaker, composed)
 
     def _speaker(self, said: Said) -> Speaker:
@@ -157,13 +152,13 @@ class MemoryTurning:
         return self._paid(incoming, wire, model, most, streams=streams)
 
     def _errand(
-        self, incoming: Incoming, wire: Wire, request: Request, on_end: OnEnd | None = None
+        self, incoming: Incoming, wire: Wire, request: Request, *, bare: Speaker | None = None
     ) -> Prepared:
         """Let a request pass that is no turn: it costs money, and is not remembered."""
         tokens = len(request.body) // 4
         most = paying.most_of(incoming.wire, tokens, paying.output_limit(request.document))
         model = request.dialogue.model
-        return self._paid(incoming, wire, model, most, streams=request.streams, on_end=on_end)
+        return self._paid(incoming, wire, model, most, streams=request.streams, bare=bare)
 
     def _as_in_session(
         self, errand: Prepared, wire: Wire, request: Request, speaker: Speaker
@@ -186,7 +181,7 @@ class MemoryTurning:
         most: TokenUse,
         *,
         streams: bool,
-        on_end: OnEnd | None = None,
+        bare: Speaker | None = None,
     ) -> Prepared:
         provider = PROVIDERS[incoming.wire]
         try:
@@ -194,19 +189,28 @@ class MemoryTurning:
         except BudgetSpent as error:
             return paying.refused(incoming.wire, error, self._memory.database.now())
         bill = Bill(wire, reserved, streams)
-        on_end = on_end or self._end_errand
-        return Prepared(observer=self._observing(incoming, bill, on_end, whole=False))
+        observer = self._observing(incoming, bill, self._end_errand, whole=False, bare=bare)
+        return Prepared(observer=observer)
 
     def _observing(
         self,
         incoming: Incoming,
         bill: Bill,
-        on_end: OnEnd,
+        on_end: Callable[[Bill, list[Reply], Outcome], None],
         *,
         whole: bool = True,
+        bare: Speaker | None = None,
     ) -> Observing:
-        note = partial(self._pacing.note_quotas, PROVIDERS[incoming.wire])
+        note = partial(self._note_headers, PROVIDERS[incoming.wire], bare)
         return Observing(bill, on_end, note, whole)
+
+    def _note_headers(
+        self, provider: str, bare: Speaker | None, headers: Mapping[str, str]
+    ) -> None:
+        """Take note of what an answer says before its body, and that its session has no memory."""
+        if bare is not None:
+            self._composer.pass_bare(bare)
+        self._pacing.note_quotas(provider, headers)
 
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
         own_tools = has_own_memory(request)
@@ -317,14 +321,6 @@ class MemoryTurning:
     def _end_errand(self, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
         del outcome
         paying.settle(self._memory, bill, replies)
-
-    def _end_bare(
-        self, speaker: Speaker, bill: Bill, replies: list[Reply], outcome: Outcome
-    ) -> None:
-        """Take note that the provider has a session without memory by now."""
-        if outcome != "unused":
-            self._composer.pass_bare(speaker)
-        self._end_errand(bill, replies, outcome)
 
     def _end_turn(self, turn: Turn, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""

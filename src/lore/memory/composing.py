@@ -6,7 +6,6 @@ behind: a store that is locked or gone costs new sessions their memory, and no s
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
@@ -224,7 +223,7 @@ class Composer:
         live = self._live(speaker)
         if live.held.amnesic:
             return 0
-        chain = _chain(entries)
+        chain = turns.chain(entries)
         known = set(live.recorded)
         first = max((n + 1 for n, link in enumerate(chain) if link in known), default=0)
         stored = self._desk.record(speaker, entries, first=first, model=model)
@@ -356,7 +355,7 @@ class Composer:
             return planning.plan(dialogue, Pins(), (), Terms(terms.room, measure))
         summaries = (*live.summaries, *held.tiers)
         if strategy == "tiered":
-            return tiers.plan_tiers(dialogue, pins, summaries, terms, summarise=_summarise)
+            return tiers.plan_tiers(dialogue, pins, summaries, terms, summarise=summarise)
         return planning.plan(dialogue, pins, summaries, terms)
 
     def _economy(self) -> Economy:
@@ -390,17 +389,6 @@ class Composer:
         )
 
 
-def _chain(entries: Sequence[Entry]) -> list[bytes]:
-    """Return a digest of all entries up to each; clients put in system messages at will."""
-    hashed = hashlib.blake2b(digest_size=16)
-    chain = []
-    for entry in entries:
-        if entry.voice != "system":
-            hashed.update(entry.key.encode())
-        chain.append(hashed.digest())
-    return chain
-
-
 def _following(held: Held, dialogue: Dialogue, plan: Plan) -> Held:
     """Return what a session holds on to by a plan; notes on what a bust leaves out go with it."""
     notes = held.notes
@@ -416,7 +404,7 @@ def _made(known: Sequence[Summary], plan: Plan) -> tuple[Summary, ...]:
     return tuple(one for one in made.values() if one.id in plan.pins.prefix)
 
 
-def _summarise(texts: Sequence[str], most_tokens: int) -> str:
+def summarise(texts: Sequence[str], most_tokens: int) -> str:
     """Sum up texts by rules: a client waits for it."""
     from lore.llm.offline import condensing
 

@@ -5,18 +5,28 @@ A client waits while it is asked: nothing here embeds what waits, and no state w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from lore.capture import dialogues as telling
 from lore.capture import messages
 from lore.capture.dialogues import Told
+from lore.context import turns
 from lore.errors import NotFound
 from lore.memory.front import Memory
 from lore.records import Entry, Held, Measured, Pins, Speaker, Summary
+from lore.redaction import home_key
 from lore.store import claims, dialogues, distillations, sessions
 from lore.store.db import Connection
+from lore.text import tokens
+
+_SEALED = "~"
+"""Begins digests of entries that were made with the key of the home; older ones were not, and go
+with their sessions."""
+
+_UNTOLD = "What was said here is not recorded, as the person wished."
 
 KNOWLEDGE_TOKENS = 1_000
 """A twentieth of the smallest window that models in use have left for a prompt."""
@@ -29,6 +39,7 @@ class Conversing:
         self._memory = memory
         self._database = memory.database
         self._redact = memory.redactor.redact
+        self._salt = home_key(memory.settings, "amnesia")
 
     def held(self, speaker: Speaker) -> Held:
         """Return what a session holds on to."""
@@ -83,9 +94,15 @@ class Conversing:
             if dialogues.is_amnesic(db, self._name(speaker)):
                 return []
             unsaid = dialogues.find_unsaid(db, self._name(speaker))
+            retells = dialogues.was_amnesic(db, self._name(speaker))
         told = self._told(speaker, entries, first=first, model=model)
         placed = zip(told.messages, told.entries, strict=True)
-        spoken = [message for message, at in placed if entries[at].key not in unsaid]
+        silent = self._silent(entries, unsaid)
+        spoken = [
+            message
+            for message, at in placed
+            if at not in silent and not (retells and dialogues.is_retelling(message))
+        ]
         named = messages.Conversation(
             speaker.session,
             speaker.agent,
@@ -103,15 +120,16 @@ class Conversing:
                 return []
             told = self._told(speaker, entries)
             places = self._places(db, n, told)
+            silent = self._silent(entries, dialogues.find_unsaid(db, self._name(speaker)))
             extents = distillations.extents(db, n)
             logs = [log for log in distillations.of_session(db, n) if log.id in extents]
         last = _last_ordinals(len(entries), told.entries, places)
         found = []
         for log in sorted(logs, key=lambda log: extents[log.id][0]):
-            until = _leading(last, extents[log.id][2])
+            until = _leading(last, extents[log.id][2], silent)
             if until:
                 found.append(Summary(log.id, log.text, log.tokens, until, log.generation))
-        return found
+        return [*found, *_silences(entries, silent, max((one.until for one in found), default=0))]
 
     def choose_knowledge(self, speaker: Speaker, *, budget_tokens: int = KNOWLEDGE_TOKENS) -> str:
         """Return the memory that a session has in its system prompt from its first turn on."""
@@ -146,9 +164,29 @@ class Conversing:
             places = [None] * len(told.entries) if n is None else self._places(db, n, told)
             placed = zip(told.entries, places, strict=True)
             unsaid = {entries[at].key for at, place in placed if place is None}
-            dialogues.remember_from(db, session, unsaid=unsaid, now=now)
+            unsaid |= dialogues.find_unsaid(db, session)
+            dialogues.remember_from(db, session, unsaid=set(map(self._sealed, unsaid)), now=now)
 
         self._database.write(end)
+
+    def _sealed(self, key: str) -> str:
+        """Return the digest of an entry as it is kept of what was not to be stored.
+
+        Without the key of this home nobody can try by guessing what was said.
+        """
+        if key.startswith(_SEALED):
+            return key
+        return _SEALED + hashlib.blake2b(key.encode(), key=self._salt, digest_size=12).hexdigest()
+
+    def _silent(self, entries: Sequence[Entry], unsaid: Collection[str]) -> frozenset[int]:
+        """Return the numbers of the entries that were said while nothing was to be stored."""
+        if not unsaid:
+            return frozenset()
+        return frozenset(
+            number
+            for number, entry in enumerate(entries)
+            if self._sealed(entry.key) in unsaid or entry.key in unsaid
+        )
 
     def _name(self, speaker: Speaker) -> str:
         return self._redact(speaker.session)
@@ -187,14 +225,38 @@ def _last_ordinals(
     return last
 
 
-def _leading(last: Sequence[int | None], until: int) -> int:
-    """Return how many entries from the first on are told by a log that ends at an ordinal."""
+def _leading(last: Sequence[int | None], until: int, silent: Container[int]) -> int:
+    """Return how many entries from the first on are told by a log that ends at an ordinal.
+
+    Those between them that were not to be stored are passed over.
+    """
     count = 0
-    for ordinal in last:
+    for number, ordinal in enumerate(last):
+        if number in silent:
+            continue
         if ordinal is None or ordinal > until:
             break
-        count += 1
+        count = number + 1
     return count
+
+
+def _silences(entries: Sequence[Entry], silent: Container[int], covered: int) -> Iterator[Summary]:
+    """Yield what stands for entries that were not to be stored: that they were, and how many.
+
+    As for every summary, all before them has to be told as well.
+    """
+    begun = None
+    for number in range(len(entries) + 1):
+        if number in silent:
+            begun = number if begun is None else begun
+        elif begun is not None:
+            if begun > covered:
+                return
+            count = sum(map(turns.begins_turn, entries[begun:number]))
+            text = f"{_UNTOLD} Turns: {count}."
+            id_ = f"unsaid-{entries[number - 1].key}"
+            yield Summary(id_, text, tokens.count(text), number)
+            covered, begun = max(covered, number), None
 
 
 def _packed(pins: Pins) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class Live:
     grown: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
     past: PastTurns | None = None
     """How other sessions of the project went; looked up while nobody waits."""
-    recorded: deque[bytes] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_ENDS))
+    recorded: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_ENDS))
     """Digests of all entries that are stored, in their order, up to the ends of some requests."""
     summaries: tuple[Summary, ...] = ()
     """The logs of the session as they were found last."""

@@ -101,7 +101,8 @@ class Prompting(Capturing, Digesting):
     ) -> Injection:
         """Return the memory that clearly concerns a prompt, and that its session has not had.
 
-        Only what people and assistants said counts, of other sessions than this one. What takes
+        Only what people and assistants said counts, of other sessions than this one. Before it
+        stands what has changed of the memory that the session had, each change once. What takes
         longer than `within_s` comes too late: it is nothing, and does not count as given.
         """
         started = time.perf_counter()
@@ -109,19 +110,61 @@ class Prompting(Capturing, Digesting):
             return NOTHING
         session = self.redactor.redact(session)
         least = self.settings.inject_threshold if threshold is None else threshold
+        budget = budget_tokens or self.settings.inject_budget_tokens
         with self.database.read() as db:
+            told = self._news(db, session, project, budget)
             fits = self.find_fits(prompt, session=session, project=project, now=now)
             passing = [fit.hit for fit in choosing.passing(prompt, fits, least)]
             fresh = _fresh(db, session, {hit.id: hit.text for hit in passing})
         worded = wording.word_hits(
-            [hit for hit in passing if hit.id in fresh.texts],
+            [hit for hit in passing if hit.id in fresh.texts and hit.id not in told.shown],
             fresh.short,
-            budget_tokens=budget_tokens or self.settings.inject_budget_tokens,
+            budget_tokens=budget - tokens.count(told.worded.text),
         )
         if _is_late(started, within_s):
             return NOTHING
+        self._note_given(session, told.given)
         self._keep(session, worded, fresh.ns, fresh.texts)
-        return _injection(worded)
+        both = "\n".join(filter(None, (told.worded.text, worded.text)))
+        return _injection(Worded(both, (*told.worded.ids, *worded.ids)))
+
+    def _news(self, db: Connection, session: str, project: str, budget_tokens: int) -> _News:
+        """Return what a running session is told of changes."""
+        if not session:
+            return _News()
+        from lore.recall import news
+
+        family = _family(db, session)
+        own = [sessions.get(db, n) for n in family]
+        began = [injections.began(db, session), *(one.started_at for one in own[:1])]
+        found = news.find(
+            db,
+            session,
+            project_n=self._project_of(db, project),
+            without=[one.id for one in own],
+            since=min(filter(None, began), default=None),
+        )
+        pieces = [*found.new, *found.changed]
+        for piece, heir in found.gone:
+            pieces += [piece, heir] if heir else [piece]
+        if not pieces:
+            return _News()
+        worded = wording.word_news(
+            [(one.id, one.at, one.text) for one in found.new],
+            [(one.id, one.at, one.text) for one in found.changed],
+            [(one.id, heir.id if heir else "", heir.text if heir else "")
+             for one, heir in found.gone],
+            items.short_ids(db, list(dict.fromkeys(one.id for one in pieces))),
+            budget_tokens=budget_tokens,
+        )  # fmt: skip
+        told = {*worded.ids}
+        given = [(one.n, digests.of_words(one.text)) for one in (*found.new, *found.changed)
+                 if one.id in told]  # fmt: skip
+        for piece, heir in found.gone:
+            if piece.id in told:
+                given.append((piece.n, injections.GONE))
+                given += [(heir.n, digests.of_words(heir.text))] if heir else []
+        return _News(worded, tuple(given), frozenset(one.id for one in pieces))
 
     def warm_up(self) -> None:
         """Load what the first prompt would have to wait for: the model, and the vector index."""
@@ -251,7 +294,9 @@ class Prompting(Capturing, Digesting):
         self, session: str, worded: Worded, ns: Mapping[str, int], texts: Mapping[str, str]
     ) -> None:
         """Remember what a session was given, without waiting for it."""
-        given = [(ns[id_], digests.of_words(texts[id_])) for id_ in worded.ids]
+        self._note_given(session, [(ns[id_], digests.of_words(texts[id_])) for id_ in worded.ids])
+
+    def _note_given(self, session: str, given: Sequence[tuple[int, int]]) -> None:
         if given and session and not self.database.read_only:
             now = self.database.now()
             with suppress(LoreError):
@@ -281,6 +326,14 @@ def _with_helpers(transcript: Path) -> list[Path]:
     """Return a transcript with those of its subagents, whose last lines come after their end."""
     folder = transcript.with_suffix("")
     return [transcript, folder] if folder.is_dir() and not folder.is_symlink() else [transcript]
+
+
+class _News(NamedTuple):
+    """What a session is told of changes, what it then was given, and the ids of all of that."""
+
+    worded: Worded = Worded()
+    given: tuple[tuple[int, int], ...] = ()
+    shown: frozenset[str] = frozenset()
 
 
 class _Fresh(NamedTuple):

@@ -15,10 +15,11 @@ from typing import Any, Literal
 import orjson
 
 from lore import clock
+from lore.records import NewMessage
 from lore.store.messages import PreparedMessage
 from lore.store.packing import unpack_json
 from lore.store.sqlite import Connection
-from lore.text import digests
+from lore.text import digests, fences
 
 KEPT_DAYS = 60
 """No session goes on for longer."""
@@ -126,13 +127,14 @@ def remember_from(
 ) -> None:
     """Let what a session says from now on be stored again, but never the entries of some keys.
 
-    Clients send all that was said with every request, without telling when it was.
+    Clients send all that was said with every request, without telling when it was. The keys are
+    those of all its former stretches too.
     """
     spans = _spans(db, session)
     if spans and spans[-1][1] is None:
         put(db, session, "amnesia", [*spans[:-1], [spans[-1][0], clock.to_us(now)]], now=now)
         if unsaid:
-            put(db, session, "unsaid", sorted({*find_unsaid(db, session), *unsaid}), now=now)
+            put(db, session, "unsaid", sorted(unsaid), now=now)
 
 
 def find_unsaid(db: Connection, session: str) -> frozenset[str]:
@@ -146,17 +148,32 @@ def is_amnesic(db: Connection, session: str) -> bool:
     return bool(spans) and spans[-1][1] is None
 
 
+def was_amnesic(db: Connection, session: str) -> bool:
+    """Tell whether anything of a session was not to be stored, at any time."""
+    return bool(_spans(db, session))
+
+
+def is_retelling(message: NewMessage) -> bool:
+    """Tell whether an agent tells its model in a message what was said before."""
+    return any(part.text.lstrip().startswith(fences.RETELLINGS) for part in message.parts)
+
+
 def to_be_stored(
     db: Connection, session: str, prepared: Sequence[PreparedMessage]
 ) -> Sequence[PreparedMessage]:
-    """Return the messages that were not said while a session was not to be stored."""
+    """Return the messages that were not said while a session was not to be stored.
+
+    An agent that sums up its conversation afterwards tells all of it again: that is not stored
+    either.
+    """
     spans = _spans(db, session)
     if not spans:
         return prepared
     return [
         message
         for message in prepared
-        if not any(
+        if not is_retelling(message.new)
+        and not any(
             (begin or 0) <= clock.to_us(message.new.created_at) < (end or _FOR_EVER)
             for begin, end in spans
         )

@@ -53,6 +53,46 @@ def of_session(db: Connection, session: str) -> Shown:
     return Shown(frozenset(row[0] for row in rows), frozenset(row[1] for row in rows))
 
 
+class Outdated(NamedTuple):
+    """Numbers of fragments that say something else by now, and of those that no longer hold."""
+
+    changed: list[int]
+    gone: list[int]
+
+
+GONE = 0
+"""In the place of a digest: a session was told that an item no longer holds."""
+
+
+def outdated(db: Connection, session: str) -> Outdated:
+    """Return what a session was given and does not know to have changed since."""
+    name = digests.of_text(session)
+    changed = db.rows(
+        "SELECT i.item_n FROM (SELECT item_n, max(at) AS at FROM injections"
+        " WHERE session = :session GROUP BY item_n) i JOIN fragments f ON f.n = i.item_n"
+        " WHERE f.deleted_at IS NULL AND f.superseded_by IS NULL AND EXISTS (SELECT 1"
+        " FROM fragment_versions v WHERE v.fragment_n = i.item_n AND v.changed_at > i.at)"
+        " ORDER BY i.item_n",
+        session=name,
+    )
+    gone = db.rows(
+        "SELECT i.item_n FROM injections i JOIN fragments f ON f.n = i.item_n"
+        " WHERE i.session = :session AND (f.deleted_at IS NOT NULL OR f.superseded_by IS NOT NULL)"
+        " GROUP BY i.item_n HAVING min(abs(i.digest)) <> :gone ORDER BY i.item_n",
+        session=name,
+        gone=GONE,
+    )
+    return Outdated([row[0] for row in changed], [row[0] for row in gone])
+
+
+def began(db: Connection, session: str) -> datetime | None:
+    """Return when a session was first given something."""
+    at = db.value(
+        "SELECT min(at) FROM injections WHERE session = :session", session=digests.of_text(session)
+    )
+    return None if at is None else clock.from_us(at)
+
+
 def remove(db: Connection, session: str) -> None:
     """Forget what a session was given: its prompt was condensed, and has it no longer."""
     db.run("DELETE FROM injections WHERE session = :session", session=digests.of_text(session))

@@ -85,6 +85,11 @@ def newest(
     ][:limit]
 
 
+def any_since(db: Connection, at_us: int) -> bool:
+    """Tell whether any instruction was given after a moment, anywhere."""
+    return bool(db.value("SELECT 1 FROM standing WHERE created_at > :at LIMIT 1", at=at_us))
+
+
 def taken_back(db: Connection, item_ns: Sequence[int]) -> set[int]:
     """Return those of the items whose instructions the person took back later, all of them."""
     asked = db.rows(

@@ -32,5 +32,11 @@ PUT_IN = (
 )
 """Names of the marks with which agents fence what nobody typed; a hook's is its own."""
 
+RETELLINGS = (
+    "This session is being continued from a previous conversation",
+    "Another language model started to solve this problem",
+)
+"""How the messages begin in which Claude Code and Codex tell a model what was said before."""
+
 TYPED = ("command-args", "bash-input", "user-memory-input")
 """Names of the marks with which Claude Code fences what was typed behind a command."""

@@ -40,6 +40,9 @@ _SHOWN = (
 
 A line with a tool's result holds no words of a person: in none of 299 that were looked at."""
 
+_ANSWERED_BY_LORE = "msg_lore"
+"""The id of an answer that the gateway gave itself: it is no part of the talk."""
+
 _MOST_CHAINS = 20
 """Subagents that are told in turns; agents run a handful at a time."""
 _MOST_FILES = 200
@@ -226,6 +229,8 @@ def _result(block: Line, state: State, key: str, at: datetime) -> NewMessage:
 
 def _assistant(line: Line, state: State, key: str, at: datetime) -> Said:
     message = fields.table(line.get("message"))
+    if message.get("id") == _ANSWERED_BY_LORE:
+        return [], []
     content = message.get("content")
     content = [content] if isinstance(content, str) else fields.items(content)
     model = fields.text(message.get("model"))

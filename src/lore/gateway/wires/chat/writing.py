@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from lore.gateway.wires import composing, shapes
+from lore.gateway.wires import arranging, shapes
+from lore.gateway.wires.arranging import Words
 from lore.gateway.wires.chat.reading import head_of, parts_of
-from lore.gateway.wires.composing import Words
 from lore.gateway.wires.shapes import Json
 from lore.gateway.wires.wire import Request, Texts, Tool
 from lore.records.dialogues import Plan
@@ -16,11 +16,11 @@ from lore.records.dialogues import Plan
 
 def rewrite(request: Request, plan: Plan, texts: Texts) -> bytes:
     """Return the prompt by a plan; the very bytes of the client where nothing changes."""
-    if composing.is_untouched(request, plan, texts):
+    if arranging.is_untouched(request, plan, texts):
         return request.body
     document = dict(request.document)
     given = shapes.tables(document["messages"])
-    messages = composing.compose(given, request, plan, texts, _WORDS)
+    messages = arranging.arrange(given, request, plan, texts, _WORDS)
     if texts.knowledge:
         messages = _known(messages, head_of(given), texts.knowledge)
     document["messages"] = messages

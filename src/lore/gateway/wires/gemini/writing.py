@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from lore.gateway.wires import composing, shapes
-from lore.gateway.wires.composing import Words
+from lore.gateway.wires import arranging, shapes
+from lore.gateway.wires.arranging import Words
 from lore.gateway.wires.gemini.reading import field
 from lore.gateway.wires.shapes import Json, table, text
 from lore.gateway.wires.wire import Request, Texts, Tool
@@ -16,11 +16,11 @@ from lore.records.dialogues import Plan
 
 def rewrite(request: Request, plan: Plan, texts: Texts) -> bytes:
     """Return the prompt by a plan; the very bytes of the client where nothing changes."""
-    if composing.is_untouched(request, plan, texts):
+    if arranging.is_untouched(request, plan, texts):
         return request.body
     document = dict(request.document)
     given = shapes.tables(document["contents"])
-    document["contents"] = composing.compose(given, request, plan, texts, _WORDS)
+    document["contents"] = arranging.arrange(given, request, plan, texts, _WORDS)
     if texts.knowledge:
         name = "system_instruction" if "system_instruction" in document else "systemInstruction"
         system = table(document.get(name))

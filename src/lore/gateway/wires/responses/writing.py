@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from lore.gateway.wires import composing, shapes
-from lore.gateway.wires.composing import Words
+from lore.gateway.wires import arranging, shapes
+from lore.gateway.wires.arranging import Words
 from lore.gateway.wires.responses.reading import head_of, items_of, parts_of
 from lore.gateway.wires.shapes import Json, text
 from lore.gateway.wires.wire import Request, Texts, Tool
@@ -16,11 +16,11 @@ from lore.records.dialogues import Plan
 
 def rewrite(request: Request, plan: Plan, texts: Texts) -> bytes:
     """Return the prompt by a plan; the very bytes of the client where nothing changes."""
-    if composing.is_untouched(request, plan, texts):
+    if arranging.is_untouched(request, plan, texts):
         return request.body
     document = dict(request.document)
     given = items_of(document)
-    items = composing.compose(given, request, plan, texts, _WORDS)
+    items = arranging.arrange(given, request, plan, texts, _WORDS)
     instructions = text(document.get("instructions"))
     if texts.knowledge and instructions:
         document["instructions"] = f"{instructions}\n\n{texts.knowledge}"

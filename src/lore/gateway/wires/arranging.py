@@ -1,4 +1,4 @@
-"""Composing: a prompt as a list of items, for the wires that keep no breakpoints."""
+"""Arranging: a prompt as a list of items, for the wires that keep no breakpoints."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def is_untouched(request: Request, plan: Plan, texts: Texts) -> bool:
     return not is_told and not framing.notes_of(request, plan, texts)
 
 
-def compose(
+def arrange(
     items: Sequence[Json], request: Request, plan: Plan, texts: Texts, words: Words
 ) -> list[Json]:
     """Return the items of a prompt: the head, what stands for the past, and the window."""

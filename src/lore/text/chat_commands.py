@@ -1,0 +1,28 @@
+"""Chat commands: what a person types to Lore itself, in whatever form an agent passes it on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_TYPED = re.compile(r"/?(lore:[a-z].*)", re.DOTALL)
+"""Also without the slash: Claude Code refuses a command that it does not know itself."""
+
+_OFFERED = re.compile(
+    r"<command-message>[^<]*</command-message>\s*<command-name>/(lore:(?:status|amnesia))"
+    r"</command-name>(?:\s*<command-args>([^<]*)</command-args>)?"
+)
+"""How Claude Code sends a command of the plugin, with the text of its page behind it."""
+
+_MOST_CHARS = 20_000
+"""Longer than that nobody types."""
+
+
+def find(texts: Sequence[str]) -> str:
+    """Return the command that is typed in the texts of a message, without its slash, or ''."""
+    for text in texts:
+        offered = _OFFERED.match(text)
+        if offered:
+            return f"{offered[1]} {offered[2] or ''}"
+    typed = _TYPED.fullmatch(texts[-1].strip()[:_MOST_CHARS]) if texts else None
+    return typed[1] if typed else ""

@@ -1,0 +1,24 @@
+"""Commands to Lore in a chat: known in every form, and nothing else taken for one."""
+
+from __future__ import annotations
+
+import pytest
+
+from lore.text import chat_commands
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (["/lore:status"], "lore:status"),
+        ([" lore:amnesia on\n"], "lore:amnesia on"),
+        (["<system-reminder>x</system-reminder>", "lore:remember two\nlines"],
+         "lore:remember two\nlines"),
+        (["lore: the old tale of the harbour"], ""),
+        (["What does /lore:status do?"], ""),
+        (["lore:status", "and something else"], ""),
+        ([], ""),
+    ],
+)  # fmt: skip
+def test_a_command_is_what_is_typed_alone(texts, found):
+    assert chat_commands.find(texts) == found
