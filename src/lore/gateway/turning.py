@@ -11,13 +11,14 @@ from functools import partial
 
 from lore.context import turns
 from lore.errors import BudgetSpent, InvalidInput, LoreError
-from lore.gateway import commands, paying
+from lore.gateway import commands, paying, talks
 from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt, log
 from lore.gateway.exchanges import Incoming, Outcome, Prepared
 from lore.gateway.paying import PROVIDERS, Bill, Observing
 from lore.gateway.recalling import Recalling
-from lore.gateway.speakers import Said, Talks, find_speaker, folder_of, is_compaction, is_errand
+from lore.gateway.speakers import Said, find_speaker, folder_of, is_compaction, is_errand
+from lore.gateway.talks import UNNAMED, Talks
 from lore.gateway.wires import keys, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
@@ -33,9 +34,6 @@ from lore.tools.tool import Caller
 
 PROMPT_S = 0.08
 """So much of the time that a request has may go into finding what its prompt needs."""
-
-UNNAMED = "gateway"
-"""The agent of a session whose client does not say who it is."""
 
 _MOST_ASKED_CHARS = 20_000
 """What is longer was not typed; what it asks for stands at its beginning."""
@@ -80,7 +78,7 @@ class MemoryTurning:
         self._memory = memory
         self._composer = composer
         self._pacing = Pacing(memory)
-        self._talks = Talks()
+        self._talks = Talks(partial(composer.desk.find_talk, agent=UNNAMED))
         self._annotations = Annotations()
         self._digesting = ThreadPoolExecutor(1, "lore-digesting")
         self._digested: set[str] = set()
@@ -126,7 +124,7 @@ class MemoryTurning:
         said = Said(incoming.headers, request.document, request.dialogue.entries)
         if is_errand(said):
             return None
-        speaker = self._speaker(said)
+        speaker = self._speaker(said, at_hand=True)
         if commands.is_command(request.dialogue):
             return _answered(wire, request, commands.LATE)
         request = wire.expand(request, self._composer.markers(speaker, at_hand=True).get)
@@ -137,9 +135,9 @@ class MemoryTurning:
             return self._errand(incoming, wire, request, bare=speaker)
         return self._forwarded(incoming, wire, request, speaker, composed)
 
-    def _speaker(self, said: Said) -> Speaker:
-        return find_speaker(said) or Speaker(
-            self._talks.find_session(said.entries), UNNAMED, folder_of(said)
+    def _speaker(self, said: Said, *, at_hand: bool = False) -> Speaker:
+        return find_speaker(said) or self._talks.find_speaker(
+            said.entries, folder_of(said), at_hand=at_hand
         )
 
     def admit(self, incoming: Incoming) -> Prepared:
@@ -324,30 +322,36 @@ class MemoryTurning:
 
     def _end_turn(self, turn: Turn, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
-        plan, without = turn.composed.plan, None
+        plan, without, speaker = turn.composed.plan, None, turn.speaker
         try:
             if replies and replies[0].use.input_tokens:
                 without = self._composer.settle(
                     turn.speaker, turn.request.dialogue, turn.composed, replies[0].use
                 )
             if outcome != "unused":
-                self._record(turn, replies)
+                speaker = self._record(turn, replies)
         finally:
             # Session and project are known to the ledger once they are stored.
+            bill = replace(bill, reserved=replace(bill.reserved, session=speaker.session))
             paying.settle(
                 self._memory, bill, replies, layer=plan.layer, busts=plan.busts, without=without
             )
 
-    def _record(self, turn: Turn, replies: list[Reply]) -> None:
+    def _record(self, turn: Turn, replies: list[Reply]) -> Speaker:
+        """Store what was said, and return whose words they are by what was answered."""
         composer, speaker = self._composer, turn.speaker
         for reply in replies:
             if reply.fault is not None and reply.fault.is_too_long:
                 composer.raise_floor(speaker, reply.fault.prompt_tokens, reply.fault.most_tokens)
         entries = turn.said(replies)
-        composer.record(speaker, entries, model=turn.request.dialogue.model)
+        named = talks.answered(speaker, entries[len(turn.request.dialogue.entries) :])
+        if named is None:
+            return speaker
+        composer.record(named, entries, model=turn.request.dialogue.model)
         if composer.needs_summaries(turn.composed):
             self._annotations.prepare(entries)
-            self._digest(speaker.session)
+            self._digest(named.session)
+        return named
 
     def _digest(self, session: str) -> None:
         """Have a session condensed in the background, unless that is under way."""

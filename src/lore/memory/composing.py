@@ -109,7 +109,7 @@ class Composer:
         was forgotten, and nobody is waited for.
         """
         with self._lock:
-            live = self._sessions.get(speaker.session)
+            live = self._sessions.get(speaker.place)
         if live is None or not (live.held.measured.turns or live.held.amnesic):
             return None
         price = self._price(dialogue.model, provider)
@@ -129,7 +129,7 @@ class Composer:
 
     def pass_bare(self, speaker: Speaker) -> None:
         """Take note that a session began with a request that went out as it came."""
-        self._passed.append(speaker.session)
+        self._passed.append(speaker.place)
 
     def add_note(self, speaker: Speaker, entry: Entry, note: str) -> None:
         """Put a text behind an entry, from now on, unless it has gone out without one."""
@@ -145,7 +145,7 @@ class Composer:
         """
         if at_hand:
             with self._lock:
-                live = self._sessions.get(speaker.session)
+                live = self._sessions.get(speaker.place)
             return (live.markers if live is not None else None) or {}
         live = self._live(speaker)
         known = live.markers
@@ -258,21 +258,30 @@ class Composer:
 
     def _live(self, speaker: Speaker) -> Live:
         with self._lock:
-            found = self._sessions.get(speaker.session)
+            found = self._sessions.get(speaker.place)
             if found is not None:
-                self._sessions.move_to_end(speaker.session)
+                self._sessions.move_to_end(speaker.place)
         if found is not None:
             self._let_go_of_forgotten(found)
             return found
         # The era first: what is forgotten between the two is then let go of once more.
         era = self._desk.era()
         held = self._desk.held(speaker)
+        if speaker.began and not holding.has_begun(held):
+            held = self._going_on(speaker, held)
         live = Live(held, holding.calibration(held.measured), era)
         with self._lock:
-            live = self._sessions.setdefault(speaker.session, live)
+            live = self._sessions.setdefault(speaker.place, live)
             while len(self._sessions) > _MOST_SESSIONS:
                 self._sessions.popitem(last=False)
         return live
+
+    def _going_on(self, speaker: Speaker, held: Held) -> Held:
+        """Return what a session holds on to that had another name at its first request."""
+        first = self._live(speaker.first).held
+        with suppress(StoreError):
+            self._desk.go_on_from(speaker)
+        return replace(first, amnesic=held.amnesic)
 
     def _set_amnesic(self, speaker: Speaker, *, amnesic: bool) -> None:
         live = self._live(speaker)
@@ -307,7 +316,7 @@ class Composer:
     def _note_bare(self, live: Live, speaker: Speaker, dialogue: Dialogue) -> None:
         """Let a session go on without memory that began so, unless little is cached of it."""
         held = live.held
-        if held.measured.turns or speaker.session not in self._passed:
+        if held.measured.turns or speaker.first.place not in self._passed:
             return
         if holding.raw_chars(dialogue) + dialogue.fixed_chars >= _YOUNG_CHARS:
             live.held = replace(held, knowledge="", bare=True)

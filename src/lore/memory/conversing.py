@@ -18,7 +18,7 @@ from lore.errors import NotFound
 from lore.memory.front import Memory
 from lore.records import Entry, Held, Measured, Pins, Speaker, Summary
 from lore.redaction import home_key
-from lore.store import claims, dialogues, distillations, sessions
+from lore.store import claims, dialogues, distillations, injections, sessions
 from lore.store.db import Connection
 from lore.text import tokens
 
@@ -44,7 +44,7 @@ class Conversing:
     def held(self, speaker: Speaker) -> Held:
         """Return what a session holds on to."""
         with self._database.read() as db:
-            states = dialogues.find_all(db, self._name(speaker))
+            states = dialogues.find_all(db, self._place(speaker))
             amnesic = dialogues.is_amnesic(db, self._name(speaker))
         return Held(
             _pins(states.get("pins") or {}),
@@ -66,7 +66,7 @@ class Conversing:
 
         That nothing was chosen is kept too: it is not to be chosen anew after a restart.
         """
-        session, now = self._name(speaker), self._database.now()
+        session, now = self._place(speaker), self._database.now()
         states: dict[dialogues.Name, Any] = {
             "pins": _packed(held.pins),
             "measured": asdict(held.measured),
@@ -131,6 +131,17 @@ class Conversing:
                 found.append(Summary(log.id, log.text, log.tokens, until, log.generation))
         return [*found, *_silences(entries, silent, max((one.until for one in found), default=0))]
 
+    def find_talk(self, names: Sequence[str], *, agent: str) -> str:
+        """Return the first of the names that a stored session of an agent has, or ''."""
+        with self._database.read() as db:
+            known = sessions.known_names(db, names, agent=agent)
+        return next((name for name in names if name in known), "")
+
+    def go_on_from(self, speaker: Speaker) -> None:
+        """Note that a session was given what its first request was, without waiting for it."""
+        first, now = speaker.first.session, self._database.now()
+        self._database.submit(lambda db: injections.copy(db, first, speaker.session, now=now))
+
     def choose_knowledge(self, speaker: Speaker, *, budget_tokens: int = KNOWLEDGE_TOKENS) -> str:
         """Return the memory that a session has in its system prompt from its first turn on."""
         if speaker.parent:
@@ -141,13 +152,14 @@ class Conversing:
 
     def keep_markers(self, speaker: Speaker, markers: Mapping[str, str]) -> None:
         """Keep what markers stand for, and return once that is durable."""
-        session, now = self._name(speaker), self._database.now()
+        session, now = self._place(speaker), self._database.now()
         self._database.write(lambda db: dialogues.add_markers(db, session, markers, now=now))
 
     def markers(self, speaker: Speaker) -> dict[str, str]:
         """Return what the markers of a session stand for, by their ids."""
         with self._database.read() as db:
-            return dialogues.markers(db, self._name(speaker))
+            begun = dialogues.markers(db, self._place(speaker.first))
+            return begun | dialogues.markers(db, self._place(speaker))
 
     def begin_amnesia(self, speaker: Speaker) -> None:
         """Let nothing of a session be stored from now on."""
@@ -190,6 +202,9 @@ class Conversing:
 
     def _name(self, speaker: Speaker) -> str:
         return self._redact(speaker.session)
+
+    def _place(self, speaker: Speaker) -> str:
+        return self._redact(speaker.place)
 
     def _told(
         self, speaker: Speaker, entries: Sequence[Entry], *, first: int = 0, model: str = ""
