@@ -18,6 +18,7 @@ from lore.gateway.turning import MemoryTurning
 from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.settings import load
+from lore.store import dialogues
 from tests.fakes import FakeEmbedder, FixedClock
 from tests.gateway.proxied import HELLO, Proxied, proxied
 from tests.gateway.upstream import Asked, Call, Says, Text, Upstream, upstream
@@ -509,8 +510,9 @@ def test_what_is_typed_to_lore_is_no_part_of_the_talk(tmp_path: Path, up: Upstre
         ]  # fmt: skip
 
 
+@pytest.mark.parametrize("is_wrapped", [True, False], ids=["in other words", "as it was answered"])
 def test_a_summary_of_the_client_does_not_bring_back_what_was_not_to_be_stored(
-    tmp_path: Path, up: Upstream
+    tmp_path: Path, up: Upstream, is_wrapped: bool
 ):
     with life(tmp_path, up) as talk:
         talk.ask("Good morning to you.")
@@ -519,14 +521,25 @@ def test_a_summary_of_the_client_does_not_bring_back_what_was_not_to_be_stored(
         talk.ask("/lore:amnesia off")
         up.reply_with(Says(Text("They said that the merger is on the ninth.")))
         talk.ask("CRITICAL: Respond with TEXT ONLY. Sum up what was said.")
+        retold = talk.messages[-1]
         talk.messages.clear()
-        talk.ask(
-            "This session is being continued from a previous conversation that ran out of context."
-            " They said that the merger is on the ninth."
-        )
+        if is_wrapped:
+            talk.ask(
+                "This session is being continued from a previous conversation that ran out of"
+                " context. They said that the merger is on the ninth."
+            )
+        else:
+            # Wait for what follows the answer: it is done in order.
+            eventually(lambda: _has_unsaid(talk, 3))
+            talk.messages += [{"role": "user", "content": "What did we do so far?"}, retold]
         talk.ask("What is for lunch?")
         eventually(lambda: "What is for lunch?" in talk.stored())
         assert "merger" not in " ".join(talk.stored())
+
+
+def _has_unsaid(talk: Life, count: int) -> bool:
+    with talk.memory.database.read() as db:
+        return len(dialogues.find_unsaid(db, "s-1")) == count
 
 
 def _ends_with(talk: Life, text: str) -> bool:

@@ -103,7 +103,8 @@ class MemoryTurning:
         said = Said(incoming.headers, request.document, request.dialogue.entries)
         if is_errand(said):
             known = find_speaker(said)
-            errand = self._errand(incoming, wire, request)
+            retold = known if known and self._composer.desk.was_amnesic(known) else None
+            errand = self._errand(incoming, wire, request, retold=retold)
             if known is None or errand.answer is not None or not is_compaction(said):
                 return errand
             return self._as_in_session(errand, wire, request, known)
@@ -150,13 +151,20 @@ class MemoryTurning:
         return self._paid(incoming, wire, model, most, streams=streams)
 
     def _errand(
-        self, incoming: Incoming, wire: Wire, request: Request, *, bare: Speaker | None = None
+        self,
+        incoming: Incoming,
+        wire: Wire,
+        request: Request,
+        *,
+        bare: Speaker | None = None,
+        retold: Speaker | None = None,
     ) -> Prepared:
         """Let a request pass that is no turn: it costs money, and is not remembered."""
         tokens = len(request.body) // 4
         most = paying.most_of(incoming.wire, tokens, paying.output_limit(request.document))
         model = request.dialogue.model
-        return self._paid(incoming, wire, model, most, streams=request.streams, bare=bare)
+        streams = request.streams
+        return self._paid(incoming, wire, model, most, streams=streams, bare=bare, retold=retold)
 
     def _as_in_session(
         self, errand: Prepared, wire: Wire, request: Request, speaker: Speaker
@@ -180,6 +188,7 @@ class MemoryTurning:
         *,
         streams: bool,
         bare: Speaker | None = None,
+        retold: Speaker | None = None,
     ) -> Prepared:
         provider = PROVIDERS[incoming.wire]
         try:
@@ -187,8 +196,9 @@ class MemoryTurning:
         except BudgetSpent as error:
             return paying.refused(incoming.wire, error, self._memory.database.now())
         bill = Bill(wire, reserved, streams)
-        observer = self._observing(incoming, bill, self._end_errand, whole=False, bare=bare)
-        return Prepared(observer=observer)
+        on_end = partial(self._end_retelling, retold) if retold else self._end_errand
+        whole = retold is not None
+        return Prepared(observer=self._observing(incoming, bill, on_end, whole=whole, bare=bare))
 
     def _observing(
         self,
@@ -319,6 +329,15 @@ class MemoryTurning:
     def _end_errand(self, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
         del outcome
         paying.settle(self._memory, bill, replies)
+
+    def _end_retelling(
+        self, speaker: Speaker, bill: Bill, replies: list[Reply], outcome: Outcome
+    ) -> None:
+        """Let a summary never be stored that may tell what was not to be."""
+        self._end_errand(bill, replies, outcome)
+        for reply in replies:
+            if reply.entry is not None:
+                self._composer.desk.leave_unsaid(speaker, reply.entry)
 
     def _end_turn(self, turn: Turn, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""

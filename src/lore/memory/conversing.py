@@ -181,6 +181,17 @@ class Conversing:
 
         self._database.write(end)
 
+    def was_amnesic(self, speaker: Speaker) -> bool:
+        """Tell whether anything of a session was not to be stored, at any time."""
+        with self._database.read() as db:
+            return dialogues.was_amnesic(db, self._name(speaker))
+
+    def leave_unsaid(self, speaker: Speaker, retold: Entry) -> None:
+        """Let an entry never be stored, in which all that was said is told again."""
+        session, now = self._name(speaker), self._database.now()
+        keys = [self._sealed(retold.key)]
+        self._database.write(lambda db: dialogues.leave_unsaid(db, session, keys, now=now))
+
     def _sealed(self, key: str) -> str:
         """Return the digest of an entry as it is kept of what was not to be stored.
 

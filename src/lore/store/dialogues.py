@@ -137,6 +137,11 @@ def remember_from(
             put(db, session, "unsaid", sorted(unsaid), now=now)
 
 
+def leave_unsaid(db: Connection, session: str, keys: Collection[str], *, now: datetime) -> None:
+    """Let more entries never be stored."""
+    put(db, session, "unsaid", sorted({*find_unsaid(db, session), *keys}), now=now)
+
+
 def find_unsaid(db: Connection, session: str) -> frozenset[str]:
     """Return the keys of the entries that were said while a session was not to be stored."""
     return frozenset(find(db, session, "unsaid") or ())

@@ -78,7 +78,8 @@ def outdated(db: Connection, session: str) -> Outdated:
     gone = db.rows(
         "SELECT i.item_n FROM injections i JOIN fragments f ON f.n = i.item_n"
         " WHERE i.session = :session AND (f.deleted_at IS NOT NULL OR f.superseded_by IS NOT NULL)"
-        " GROUP BY i.item_n HAVING min(abs(i.digest)) <> :gone ORDER BY i.item_n",
+        " AND NOT EXISTS (SELECT 1 FROM injections t WHERE t.session = i.session"
+        " AND t.item_n = i.item_n AND t.digest = :gone) GROUP BY i.item_n ORDER BY i.item_n",
         session=name,
         gone=GONE,
     )
