@@ -85,11 +85,11 @@ def test_an_answer_is_known_by_its_marker_and_by_its_search():
     talks = Talks(none_stored)
     first = talks.find_speaker([HELLO], HERE)
     searched = [
-        Entry("assistant", (Block("text", 3, "Let me see."), Block("call", 3, "{}", "c1", "recall")), "a"),
+        Entry("assistant", (*HI.blocks, Block("call", 3, "{}", "c1", "recall")), "a"),
         Entry("user", (Block("result", 3, "found", "c1"),), "b"),
         entry("assistant", "There it is."),
     ]  # fmt: skip
-    marked = f"Let me see.\n\n{marks.searched('0123456789abcdef')}\n\nThere it is."
+    marked = f"hi\n\n{marks.searched('0123456789abcdef')}\n\nThere it is."
     seen = [HELLO, entry("assistant", marked), MORE]
     assert talks.find_speaker(seen, HERE) == answered(first, searched)
 
