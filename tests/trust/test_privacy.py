@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -177,3 +179,112 @@ def test_what_an_unnamed_talk_costs_is_entered_for_its_session(tmp_path: Path, u
             ]
         )
         assert [one.name for one in lines] == [session.id]
+
+
+def silenced(talk: Talk) -> Talk:
+    """Return a talk that has begun, and is not to be stored from now on."""
+    talk.ask("Hello there, what is new?")
+    talk.ask(ON)
+    return talk
+
+
+def test_amnesia_of_a_talk_without_a_name_survives_a_restart(tmp_path: Path, up: Upstream):
+    with gate(tmp_path, up) as house:
+        house.talk().ask("Hello there, what is new?")
+        talk = silenced(house.talk())
+        talk.ask("The merger is on the ninth.")
+        house.settled()
+    with gate(tmp_path, up) as house:
+        house.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
+        again = house.talk()
+        again.messages = talk.messages
+        told = again.ask("The merger costs nine millions.")
+        assert "ops/deploy.sh" not in told
+        assert '"recall"' not in told
+        assert "merger" not in house.settled()
+        again.ask(OFF)
+        again.ask("The weather is fine.")
+        assert "merger" not in house.settled()
+        assert "weather" in house.stored()
+
+
+@pytest.mark.parametrize(
+    ("parent", "child", "grandchild"),
+    [
+        ({"x-claude-code-session-id": "s-1"}, {"x-claude-code-agent-id": "7"}, {}),
+        (
+            {"x-session-id": "ses_1", "user-agent": "opencode/1.18"},
+            {"x-session-id": "ses_2", "x-parent-session-id": "ses_1"},
+            {"x-session-id": "ses_3", "x-parent-session-id": "ses_2"},
+        ),
+    ],
+)
+def test_helpers_of_an_amnesic_session_are_not_stored_either(
+    tmp_path: Path, up: Upstream, parent: dict[str, str], child: dict[str, str],
+    grandchild: dict[str, str],
+):  # fmt: skip
+    with gate(tmp_path, up) as house:
+        talk = silenced(house.talk(**parent))
+        helper = house.talk(**parent | child)
+        assert '"recall"' not in helper.ask("Look up what the merger costs.")
+        below = house.talk(**parent | child | grandchild)
+        below.ask("Look up who the merger is with.")
+        assert "merger" not in house.settled()
+        talk.ask(OFF)
+        helper.ask("Go on.")
+        assert "merger" not in house.settled()
+        house.talk(**parent | child | {next(iter(child)): "9"}).ask("Look up the weather.")
+        assert "weather" in house.settled()
+
+
+def test_a_fork_does_not_bring_what_was_said_in_amnesia(tmp_path: Path, up: Upstream):
+    with gate(tmp_path, up) as house:
+        talk = silenced(house.talk("s-1"))
+        talk.ask("The merger is on the ninth.")
+        during = house.talk("s-2")
+        during.messages = [*talk.messages]
+        during.ask("And who knows of the merger?")
+        house.talk("s-2", **{"x-claude-code-agent-id": "7"}).ask("Tell me of the merger.")
+        talk.ask(OFF)
+        after = house.talk("s-3")
+        after.messages = [*talk.messages]
+        after.ask("What is the weather?")
+        assert "merger" not in house.settled()
+        assert "weather" in house.stored()
+
+
+def test_what_is_under_way_when_amnesia_ends_is_not_stored(tmp_path: Path, up: Upstream):
+    with gate(tmp_path, up) as house:
+        talk = silenced(house.talk("s-1"))
+        branch = house.talk("s-1")
+        branch.messages = [*talk.messages]
+        held = threading.Event()
+        up.reply_with(Says(Text("I see."), hold=held))
+        with ThreadPoolExecutor(1) as apart:
+            asked = len(up.asked)
+            late = apart.submit(branch.ask, "The merger is on the ninth.")
+            eventually(lambda: len(up.asked) > asked)
+            talk.ask(OFF)
+            held.set()
+            late.result()
+        assert "merger" not in house.settled()
+        talk.messages += branch.messages[-2:]
+        talk.ask("The weather is fine.")
+        assert "merger" not in house.settled()
+        assert "weather" in house.stored()
+
+
+def test_amnesia_that_is_said_to_one_gateway_holds_for_another(tmp_path: Path, up: Upstream):
+    with gate(tmp_path, up) as house, gate(tmp_path, up) as other:
+        house.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
+        talk, same = house.talk("s-1"), other.talk("s-1")
+        talk.ask("Hello there, what is new?")
+        same.messages = talk.messages
+        assert "ops/deploy.sh" in same.ask("And how do we deploy?")
+        talk.ask(ON)
+        # A client that does not send the command on.
+        same.messages = talk.messages[:-2]
+        told = same.ask("The merger is on the ninth.")
+        assert "ops/deploy.sh" not in told
+        assert '"recall"' not in told
+        assert "merger" not in other.settled()

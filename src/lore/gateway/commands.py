@@ -25,10 +25,6 @@ RECALL = _recall_tool()
 """The tool that the gateway offers, the same bytes on every turn."""
 
 
-LATE = "Lore could not do this in time: please say it once more."
-"""For a model it is not meant, and amnesia that did not begin must not look as if it had."""
-
-
 def is_command(dialogue: Dialogue) -> bool:
     """Tell whether a dialogue ends with what a person typed to Lore."""
     return bool(_typed(dialogue))

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 
-from lore.context import turns
+from lore.context import silences, turns
 from lore.errors import BudgetSpent, InvalidInput, LoreError
 from lore.gateway import commands, paying, talks
 from lore.gateway.annotations import Annotations
@@ -28,7 +28,7 @@ from lore.memory.holding import Composed
 from lore.memory.pacing import Pacing
 from lore.records import Entry, Speaker, TokenUse
 from lore.redaction import redact_tree
-from lore.text import marks
+from lore.text import chat_commands, marks
 from lore.tools import catalogue
 from lore.tools.tool import Caller
 
@@ -127,7 +127,7 @@ class MemoryTurning:
             return None
         speaker = self._speaker(said, at_hand=True)
         if commands.is_command(request.dialogue):
-            return _answered(wire, request, commands.LATE)
+            return _answered(wire, request, chat_commands.LATE)
         request = wire.expand(request, self._composer.markers(speaker, at_hand=True).get)
         composed = self._composer.compose_held(
             speaker, request.dialogue, provider=PROVIDERS[incoming.wire]
@@ -223,7 +223,7 @@ class MemoryTurning:
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
         own_tools = has_own_memory(request)
         gives = not own_tools and not marks.may_have_memory(_persons_words(request))
-        if gives:
+        if gives and not silences.is_silent(request.dialogue.entries):
             self._note_memory(speaker, request)
         return self._composer.compose(
             speaker,
@@ -335,9 +335,8 @@ class MemoryTurning:
     ) -> None:
         """Let a summary never be stored that may tell what was not to be."""
         self._end_errand(bill, replies, outcome)
-        for reply in replies:
-            if reply.entry is not None:
-                self._composer.desk.leave_unsaid(speaker, reply.entry)
+        retold = [reply.entry for reply in replies if reply.entry is not None]
+        self._composer.desk.leave_unsaid(speaker, retold)
 
     def _end_turn(self, turn: Turn, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
@@ -366,7 +365,8 @@ class MemoryTurning:
         named = talks.answered(speaker, entries[len(turn.request.dialogue.entries) :])
         if named is None:
             return speaker
-        composer.record(named, entries, model=turn.request.dialogue.model)
+        model, silent = turn.request.dialogue.model, turn.composed.amnesic
+        composer.record(named, entries, model=model, silent=silent)
         if composer.needs_summaries(turn.composed):
             self._annotations.prepare(entries)
             self._digest(named.session)

@@ -16,7 +16,7 @@ from functools import partial
 from lore.budget import horizon
 from lore.budget.calibration import calibrate
 from lore.budget.counterfactual import without_lore
-from lore.context import planning, tiers, turns
+from lore.context import planning, silences, tiers, turns
 from lore.context.planning import Terms
 from lore.context.sizing import Measure
 from lore.errors import StoreError
@@ -86,8 +86,8 @@ class Composer:
         price = self._price(dialogue.model, provider)
         with live.lock:
             cold = holding.is_cold(live.held.measured, now)
-            if live.held.amnesic:
-                return replace(holding.whole(live.held, dialogue, price), cold=cold)
+            if live.held.amnesic or silences.is_silent(dialogue.entries):
+                return self._silent(live, speaker, dialogue, price, cold=cold)
             self._note_bare(live, speaker, dialogue)
             tells = partial(self._tell, live, speaker, dialogue, gives_memory=gives_memory)
             tells(anew=cold)
@@ -110,13 +110,15 @@ class Composer:
         """
         with self._lock:
             live = self._sessions.get(speaker.place)
-        if live is None or not (live.held.measured.turns or live.held.amnesic):
+        is_silent = silences.is_silent(dialogue.entries)
+        if live is None or not (live.held.measured.turns or live.held.amnesic or is_silent):
             return None
         price = self._price(dialogue.model, provider)
-        held = live.held if self._era(live) == live.era else holding.without_texts(live.held)
+        era, amnesic = self._standing(speaker, live)
+        held = live.held if era == live.era else holding.without_texts(live.held)
         cold = holding.is_cold(held.measured, self._memory.database.now())
-        if held.amnesic:
-            return replace(holding.whole(held, dialogue, price), cold=cold)
+        if amnesic or is_silent:
+            return self._silent(live, speaker, dialogue, price, cold=cold)
         last = turns.last_said(dialogue.entries)
         if last is not None and last.key not in held.notes:
             live.unnoted.append(last.key)
@@ -125,7 +127,9 @@ class Composer:
 
     def compose_whole(self, speaker: Speaker, dialogue: Dialogue) -> Composed:
         """Return a prompt with nothing left out, that begins as the session's prompts do."""
-        return holding.whole(self._live(speaker).held, dialogue, self._price(dialogue.model, ""))
+        held, price = self._live(speaker).held, self._price(dialogue.model, "")
+        silent = held.amnesic or silences.is_silent(dialogue.entries)
+        return holding.whole(replace(held, amnesic=silent), dialogue, price)
 
     def pass_bare(self, speaker: Speaker) -> None:
         """Take note that a session began with a request that went out as it came."""
@@ -197,7 +201,8 @@ class Composer:
                 whole,
             )
             live.held = replace(live.held, measured=measured)
-            self._hold(speaker, live)
+            if not composed.amnesic:
+                self._hold(speaker, live)
         if live.past is None:
             live.past = self._memory.past_turns(project=speaker.project)
         return without
@@ -218,10 +223,18 @@ class Composer:
             live.held = replace(live.held, pins=raised)
             self._hold(speaker, live)
 
-    def record(self, speaker: Speaker, entries: Sequence[Entry], *, model: str = "") -> int:
-        """Store what was said since the last time; return how many messages that were."""
+    def record(
+        self, speaker: Speaker, entries: Sequence[Entry], *, model: str = "", silent: bool = False
+    ) -> int:
+        """Store what was said since the last time; return how many messages that were.
+
+        What a `silent` session was asked is never stored, though it ended its amnesia meanwhile.
+        """
         live = self._live(speaker)
         if live.held.amnesic:
+            return 0
+        if silent:
+            self._desk.leave_unsaid(speaker, entries)
             return 0
         chain = turns.chain(entries)
         known = set(live.recorded)
@@ -262,7 +275,7 @@ class Composer:
             if found is not None:
                 self._sessions.move_to_end(speaker.place)
         if found is not None:
-            self._let_go_of_forgotten(found)
+            self._bring_up_to_date(speaker, found)
             return found
         # The era first: what is forgotten between the two is then let go of once more.
         era = self._desk.era()
@@ -288,20 +301,35 @@ class Composer:
         with live.lock:
             live.held = replace(live.held, amnesic=amnesic)
 
-    def _let_go_of_forgotten(self, live: Live) -> None:
-        """Drop all texts of a session if anything was forgotten since, by whatever process."""
-        era = self._era(live)
-        if era == live.era:
+    def _bring_up_to_date(self, speaker: Speaker, live: Live) -> None:
+        """Drop all texts of a session if anything was forgotten since, by whatever process.
+
+        Whether it is amnesic may have been said to another one, too.
+        """
+        era, amnesic = self._standing(speaker, live)
+        if (era, amnesic) == (live.era, live.held.amnesic):
             return
         with live.lock:
-            live.held, live.markers, live.era = holding.without_texts(live.held), None, era
+            live.held = replace(live.held, amnesic=amnesic)
+            if era != live.era:
+                live.held, live.markers, live.era = holding.without_texts(live.held), None, era
 
-    def _era(self, live: Live) -> str:
-        """Return the era that it is; where nothing can be read, nothing was forgotten either."""
+    def _standing(self, speaker: Speaker, live: Live) -> tuple[str, bool]:
+        """Return the era, and whether a session is amnesic; as before, where nothing is read."""
         try:
-            return self._desk.era()
+            return self._desk.standing(speaker)
         except StoreError:
-            return live.era
+            return live.era, live.held.amnesic
+
+    def _silent(
+        self, live: Live, speaker: Speaker, dialogue: Dialogue, price: ModelPrice, *, cold: bool
+    ) -> Composed:
+        """Return a prompt of a session that is given nothing; its helpers are to know that."""
+        if speaker.parent or not live.held.amnesic:
+            with suppress(StoreError):
+                self._desk.stay_amnesic(speaker)
+        held = replace(live.held, amnesic=True)
+        return replace(holding.whole(held, dialogue, price), cold=cold)
 
     def _hold(self, speaker: Speaker, live: Live) -> None:
         """Keep what a session holds on to; under its lock, so that the last comes last."""

@@ -13,7 +13,7 @@ from typing import Any
 from lore.capture import dialogues as telling
 from lore.capture import messages
 from lore.capture.dialogues import Told
-from lore.context import turns
+from lore.context import silences, turns
 from lore.errors import NotFound
 from lore.memory.front import Memory
 from lore.records import Entry, Held, Measured, Pins, Speaker, Summary
@@ -45,7 +45,7 @@ class Conversing:
         """Return what a session holds on to."""
         with self._database.read() as db:
             states = dialogues.find_all(db, self._place(speaker))
-            amnesic = dialogues.is_amnesic(db, self._name(speaker))
+            amnesic = self._is_amnesic(db, speaker)
         return Held(
             _pins(states.get("pins") or {}),
             Measured(**(states.get("measured") or {})),
@@ -60,6 +60,11 @@ class Conversing:
         """Return a name of the time since anything was forgotten; texts of another may quote it."""
         with self._database.read() as db:
             return dialogues.era(db)
+
+    def standing(self, speaker: Speaker) -> tuple[str, bool]:
+        """Return the era, and whether nothing of a session is to be stored now."""
+        with self._database.read() as db:
+            return dialogues.era(db), self._is_amnesic(db, speaker)
 
     def hold(self, speaker: Speaker, held: Held, *, era: str) -> None:
         """Keep what a session holds on to, without waiting for it; its texts are of an era.
@@ -91,13 +96,14 @@ class Conversing:
     ) -> list[str]:
         """Store what a dialogue says from the `first` entry on, each message once."""
         with self._database.read() as db:
-            if dialogues.is_amnesic(db, self._name(speaker)):
+            if self._is_amnesic(db, speaker):
                 return []
             unsaid = dialogues.find_unsaid(db, self._name(speaker))
-            retells = dialogues.was_amnesic(db, self._name(speaker))
+            was_amnesic = dialogues.was_amnesic(db, self._name(speaker))
         told = self._told(speaker, entries, first=first, model=model)
         placed = zip(told.messages, told.entries, strict=True)
         silent = self._silent(entries, unsaid)
+        retells = was_amnesic or bool(silent)
         spoken = [
             message
             for message, at in placed
@@ -166,16 +172,27 @@ class Conversing:
         session, now = self._name(speaker), self._database.now()
         self._database.write(lambda db: dialogues.forget_from(db, session, now=now))
 
+    def stay_amnesic(self, speaker: Speaker) -> None:
+        """Note that a session is in amnesia by its parent or by its history, without waiting.
+
+        A helper stays so for good: what it was asked in amnesia is in all that it says later. One
+        that was told of amnesia itself, and of its end, is not silenced by a history from before.
+        """
+        session, now = self._name(speaker), self._database.now()
+
+        def note(db: Connection) -> None:
+            if speaker.parent or not dialogues.was_amnesic(db, session):
+                dialogues.forget_from(db, session, now=now)
+
+        self._database.submit(note)
+
     def end_amnesia(self, speaker: Speaker, entries: Sequence[Entry]) -> None:
         """Let a session be stored again; what of these entries is not stored by now never is."""
         session, now = self._name(speaker), self._database.now()
         told = self._told(speaker, entries)
 
         def end(db: Connection) -> None:
-            n = sessions.find_number(db, session, agent=speaker.agent)
-            places = [None] * len(told.entries) if n is None else self._places(db, n, told)
-            placed = zip(told.entries, places, strict=True)
-            unsaid = {entries[at].key for at, place in placed if place is None}
+            unsaid = self._unstored(db, speaker, entries, told)
             unsaid |= dialogues.find_unsaid(db, session)
             dialogues.remember_from(db, session, unsaid=set(map(self._sealed, unsaid)), now=now)
 
@@ -186,11 +203,30 @@ class Conversing:
         with self._database.read() as db:
             return dialogues.was_amnesic(db, self._name(speaker))
 
-    def leave_unsaid(self, speaker: Speaker, retold: Entry) -> None:
-        """Let an entry never be stored, in which all that was said is told again."""
+    def leave_unsaid(self, speaker: Speaker, entries: Sequence[Entry]) -> None:
+        """Let entries never be stored, as far as they are not by now."""
         session, now = self._name(speaker), self._database.now()
-        keys = [self._sealed(retold.key)]
-        self._database.write(lambda db: dialogues.leave_unsaid(db, session, keys, now=now))
+        told = self._told(speaker, entries)
+
+        def leave(db: Connection) -> None:
+            unsaid = self._unstored(db, speaker, entries, told)
+            dialogues.leave_unsaid(db, session, set(map(self._sealed, unsaid)), now=now)
+
+        self._database.write(leave)
+
+    def _unstored(
+        self, db: Connection, speaker: Speaker, entries: Sequence[Entry], told: Told
+    ) -> set[str]:
+        """Return the keys of the entries of which something is not stored."""
+        n = sessions.find_number(db, self._name(speaker), agent=speaker.agent)
+        places = [None] * len(told.entries) if n is None else self._places(db, n, told)
+        placed = zip(told.entries, places, strict=True)
+        return {entries[at].key for at, place in placed if place is None}
+
+    def _is_amnesic(self, db: Connection, speaker: Speaker) -> bool:
+        """Tell whether nothing of a session, or of its parent, is to be stored now."""
+        names = (self._name(speaker), self._redact(speaker.parent))
+        return any(dialogues.is_amnesic(db, name) for name in names if name)
 
     def _sealed(self, key: str) -> str:
         """Return the digest of an entry as it is kept of what was not to be stored.
@@ -203,13 +239,14 @@ class Conversing:
 
     def _silent(self, entries: Sequence[Entry], unsaid: Collection[str]) -> frozenset[int]:
         """Return the numbers of the entries that were said while nothing was to be stored."""
+        silent = silences.find_silent(entries)
         if not unsaid:
-            return frozenset()
-        return frozenset(
+            return silent
+        return silent | {
             number
             for number, entry in enumerate(entries)
             if self._sealed(entry.key) in unsaid or entry.key in unsaid
-        )
+        }
 
     def _name(self, speaker: Speaker) -> str:
         return self._redact(speaker.session)

@@ -18,6 +18,19 @@ _MOST_CHARS = 20_000
 """Longer than that nobody types."""
 
 
+LATE = "Lore could not do this in time: please say it once more."
+"""For a model it is not meant, and amnesia that did not begin must not look as if it had."""
+
+_SWITCHES = {"lore:amnesia on": True, "lore:amnesia off": False}
+
+
+def find_switch(texts: Sequence[str]) -> bool | None:
+    """Return whether amnesia is to begin or to end by what is typed, None if by neither."""
+    if not any("lore:amnesia" in text for text in texts):
+        return None
+    return _SWITCHES.get(" ".join(find(texts).split()))
+
+
 def find(texts: Sequence[str]) -> str:
     """Return the command that is typed in the texts of a message, without its slash, or ''."""
     for text in texts:
