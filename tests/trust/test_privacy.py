@@ -17,13 +17,24 @@ from lore.gateway.turning import MemoryTurning
 from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.settings import load
+from tests.capture.adapters.samples import claude_line
 from tests.fakes import FakeEmbedder
 from tests.gateway.proxied import Proxied, proxied
-from tests.gateway.upstream import Says, Text, Upstream, upstream
+from tests.gateway.upstream import Call, Says, Text, Upstream, upstream
 from tests.waiting import eventually
 
 HERE, THERE = "/code/almanac", "/code/harbor"
 ON, OFF = "/lore:amnesia on", "/lore:amnesia off"
+
+
+def stored(memory: Memory) -> str:
+    """Return all that is stored of any session."""
+    return "\n".join(
+        part.text
+        for session in memory.sessions()
+        for message in memory.messages(session.id)
+        for part in message.parts
+    )
 
 
 class Gate:
@@ -38,13 +49,7 @@ class Gate:
         return Talk(self, session, project, headers)
 
     def stored(self) -> str:
-        """Return all that is stored of any session, once all that was said before is."""
-        return "\n".join(
-            part.text
-            for session in self.memory.sessions()
-            for message in self.memory.messages(session.id)
-            for part in message.parts
-        )
+        return stored(self.memory)
 
     def settled(self) -> str:
         """Return all that is stored once what was said last is."""
@@ -288,3 +293,139 @@ def test_amnesia_that_is_said_to_one_gateway_holds_for_another(tmp_path: Path, u
         assert "ops/deploy.sh" not in told
         assert '"recall"' not in told
         assert "merger" not in other.settled()
+
+
+def transcript(path: Path, *said: tuple[str, Any, int], session: str, **more: Any) -> Path:
+    """Write lines of Claude Code: who speaks, what, and at which minute."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [
+        claude_line(
+            kind, text, uuid=f"u{minute}", sessionId=session,
+            timestamp=f"2026-05-08T10:{minute:02}:00.000Z", **more,
+        )
+        for kind, text, minute in said
+    ]  # fmt: skip
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    config = load({}, home=tmp_path / "home").settings
+    with Memory.open(config=config, embedder=FakeEmbedder()) as opened:
+        yield opened
+
+
+SAID = (
+    ("user", "Hello there, what is new?", 1),
+    ("user", ON, 2),
+    ("user", "The merger is on the ninth.", 3),
+    ("user", OFF, 4),
+    ("user", "The weather is fine.", 5),
+)
+
+
+def test_a_transcript_tells_itself_what_was_said_in_amnesia(memory: Memory, tmp_path: Path):
+    first = transcript(tmp_path / "p" / "s-1.jsonl", *SAID, session="s-1")
+    fork = transcript(
+        tmp_path / "p" / "s-2.jsonl", *SAID, ("user", "The sea is calm.", 6), session="s-2"
+    )
+    memory.capture_files([first, fork])
+    assert "merger" not in stored(memory)
+    assert "weather" in stored(memory)
+    assert "calm" in stored(memory)
+
+
+def test_transcripts_of_helpers_of_an_amnesic_session_are_not_stored(
+    memory: Memory, tmp_path: Path
+):
+    main = transcript(tmp_path / "p" / "s-1.jsonl", *SAID, session="s-1")
+    memory.capture_files([main])
+    told = ("user", "Look up what the merger costs.", 3), ("user", "Look up the tide.", 6)
+    helper = tmp_path / "p" / "s-1" / "subagents" / "agent-7.jsonl"
+    transcript(helper, *told, session="s-1", isSidechain=True, agentId="7")
+    memory.capture_files([helper])
+    assert "merger" not in stored(memory)
+    assert "tide" in stored(memory)
+
+
+def test_what_an_agent_calls_an_amnesic_session_is_not_stored(memory: Memory, tmp_path: Path):
+    path = transcript(tmp_path / "p" / "s-1.jsonl", *SAID, session="s-1")
+    with path.open("a") as lines:
+        lines.write(json.dumps({"type": "ai-title", "aiTitle": "Merger", "sessionId": "s-1"}))
+        lines.write("\n")
+    memory.capture_files([path])
+    [session] = memory.sessions()
+    assert "erger" not in session.title
+    with memory.database.read() as db:
+        assert "erger" not in str(db.rows("SELECT context FROM watermarks"))
+
+
+SECRET = "The vault of the almanac is 7391"
+
+
+def test_what_memory_gave_is_forgotten_with_what_it_gave(tmp_path: Path, up: Upstream):
+    with gate(tmp_path, up) as house:
+        kept = house.memory.remember(SECRET, kind="decision", project=HERE)
+        up.reply_with(
+            Says(Call("recall", {"query": "vault of the almanac"})), Says(Text("I looked it up."))
+        )
+        assert "7391" in house.talk("s-1").ask("Look it up, please.")
+        assert "looked it up" in house.settled()
+        house.memory.forget(id=kept.id)
+        with house.memory.database.read() as db:
+            assert "7391" not in str(db.rows("SELECT parts FROM messages"))
+
+
+def test_what_a_tool_of_lore_gave_is_not_stored_by_a_transcript(memory: Memory, tmp_path: Path):
+    call = {"type": "tool_use", "id": "c1", "name": "mcp__lore__recall", "input": {"query": "x"}}
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": f"[01a] {SECRET}"}
+    path = transcript(
+        tmp_path / "p" / "s-1.jsonl",
+        ("assistant", [call], 1), ("user", [result], 2), session="s-1",
+    )  # fmt: skip
+    memory.capture_files([path])
+    assert "7391" not in stored(memory)
+    assert len(memory.messages("s-1")) == 2
+
+
+@pytest.mark.parametrize("way", ["match", "session"])
+def test_what_was_forgotten_does_not_come_back_with_a_fork(tmp_path: Path, up: Upstream, way: str):
+    up.reply_with(
+        Says(Text("The word was swordfish indeed, as you said.")), Says(Text("You are welcome."))
+    )
+    with gate(tmp_path, up) as house:
+        talk = house.talk("s-1")
+        talk.ask("What was the word that we agreed on?")
+        talk.ask("Thanks for the swordfish")
+        assert "swordfish" in house.settled()
+        if way == "match":
+            house.memory.forget(match="swordfish")
+        else:
+            house.memory.forget(session="s-1")
+        for session in ("s-1", "s-2", ""):
+            fork = house.talk(session)
+            fork.messages = [*talk.messages]
+            fork.ask("What is the weather?")
+        assert "swordfish" not in house.settled()
+        assert "weather" in house.stored()
+        if way == "session":
+            assert "agreed" not in house.stored()
+
+
+def test_what_many_talks_say_is_forgotten_in_one_of_them_only(tmp_path: Path, up: Upstream):
+    def begin(house: Gate, session: str, then: str) -> None:
+        up.reply_with(Says(Text("Shall I go on?")), Says(Text(then)))
+        talk = house.talk(session)
+        talk.ask("Please review the changes on this branch as usual.")
+        talk.ask("yes")
+
+    with gate(tmp_path, up) as house:
+        begin(house, "s-1", "The engine is well described by now.")
+        house.settled()
+        house.memory.forget(session="s-1")
+        begin(house, "s-2", "The cellar is described rather badly.")
+        house.settled()
+        said = [part.text for one in house.memory.messages("s-2") for part in one.parts]
+        assert said[1:] == ["Shall I go on?", "yes", "The cellar is described rather badly."]
+        assert said[0].startswith("Please review")

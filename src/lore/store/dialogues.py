@@ -173,6 +173,8 @@ def note_switches(
     A fork brings that with the copies of what was said in between. Whether a session is amnesic
     now is not decided by it: a transcript comes late.
     """
+    if not switches:
+        return
     known = list(find(db, session, "silence") or ())
     spans = [list(span) for span in known]
     for at, on in switches:
@@ -214,7 +216,12 @@ def _spans(db: Connection, session: str) -> list[list[int | None]]:
 
 
 def _all_spans(db: Connection, session: str) -> list[list[int | None]]:
-    return [*_spans(db, session), *(find(db, session, "silence") or ())]
+    rows = db.rows(
+        "SELECT value FROM dialogue_states WHERE session = :session"
+        " AND name IN ('amnesia', 'silence')",
+        session=digests.of_text(session),
+    )
+    return [span for (value,) in rows for span in unpack_json(value)]
 
 
 def tidy(db: Connection, *, now: datetime) -> None:
