@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from lore import clock
+from lore.capture.adapters import blocks
 from lore.gateway.turning import MemoryTurning
 from lore.memory import Memory
 from lore.memory.composing import Composer
@@ -152,8 +153,7 @@ def test_recall_is_carried_out_inside_the_answer(tmp_path: Path, up: Upstream):
         later = up.asked[2].tree["messages"]
         assert [_bare(one) for one in later[: len(first)]] == [_bare(one) for one in first]
         eventually(lambda: talk.stored()[-1:] == ["As I said."])
-        assert talk.stored()[4].startswith("<lore-memory>")
-        assert talk.stored()[5:] == ["It is 5436.", "Are you sure?", "As I said."]
+        assert talk.stored()[3:] == [blocks.GIVEN, "It is 5436.", "Are you sure?", "As I said."]
 
 
 def test_what_a_model_searched_for_is_kept_without_secrets(tmp_path: Path, up: Upstream):

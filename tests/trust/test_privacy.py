@@ -336,6 +336,17 @@ def test_a_transcript_tells_itself_what_was_said_in_amnesia(memory: Memory, tmp_
     assert "calm" in stored(memory)
 
 
+def test_a_fork_from_inside_amnesia_is_known_by_its_copies(memory: Memory, tmp_path: Path):
+    first = transcript(tmp_path / "p" / "s-1.jsonl", *SAID, session="s-1")
+    fork = transcript(
+        tmp_path / "p" / "s-2.jsonl", SAID[2], ("user", "The sea is calm.", 6), session="s-2"
+    )
+    memory.capture_files([first])
+    memory.capture_files([fork])
+    assert "merger" not in stored(memory)
+    assert "calm" in stored(memory)
+
+
 def test_transcripts_of_helpers_of_an_amnesic_session_are_not_stored(
     memory: Memory, tmp_path: Path
 ):
@@ -429,3 +440,16 @@ def test_what_many_talks_say_is_forgotten_in_one_of_them_only(tmp_path: Path, up
         said = [part.text for one in house.memory.messages("s-2") for part in one.parts]
         assert said[1:] == ["Shall I go on?", "yes", "The cellar is described rather badly."]
         assert said[0].startswith("Please review")
+
+
+def test_talks_that_begin_and_are_answered_alike_do_not_share_amnesia(tmp_path: Path, up: Upstream):
+    up.reply_with(Says(Text("Hi.")), Says(Text("I see.")), Says(Text("Hi.")))
+    with gate(tmp_path, up) as house:
+        talk = silenced(house.talk())
+        talk.ask("The merger is on the ninth.")
+        other = house.talk()
+        other.ask("Hello there, what is new?")
+        other.ask("The weather is fine.")
+        told = house.settled()
+        assert "weather" in told
+        assert "merger" not in told

@@ -19,7 +19,7 @@ from lore.errors import InvalidInput
 from lore.projects import Projects
 from lore.records import NewMessage
 from lore.redaction import UNKEPT
-from lore.store import claims, dialogues, messages, names, sessions
+from lore.store import claims, copies, dialogues, messages, names, sessions
 from lore.store.db import Connection
 from lore.store.keywords import NewMessageText
 from lore.store.messages import PreparedMessage
@@ -192,6 +192,10 @@ def write(
         run.context = without_forgotten(db, agent, run.context)
         parent = words.clean(run.context.parent)
         told = dialogues.to_be_stored(db, _name(run), run.prepared, parent=parent)
+        if len(told) < len(run.prepared) and run.context.lasting_keys:
+            kept = {message.key for message in told}
+            unstored = [message for message in run.prepared if message.key not in kept]
+            copies.bury(db, agent, unstored, now=now)
         own = messages.not_forgotten(db, (agent, _name(run)), "file", told)
         run.prepared = own
         if not own:

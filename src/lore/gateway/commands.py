@@ -37,7 +37,7 @@ def carry_out(memory: Memory, composer: Composer, speaker: Speaker, dialogue: Di
         return ""
     rest = rest.strip()
     if name == "lore:status":
-        return composer.describe(speaker)
+        return composer.describe(speaker, dialogue)
     if name == "lore:amnesia" and rest == "on":
         composer.begin_amnesia(speaker)
         return _AMNESIC

@@ -56,11 +56,11 @@ class Talks:
             known = next((one for one in answered if one.name == stored), None)
         if known is not None:
             self._remember(known.began)
-            return Speaker(known.name, UNNAMED, project, began=known.began)
+            return Speaker(known.name, UNNAMED, project, began=known.began, unnamed=True)
         begun = _begun(_seed(project), spoken)
         if not at_hand:
             self._remember(begun)
-        return Speaker(begun, UNNAMED, project)
+        return Speaker(begun, UNNAMED, project, unnamed=True)
 
     def _remember(self, begun: str) -> None:
         with self._lock:
@@ -72,7 +72,7 @@ class Talks:
 
 def answered(speaker: Speaker, answer: Sequence[Entry]) -> Speaker | None:
     """Return the speaker of a talk once its first request has an answer, None if it has none."""
-    if speaker.agent != UNNAMED or speaker.began:
+    if not speaker.unnamed or speaker.began:
         return speaker
     mark = _mark(answer)
     if not mark:

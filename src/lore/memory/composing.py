@@ -234,7 +234,8 @@ class Composer:
         if live.held.amnesic:
             return 0
         if silent:
-            self._desk.leave_unsaid(speaker, entries)
+            if not speaker.unnamed:
+                self._desk.leave_unsaid(speaker, entries)
             return 0
         chain = turns.chain(entries)
         known = set(live.recorded)
@@ -248,16 +249,21 @@ class Composer:
         return composed.whole_tokens >= self._economy().kept_tokens
 
     def begin_amnesia(self, speaker: Speaker) -> None:
-        """Let nothing of a session be stored or given from now on."""
-        self._desk.begin_amnesia(speaker)
-        self._set_amnesic(speaker, amnesic=True)
+        """Let nothing of a session be stored or given from now on.
+
+        Of an unnamed one nothing is kept: its history tells, and others may have its name.
+        """
+        if not speaker.unnamed:
+            self._desk.begin_amnesia(speaker)
+            self._set_amnesic(speaker, amnesic=True)
 
     def end_amnesia(self, speaker: Speaker, dialogue: Dialogue) -> None:
         """Let what a session says after this dialogue be stored and given to again."""
-        self._desk.end_amnesia(speaker, dialogue.entries)
-        self._set_amnesic(speaker, amnesic=False)
+        if not speaker.unnamed:
+            self._desk.end_amnesia(speaker, dialogue.entries)
+            self._set_amnesic(speaker, amnesic=False)
 
-    def describe(self, speaker: Speaker) -> str:
+    def describe(self, speaker: Speaker, dialogue: Dialogue) -> str:
         """Say how a session stands, for the person who asks."""
         held = self._live(speaker).held
         last = held.measured
@@ -265,7 +271,7 @@ class Composer:
         if speaker.project:
             told.append(f"Project: {speaker.project}.")
         told.append(f"Layer {held.pins.layer}; last prompt {last.tokens:,} tokens.")
-        if held.amnesic:
+        if held.amnesic or silences.is_silent(dialogue.entries):
             told.append("Amnesia is on: nothing of this is stored.")
         return "\n".join(told)
 
@@ -325,7 +331,7 @@ class Composer:
         self, live: Live, speaker: Speaker, dialogue: Dialogue, price: ModelPrice, *, cold: bool
     ) -> Composed:
         """Return a prompt of a session that is given nothing; its helpers are to know that."""
-        if speaker.parent or not live.held.amnesic:
+        if not speaker.unnamed and (speaker.parent or not live.held.amnesic):
             with suppress(StoreError):
                 self._desk.stay_amnesic(speaker)
         held = replace(live.held, amnesic=True)

@@ -131,7 +131,8 @@ class Pins:
 class Speaker:
     """Whose request it is: a session of an agent, in a project; a helper's has a parent.
 
-    `began` is the name that the first request of a session had, where it was another one.
+    `began` is the name that the first request of a session had, where it was another one. A
+    session that is `unnamed` by its client goes by what was said: another may say the same.
     """
 
     session: str
@@ -139,6 +140,7 @@ class Speaker:
     project: str = ""
     parent: str = ""
     began: str = ""
+    unnamed: bool = False
 
     @property
     def place(self) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from lore.capture.adapters import asides, fields, payloads, tools
 from lore.records import Origin, Part
+from lore.text import own_tools
 
 _SECRET = ("signature", "encrypted_content", "encrypted_index", "thoughtSignature")
 """Fields that only the provider can read."""
@@ -137,7 +138,7 @@ def result(content: Any, name: str, call_id: str, *, failed: bool = False) -> tu
         text = "\n".join(texts)
     elif content is not None:
         text = _plain(content)
-    if tools.gives_memory(name):
+    if own_tools.is_own(name):
         # What is forgotten must not stay where it was once given.
         text, references = GIVEN, []
     part = Part("tool_result", text, name, call_id, origin, failed)

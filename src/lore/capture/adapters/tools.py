@@ -32,12 +32,6 @@ def origin_of(name: str) -> Origin:
     return "web" if words & _WEB else "tool"
 
 
-@lru_cache(maxsize=2_000)
-def gives_memory(name: str) -> bool:
-    """Tell whether a tool is Lore's own, by its name: what it gives is in memory already."""
-    return "lore" in re.split(r"\W|_", name[:200].lower())
-
-
 def files(given: Any) -> Iterator[str]:
     """Return the files that a call names: fields for paths, and the heads of patches."""
     named = fields.table(given)
