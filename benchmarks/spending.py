@@ -16,7 +16,7 @@ from pathlib import Path
 
 from lore.embed.none import NoEmbedder
 from lore.memory import Memory
-from lore.records import TokenUse
+from lore.records import Course, TokenUse
 from lore.settings import Settings
 
 PRICES = ("m input=3 output=15 cache_read=0.3 cache_write=3.75 window=200000",)
@@ -31,7 +31,7 @@ def measure(home: Path, budget_usd: float | None, requests: int) -> tuple[float,
         thread, process, wall = time.thread_time(), time.process_time(), time.perf_counter()
         for _ in range(requests):
             reserved = memory.reserve_request("m", USED, session="s", project="/code/app")
-            memory.settle_request(reserved, USED, layer=1, without=USED)
+            memory.settle_request(reserved, USED, Course(1, without=USED))
         took = time.thread_time() - thread, time.perf_counter() - wall
         memory.database.write(lambda _: None)
         whole = time.process_time() - process

@@ -40,11 +40,6 @@ def model(read_usd, window=1_000_000):
         # never more than the model can read
         (0.01, {}, 1_000_000),
         (0.30, {"pinned_tokens": 2_000_000}, 1_000_000),
-        # a day that would exceed its budget
-        (0.30, {"pressed": True}, 166_666),
-        (0.01, {"pressed": True}, 500_000),
-        (0.30, {"pressed": True, "calibrated": False}, 116_666),
-        (0.30, {"pressed": True, "pinned_tokens": 55_000}, 55_000),
         # what is free to read has no cap but that
         (0.00, {}, 1_000_000),
     ],

@@ -21,7 +21,7 @@ class FakeLists:
         self.held = threading.Event()
         self.held.set()
 
-    def find(self, model, provider, at):
+    def find(self, model, provider, at, service=""):
         self.held.wait()
         self.asked.append(model)
         return Pricing(ModelPrice(3.0, 15.0, 0.3, 3.75, 6.0)) if model == "listed" else None

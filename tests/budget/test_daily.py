@@ -13,7 +13,7 @@ from lore.budget.catalogue import Catalogue
 from lore.budget.daily import LATER_S, RequestLedger
 from lore.errors import BudgetSpent
 from lore.llm.chat import Usage
-from lore.records import Spend
+from lore.records import Course, Spend
 from lore.records.dialogues import TokenUse
 from lore.store import sessions, spend, sqlite
 from lore.store.db import open_database
@@ -52,7 +52,7 @@ def test_a_request_is_entered_with_all_that_is_known_of_it(database):
     reserved = ledger.reserve("m", DOLLAR, session="talk", kind="turn")
     used = TokenUse(1_000, 50_000, 2_000, 0, 500)
     without = TokenUse(0, 150_000, 2_000, 0, 500)
-    usd = ledger.settle(reserved, used, layer=2, busts=True, delay_s=1.5, without=without)
+    usd = ledger.settle(reserved, used, Course(2, busts=True, delay_s=1.5, without=without))
     assert usd == pytest.approx(0.001 + 0.005 + 0.0025 + 0.005)
     (entry,) = entries(database)
     assert (entry.purpose, entry.model, entry.at) == ("request:turn", "m", NOON)
@@ -122,7 +122,9 @@ def test_a_budget_of_nothing_lets_only_what_is_free_pass(database):
 
 def test_a_price_that_nobody_knows_is_entered_as_such(database):
     ledger = RequestLedger(database, Catalogue(), 1.0, patience_s=30)
-    assert ledger.settle(ledger.reserve("no-such-model", CENT), CENT, without=DOLLAR) is None
+    assert (
+        ledger.settle(ledger.reserve("no-such-model", CENT), CENT, Course(without=DOLLAR)) is None
+    )
     (entry,) = entries(database)
     assert (entry.usd, entry.without_usd, entry.usage["unpriced"]) == (0.0, 0.0, 1)
 
@@ -293,7 +295,7 @@ def test_the_pressure_is_that_of_the_last_hour(database, clock):
 def test_delays_and_tokens_are_counted_by_model(database):
     ledger = ledger_of(database)
     for delay_s in (0.0, 2.0, 0.5):
-        ledger.settle(ledger.reserve("m", CENT), TokenUse(1, 2, 3, 4, 5), delay_s=delay_s)
+        ledger.settle(ledger.reserve("m", CENT), TokenUse(1, 2, 3, 4, 5), Course(delay_s=delay_s))
     (counted,) = ledger.counters()
     assert (counted.model, counted.requests, counted.delayed, counted.delay_ms) == (
         "m",
@@ -313,3 +315,27 @@ def test_any_number_of_models_is_counted_with_few_names(database):
     counted = ledger.counters()
     assert len(counted) == MOST_MODELS + 1
     assert sum(one.requests for one in counted) == MOST_MODELS + 50
+
+
+def test_each_round_of_a_request_has_the_price_of_its_own_length(database):
+    ledger = RequestLedger(database, Catalogue(), patience_s=30)
+    one = TokenUse(150_000)
+    reserved = ledger.reserve("claude-sonnet-4-5", one, provider="anthropic")
+    usd = ledger.settle(reserved, TokenUse(300_000), Course(rounds=(one, one)))
+    assert usd == pytest.approx(2 * 0.45)
+
+
+def test_what_a_provider_did_not_report_is_marked(database):
+    ledger = ledger_of(database)
+    ledger.settle(ledger.reserve("m", CENT), CENT, Course(estimated=True))
+    ledger.settle(ledger.reserve("m", CENT), CENT)
+    assert sorted("estimated" in entry.usage for entry in entries(database)) == [False, True]
+
+
+def test_money_is_set_aside_for_the_service_that_is_asked_for(database):
+    ledger = RequestLedger(database, Catalogue(), 100.0, patience_s=30)
+    asked = [
+        ledger.reserve("claude-opus-4-6", TokenUse(100_000), provider="anthropic", service=service)
+        for service in ("", "fast")
+    ]
+    assert [one.usd for one in asked] == [pytest.approx(0.5), pytest.approx(3.0)]

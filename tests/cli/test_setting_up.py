@@ -42,7 +42,7 @@ def test_without_an_agent_those_that_are_known_are_listed(here, person):
     listed = json.loads(here("setup", "--json").works().out)
     assert [one["agent"] for one in listed] == list(FILES)
     assert [one["agent"] for one in listed if one["found"]] == ["codex"]
-    assert not [one for one in listed if one["set_up"]]
+    assert not [one for one in listed if one["set_up"] or one["gateway"]]
     assert "codex" in here("setup").works().out
     assert files_of(person) == before
 
@@ -139,6 +139,11 @@ def test_an_agent_is_told_where_the_gateway_is_and_what_that_needs(here, person)
     assert "'lore service install'" in done.out
     assert "No daemon runs" in done.err
     assert "Cursor has no file for the address" in done.err
+    listed = {one["agent"]: one["gateway"] for one in json.loads(here("setup", "--json").out)}
+    assert {name for name, url in listed.items() if url == "http://127.0.0.1:3207"} == {
+        "claude-code", "codex", "opencode",
+    }  # fmt: skip
+    assert here("setup").works().out.count("through http://127.0.0.1:3207") == 3
     checks = json.loads(here("doctor", "--json").out)
     broken = {one["name"] for one in checks if one["state"] == "broken"}
     assert {"claude-code gateway", "codex gateway", "opencode gateway"} <= broken
@@ -201,6 +206,21 @@ def test_one_broken_file_stops_all_before_anything_is_changed(here, person):
     assert "settings.json" in failed.err
     assert files_of(person) == before
     assert json.loads(here("setup", "--json").works().out)[-1]["problem"]
+
+
+def test_an_agent_may_be_named_as_its_program(here, person):
+    assert "Claude Code has memory now." in here("setup", "claude").works().out
+
+
+def test_a_file_that_claude_code_will_not_read_is_told(here, person):
+    settings = person / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{\n  // mine\n  "model": "opus"\n}\n')
+    assert "Claude Code ignores it all." in here("setup", "claude-code").works().err
+    checks = json.loads(here("doctor", "--json").out)
+    assert any("has comments" in str(one) for one in checks if one["state"] == "broken")
+    settings.write_text(settings.read_text().replace("// mine", ""))
+    assert "ignores" not in here("setup", "claude-code").works().err
 
 
 @pytest.mark.parametrize("names", [["emacs"], ["codex", "emacs"], ["all"], ["Codex"]])

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lore.memory import Memory
-from lore.records import TokenUse
+from lore.records import Course, TokenUse
 from lore.settings import load
 from tests.cli.conftest import Lore
 
@@ -19,7 +19,7 @@ def spent(lore: Lore) -> Lore:
     with Memory.open(config=load(environ, home=lore.home).settings) as memory:
         used, without = TokenUse(1_000, 50_000, 0, 0, 100), TokenUse(1_000, 150_000, 0, 0, 100)
         reserved = memory.reserve_request("m", used)
-        memory.settle_request(reserved, used, layer=1, delay_s=1.5, without=without)
+        memory.settle_request(reserved, used, Course(1, delay_s=1.5, without=without))
         memory.settle_request(memory.reserve_request("no-such-model", used), used)
     return lore
 

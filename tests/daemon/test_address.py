@@ -50,17 +50,20 @@ def test_what_cannot_be_an_address_is_left_where_it_is(tmp_path: Path, content: 
 
 
 def test_a_port_is_remembered(tmp_path: Path):
-    assert address.find_last_port(tmp_path) is None
-    address.keep_port(tmp_path, 4711)
-    assert address.find_last_port(tmp_path) == 4711
+    assert address.find_last_port(tmp_path, 3207) is None
+    address.keep_port(tmp_path, 3207, 4711)
+    assert address.find_last_port(tmp_path, 3207) == 4711
+    assert address.find_last_port(tmp_path, 3208) is None
     assert [path.name for path in tmp_path.iterdir()] == [PORT_FILE]
-    address.keep_port(tmp_path / "gone", 4711)
+    address.keep_port(tmp_path / "gone", 3207, 4711)
 
 
-@pytest.mark.parametrize("content", [b"", b"x", b"0", b"-1", b"65536", b"9" * 5_000, b"\xff"])
+@pytest.mark.parametrize(
+    "content", [b"", b"x", b"4711", b"3207 0", b"3207 -1", b"3207 65536", b"9" * 99, b"\xff"]
+)
 def test_what_cannot_be_a_port_is_none(tmp_path: Path, content: bytes):
     (tmp_path / PORT_FILE).write_bytes(content)
-    assert address.find_last_port(tmp_path) is None
+    assert address.find_last_port(tmp_path, 3207) is None
 
 
 def test_an_address_of_six_is_spelt_for_a_browser():

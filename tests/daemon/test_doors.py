@@ -6,6 +6,7 @@ import json
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from lore.embed.none import NoEmbedder
 from lore.memory import Memory
 from lore.server.serving import bind
 from lore.settings import load
+from tests.fakes import FakeEmbedder
 
 
 class Told:
@@ -92,6 +94,17 @@ def test_open_doors_are_told_and_closed_ones_are_taken_back(tmp_path: Path):
             status_at(told.url)
 
 
+def test_doors_open_once_the_first_request_has_nothing_to_wait_for(tmp_path: Path):
+    settings = replace(load({}, home=tmp_path).settings, server_port=0)
+    embedder = FakeEmbedder(before=lambda _texts: time.sleep(0.5))
+    with Memory.open(config=settings, embedder=embedder) as memory:
+        doors = Doors(memory, Told())
+        doors.open()
+        assert embedder.asked
+        assert memory.load_prices()
+        assert doors.close()
+
+
 def test_a_port_that_is_taken_is_told_and_another_one_is_used(tmp_path: Path):
     told = Told()
     with socket.create_server(("127.0.0.1", 0)) as other:
@@ -99,7 +112,7 @@ def test_a_port_that_is_taken_is_told_and_another_one_is_used(tmp_path: Path):
         with memory_at(tmp_path, port=port) as memory:
             doors = Doors(memory, told)
             doors.open()
-            assert f"Port {port} is taken" in told.notice
+            assert f"Port {port} was taken" in told.notice
             assert status_at(told.url) == 200
             assert doors.close()
 
@@ -121,6 +134,10 @@ def test_a_server_whose_port_is_taken_keeps_the_other_one_that_it_found(tmp_path
             assert bound.getsockname()[1] not in (other.getsockname()[1], last)
             assert not was_free
             bound.close()
+        wanted = other.getsockname()[1]
+    bound, was_free = bind("127.0.0.1", wanted, last)
+    assert (bound.getsockname()[1], was_free) == (last, False)
+    bound.close()
 
 
 @pytest.mark.parametrize("host", ["192.0.2.7", "no.such.host.invalid", "x" * 300, "300.1.1.1"])

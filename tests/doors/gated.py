@@ -74,9 +74,9 @@ def typed_in(asked: Asked) -> str:
     """Return what stands in a person's place, without results and memory."""
     tree = asked.tree or {}
     told = []
-    for one in tree.get("messages") or tree.get("input") or []:
+    for one in tree.get("messages") or tree.get("input") or tree.get("contents") or []:
         if one.get("role") == "user":
-            content = one["content"]
+            content = one.get("content") or one["parts"]
             blocks = [content] if isinstance(content, str) else content
             told += [each for each in blocks if isinstance(each, str) or "text" in each]
     return _GIVEN.sub("", "\n".join(texts_of(told)))
@@ -163,6 +163,7 @@ def gated(
             "LORE_SERVER_PORT": str(free_port()),
             "LORE_GATEWAY_ANTHROPIC_URL": up.url,
             "LORE_GATEWAY_OPENAI_URL": up.url,
+            "LORE_GATEWAY_GEMINI_URL": up.url,
             **settings,
         }
         known = plain.Upstream(up.url, ())

@@ -43,8 +43,8 @@ Piece = Text | Thought | Call
 
 
 def seal(text: str) -> str:
-    """Return the signature that the upstream gives a thought, and knows again."""
-    return "sealed" + hashlib.sha256(f"thought {text}".encode()).hexdigest() + "=="
+    """Return the signature that the upstream gives a thought, and knows again: sound base64."""
+    return "sealed" + hashlib.sha256(f"thought {text}".encode()).hexdigest()[:62]
 
 
 @dataclass(frozen=True)

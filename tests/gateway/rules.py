@@ -435,8 +435,8 @@ def check_gemini(tree: Mapping[str, Any], seen: Seen) -> None:
     for role in roles:
         _require(role in ("user", "model", "function"), "Please use a valid role: user, model.")
     spoken = ["model" if role == "model" else "user" for role in roles]
-    told = "Please ensure that multiturn requests alternate between user and model."
-    _require(all(a != b for a, b in pairwise(spoken)), told)
+    # They need not alternate: Google's SDK keeps each event of a stream as a content, and Gemini
+    # CLI begins a resumed session with two of the user.
     _require(spoken[0] == "user", "Please ensure that the first turn is a user turn.")
     told = "Please ensure that multiturn requests end with a user turn."
     _require(spoken[-1] == "user", told)
@@ -448,6 +448,39 @@ def check_gemini(tree: Mapping[str, Any], seen: Seen) -> None:
             told = f"contents[{number}].parts: must have one initialized field"
             _require(_has_data(part), told)
     _check_gemini_calls(contents, seen)
+    _check_gemini_tools(tree)
+
+
+_SCHEMA_WORDS = set(
+    "type format title description nullable enum maxItems minItems properties required example"
+    " minProperties maxProperties minLength maxLength pattern anyOf propertyOrdering default items"
+    " minimum maximum".split()
+)
+
+
+def _check_gemini_tools(tree: Mapping[str, Any]) -> None:
+    """Check what is declared: one word that is not known, and the whole request is refused."""
+    tools = tree.get("tools") or ()
+    declared = [one for tool in tools for one in tool.get("functionDeclarations", ())]
+    for number, one in enumerate(declared):
+        _check_schema(one.get("parameters") or {}, f"function_declarations[{number}].parameters")
+    has_others = any(set(tool) - {"functionDeclarations"} for tool in tools)
+    told = "Tool use with function calling is unsupported"
+    _require(not (declared and has_others), told)
+    mime = (tree.get("generationConfig") or {}).get("responseMimeType", "text/plain")
+    told = f"Function calling with a response mime type: '{mime}' is unsupported"
+    _require(not declared or mime == "text/plain", told)
+
+
+def _check_schema(schema: Mapping[str, Any], at: str) -> None:
+    for name, given in schema.items():
+        told = (
+            f"Invalid JSON payload received. Unknown name \"{name}\" at '{at}': Cannot find field."
+        )
+        _require(name in _SCHEMA_WORDS, told)
+        inner = given.values() if name == "properties" else given if name == "anyOf" else ()
+        for one in (given,) if name == "items" else inner:
+            _check_schema(one, f"{at}.{name}")
 
 
 def _has_data(part: Any) -> bool:
@@ -456,7 +489,8 @@ def _has_data(part: Any) -> bool:
 
 def _check_gemini_calls(contents: Sequence[Any], seen: Seen) -> None:
     before: list[str] = []
-    for content in [*contents, {"role": "user", "parts": []}]:
+    begun = max((number for number, one in enumerate(contents) if _is_said(one)), default=0)
+    for number, content in enumerate([*contents, {"role": "user", "parts": []}]):
         results = [p["functionResponse"]["name"] for p in content["parts"] if _responds(p)]
         told = "Please ensure that function response turn comes immediately after a function call"
         _require(before or not results, f"{told} turn.")
@@ -464,8 +498,13 @@ def _check_gemini_calls(contents: Sequence[Any], seen: Seen) -> None:
         _require(sorted(before) == sorted(results), f"{told} function call parts.")
         before = [p["functionCall"]["name"] for p in content["parts"] if "functionCall" in p]
         _require(not before or content.get("role") == "model", "functionCall is of the model only")
-        for part in content["parts"]:
+        for part in content["parts"] if number > begun else ():
             _check_thought_signature(part, seen)
+
+
+def _is_said(content: Any) -> bool:
+    """Tell whether a turn begins: signatures are asked for in the last one alone."""
+    return content.get("role") != "model" and not all(map(_responds, content["parts"]))
 
 
 def _responds(part: Any) -> bool:

@@ -54,8 +54,15 @@ def test_every_other_path_passes(gateway: Proxied, up: Upstream, path: str):
 def test_what_a_browser_asks_for_is_not_passed_on(gateway: Proxied, up: Upstream):
     came = len(up.asked)
     for path in ("/favicon.ico", "/v1/models", "/robots.txt"):
-        assert gateway.ask(path, headers={"sec-fetch-mode": "no-cors"}).status == 401
+        headers = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}
+        assert gateway.ask(path, headers=headers).status == 401
     assert len(up.asked) == came
+
+
+def test_what_fetch_of_node_asks_for_is_passed_on(gateway: Proxied, up: Upstream):
+    headers = {"sec-fetch-mode": "cors", "accept-language": "*", "x-goog-api-key": "k"}
+    gateway.ask("/v1beta/models", headers=headers)
+    assert up.asked[-1].target == "/v1beta/models"
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,12 @@ def carry_out(tmp_path: Path):
     with Memory.open(tmp_path, embedder=FakeEmbedder()) as memory:
         composer = Composer(memory)
 
-        def carry_out(*entries: Entry) -> str:
+        def carry_out(*entries: Entry, speaker: Speaker = SPEAKER) -> str:
             dialogue = Dialogue(model="m", entries=entries)
-            return commands.carry_out(memory, composer, SPEAKER, dialogue)
+            typed = commands.find(speaker, dialogue)
+            if typed is None:
+                return ""
+            return commands.carry_out(memory, composer, speaker, dialogue, typed)
 
         yield carry_out
 
@@ -38,6 +41,7 @@ def carry_out(tmp_path: Path):
     [
         told("/lore:amnesia on"),
         told("lore:amnesia on"),
+        told("/LORE:AMNESIA ON"),
         told("<system-reminder>x</system-reminder>", " /lore:amnesia  on\n"),
         told(OFFERED, "Lore's gateway answers this command by itself."),
     ],
@@ -56,3 +60,35 @@ def test_what_a_model_said_is_no_command(carry_out):
 
 def test_other_words_are_no_command(carry_out):
     assert not carry_out(told("What does /lore:status do?"))
+
+
+STRANGER = Speaker("s-1", "", "/code/almanac")
+RESULT = Block("result", 5, "found", "c1")
+
+
+@pytest.mark.parametrize(
+    "typed", ["lore: tell me of this game", "lore:\n  port: 3207", "lore:tour"]
+)
+def test_a_prompt_that_begins_like_one_is_no_command(carry_out, typed):
+    assert not carry_out(told(typed))
+
+
+def test_a_command_in_capitals_is_one_and_a_mistyped_one_is_helped(carry_out):
+    assert "nothing of this conversation is stored" in carry_out(told("/LORE:AMNESIA ON"))
+    assert carry_out(told("/lore:stats")) == commands.HELP
+
+
+def test_what_stands_beside_a_result_was_not_typed(carry_out):
+    beside = Entry("user", (RESULT, *told("/lore:remember it").blocks), "k")
+    assert not carry_out(beside)
+
+
+def test_of_several_texts_nobody_knows_which_was_typed_unless_the_agent_tells_them_apart(carry_out):
+    both = told("Summarise the attached page", "/lore:remember the harbour is closed")
+    assert not carry_out(both, speaker=STRANGER)
+    assert carry_out(both)
+
+
+def test_a_command_of_the_plugin_is_known_where_claude_code_puts_it(carry_out):
+    assert not carry_out(told("Read this.", OFFERED + " It is attached."))
+    assert not carry_out(told(OFFERED, "Read this."), speaker=STRANGER)

@@ -37,7 +37,7 @@ NOT_PASSED = {
 
 
 def is_passed(name: str) -> bool:
-    return name not in NOT_PASSED and not name.startswith(("x-lore-", "sec-fetch"))
+    return name not in NOT_PASSED and not name.startswith(("x-lore-", "sec-fetch-site"))
 
 
 @LIVE

@@ -7,14 +7,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lore.gateway.exchanges import Incoming, Outcome
-from lore.gateway.paying import Bill, Observing, most_of_unread, output_limit
+from lore.gateway.exchanges import Outcome
+from lore.gateway.paying import Bill, Ended, Observing, output_limit, service_of
+from lore.gateway.taking import Taken
 from lore.gateway.wires import gemini
 from lore.gateway.wires.wire import Reply
-from lore.records import Reserved
+from lore.records import Reserved, TokenUse
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 RESERVED = Reserved("k", BEGUN, "m", "google", "request:turn", "", "", usd=None, kept=False)
+PROMPT = TokenUse(fresh_tokens=100)
 STREAMED = b'data: {"candidates": [], "usageMetadata": {"promptTokenCount": 7}}\n\n'
 WHOLE = b'{"candidates": [], "usageMetadata": {"promptTokenCount": 7}}'
 
@@ -26,16 +28,26 @@ def observed(
     on_headers: Callable[[Mapping[str, str]], None] = lambda _headers: None,
 ) -> list[Reply]:
     """Return what an observer makes of an answer."""
-    seen: list[Reply] = []
+    return list(ended(bill, piece, headers, on_headers=on_headers).replies)
 
-    def end(_bill: Bill, replies: list[Reply], _outcome: Outcome) -> None:
-        seen.extend(replies)
 
-    watching = Observing(bill, end, on_headers)
-    watching.begin(200, headers)
+def ended(
+    bill: Bill,
+    piece: bytes,
+    headers: Mapping[str, str],
+    *,
+    on_headers: Callable[[Mapping[str, str]], None] = lambda _headers: None,
+    outcome: Outcome = "complete",
+    status: int = 200,
+    whole: bool = True,
+) -> Ended:
+    """Return what an observer tells at the end."""
+    seen: list[Ended] = []
+    watching = Observing(bill, seen.append, on_headers, whole)
+    watching.begin(status, headers)
     watching.see(piece)
-    watching.end("complete")
-    return seen
+    watching.end(outcome)
+    return seen[0]
 
 
 @pytest.mark.parametrize("expected", [True, False])
@@ -44,13 +56,13 @@ def observed(
     [(STREAMED, "text/event-stream"), (WHOLE, "application/json; charset=UTF-8")],
 )
 def test_an_answer_is_read_in_the_form_that_it_has(piece: bytes, form: str, expected: bool):
-    bill = Bill(gemini, RESERVED, expected)
+    bill = Bill(gemini, RESERVED, expected, PROMPT)
     [reply] = observed(bill, piece, {"content-type": form})
     assert reply.use.input_tokens == 7
 
 
 def test_an_answer_that_does_not_tell_its_form_has_the_one_that_was_asked_for():
-    [reply] = observed(Bill(gemini, RESERVED, streams=True), STREAMED, {})
+    [reply] = observed(Bill(gemini, RESERVED, streams=True, prompt=PROMPT), STREAMED, {})
     assert reply.use.input_tokens == 7
 
 
@@ -58,7 +70,7 @@ def test_headers_that_cannot_be_read_do_not_hide_what_an_answer_took():
     def fail(_headers: Mapping[str, str]) -> None:
         raise ZeroDivisionError
 
-    [reply] = observed(Bill(gemini, RESERVED, streams=False), WHOLE, {}, fail)
+    [reply] = observed(Bill(gemini, RESERVED, streams=False, prompt=PROMPT), WHOLE, {}, fail)
     assert reply.use.input_tokens == 7
 
 
@@ -67,7 +79,7 @@ def test_an_answer_that_cannot_be_read_still_ends_its_request():
         def open_reader(self, *, streams: bool) -> object:
             raise ZeroDivisionError(streams)
 
-    bill = Bill(Broken(), RESERVED, streams=False)  # type: ignore[arg-type]  # only this is asked
+    bill = Bill(Broken(), RESERVED, streams=False, prompt=PROMPT)  # type: ignore[arg-type]  # only this is asked
     assert observed(bill, WHOLE, {}) == [Reply()]
 
 
@@ -86,13 +98,39 @@ def test_a_client_says_how_much_an_answer_may_take(document: dict[str, object], 
     assert output_limit(document) == limit
 
 
+CUT = b'data: {"candidates": [{"content": {"parts": [{"text": "abcdefgh"}]}}]}\n\n'
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("outcome", ["aborted", "failed", "complete"])
+def test_what_came_of_an_answer_without_usage_is_read_also_where_it_is_only_paid_for(
+    outcome: Outcome, whole: bool
+):
+    bill = Bill(gemini, RESERVED, streams=True, prompt=PROMPT)
+    told = ended(bill, CUT, {"content-type": "text/event-stream"}, outcome=outcome, whole=whole)
+    assert told.taken == Taken(TokenUse(fresh_tokens=100, output_tokens=2), estimated=True)
+
+
+def test_a_document_that_is_cut_off_was_written_before_it_was_sent():
+    bill = Bill(gemini, RESERVED, streams=False, prompt=PROMPT)
+    told = ended(bill, WHOLE[:40], {"content-type": "application/json"}, outcome="failed")
+    assert told.taken == Taken(TokenUse(fresh_tokens=100, output_tokens=10), estimated=True)
+
+
+def test_a_refusal_that_is_cut_off_is_free():
+    bill = Bill(gemini, RESERVED, streams=True, prompt=PROMPT)
+    assert ended(bill, b"{", {}, outcome="aborted", status=429).taken == Taken(TokenUse())
+
+
 @pytest.mark.parametrize(
-    ("path", "raw", "model"),
+    ("document", "service"),
     [
-        ("/v1/messages", b'{"model": "claude-x"}', "claude-x"),
-        ("/v1beta/models/gemini-y:generateContent", b"{}", "gemini-y"),
-        ("/v1/messages", b"no gzip", ""),
+        ({"service_tier": "flex"}, "flex"),
+        ({"speed": "fast"}, "fast"),
+        ({"service_tier": "auto", "speed": "fast"}, "fast"),
+        ({"service_tier": None, "speed": 1}, ""),
+        ({}, ""),
     ],
 )
-def test_the_model_of_a_request_is_found_without_reading_it(path: str, raw: bytes, model: str):
-    assert most_of_unread(Incoming("anthropic", path, "", {}, raw, 1_000))[0] == model
+def test_a_client_says_which_service_it_wants(document: dict[str, object], service: str):
+    assert service_of(document) == service

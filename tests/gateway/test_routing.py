@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lore.gateway.routing import Upstreams, provider_of, wire_of
+from lore.gateway.routing import Upstreams, may_cost, provider_of, spelled, wire_of
 
 UPSTREAMS = Upstreams(
     "https://a.example", "https://o.example/v1", "https://g.example/api/", "https://c.example/codex"
@@ -21,6 +21,7 @@ UPSTREAMS = Upstreams(
         ("POST", "/v1beta/models/gemini-3-pro:generateContent", "gemini"),
         ("POST", "/v1beta/models/gemini-3-pro:streamGenerateContent", "gemini"),
         ("POST", "/v1beta/models/gemini-3-pro:countTokens", ""),
+        ("POST", "/v1beta/openai/chat/completions", "chat"),
         ("GET", "/v1/responses", ""),
         ("GET", "/v1/messages", ""),
         ("POST", "/v1/messages/batches", ""),
@@ -46,7 +47,10 @@ def test_a_wire_is_known_by_method_and_path(method: str, path: str, wire: str):
         ("/v1/responses", {}, "openai"),
         ("/v1/responses", {"chatgpt-account-id": "a"}, "chatgpt"),
         ("/v1beta/models", {}, "gemini"),
-        ("/upload/v1beta/files", {"x-goog-api-key": "k"}, "gemini"),
+        ("/upload/v1beta/files", {}, "gemini"),
+        ("/upload/v1/files", {"x-goog-upload-command": "start"}, "gemini"),
+        ("/v1/models", {"x-goog-api-key": "k"}, "gemini"),
+        ("/v1/models/gemini-3-pro:generateContent", {"authorization": "Bearer b"}, "gemini"),
     ],
 )
 def test_a_provider_is_known_by_path_or_headers(path: str, headers: dict[str, str], provider: str):
@@ -61,3 +65,53 @@ def test_an_address_is_joined_with_a_path_and_its_version_not_repeated():
     assert UPSTREAMS.address("openai", "/models") == "https://o.example/v1/models"
     assert UPSTREAMS.address("chatgpt", "/v1/responses") == "https://c.example/codex/responses"
     assert UPSTREAMS.address("gemini", "/v1beta/x") == "https://g.example/api/v1beta/x"
+
+
+@pytest.mark.parametrize(
+    ("path", "plain"),
+    [
+        ("/v1/messages", "/v1/messages"),
+        ("/v1//messages", "/v1/messages"),
+        ("//v1/messages/", "/v1/messages"),
+        ("/v1/./x/../messages", "/v1/messages"),
+        ("/v1/%6dessages", "/v1/messages"),
+        ("/v1%2Fmessages", "/v1/messages"),
+        ("/V1/Messages/Count_Tokens", "/v1/messages/count_tokens"),
+        ("/v1/chat/completions;a=b", "/v1/chat/completions"),
+        ("/v1beta/models/Tuned-M%3AgenerateContent", "/v1beta/models/Tuned-M:generateContent"),
+        ("/v1/Files/file-A", "/v1/Files/file-A"),
+        ("", "/"),
+    ],
+)
+def test_a_path_is_looked_up_in_one_spelling(path: str, plain: str):
+    assert spelled(path) == plain
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "costs"),
+    [
+        ("POST", "/v1/messages/batches", True),
+        ("POST", "/v1/batches", True),
+        ("POST", "/v1/completions", True),
+        ("POST", "/v1/embeddings", True),
+        ("POST", "/v1/images/generations", True),
+        ("POST", "/v1/responses/compact", True),
+        ("POST", "/v1beta/models/gemini-embedding-2:embedContent", True),
+        ("POST", "/v2/whatever/is/new", True),
+        ("POST", "/v1/messages/count_tokens", False),
+        ("POST", "/v1/responses/input_tokens", False),
+        ("POST", "/v1beta/models/gemini-3-pro:countTokens", False),
+        ("POST", "/v1/messages/batches/b_1/cancel", False),
+        ("POST", "/v1/files", False),
+        ("POST", "/v1/filesystem", True),
+        ("POST", "/v1/moderations", False),
+        ("POST", "/api/event_logging/batch", False),
+        ("POST", "/api/paas/v4/chat/completions", True),
+        ("GET", "/v1/messages/batches", False),
+        ("DELETE", "/v1/responses/resp_1", False),
+    ],
+)
+def test_what_is_asked_costs_something_unless_it_is_known_not_to(
+    method: str, path: str, costs: bool
+):
+    assert may_cost(method, path) is costs

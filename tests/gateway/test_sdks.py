@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +11,11 @@ import anthropic
 import openai
 import pytest
 
-from lore.gateway.turning import MemoryTurning
-from lore.memory import Memory
-from lore.memory.composing import Composer
-from tests.fakes import FakeEmbedder
-from tests.gateway.proxied import proxied
-from tests.gateway.upstream import Answers, Asked, Call, Fails, Says, Text, Thought, Upstream
-from tests.gateway.upstream import upstream as scripted
-from tests.waiting import PATIENCE_S, eventually
+from tests.gateway.behind import CLAUDE, Behind, behind
+from tests.gateway.upstream import Answers, Call, Fails, Says, Text, Thought
+from tests.waiting import eventually
 
-CLAUDE, GPT = "claude-sonnet-5", "gpt-5.2"
+GPT = "gpt-5.2"
 THINKING: Any = {"type": "enabled", "budget_tokens": 2_000}
 WEATHER: Any = {
     "name": "weather",
@@ -33,47 +27,6 @@ FUNCTION: Any = {
     "function": {"name": "weather", "parameters": WEATHER["input_schema"]},
 }
 FLAT: Any = {"type": "function", "name": "weather", "parameters": WEATHER["input_schema"]}
-
-
-class Behind:
-    """A gateway with a memory, and clients of both SDKs in front of it."""
-
-    def __init__(self, memory: Memory, url: str, up: Upstream) -> None:
-        self.memory = memory
-        self.up = up
-        self.claude = anthropic.Anthropic(base_url=url, api_key="of a client", max_retries=0)
-        self.bearer = anthropic.Anthropic(base_url=url, auth_token="of a client", max_retries=0)
-        self.gpt = openai.OpenAI(base_url=f"{url}/v1", api_key="of a client", max_retries=0)
-
-    def ask(self, text: str = "Hello?", **more: Any) -> anthropic.types.Message:
-        """Ask Claude something."""
-        messages: Any = more.pop("messages", [{"role": "user", "content": text}])
-        return self.claude.messages.create(  # type: ignore[no-any-return]
-            model=CLAUDE, max_tokens=4_000, messages=messages, **more
-        )
-
-    def stored(self) -> list[str]:
-        """Return all that is stored."""
-        return [
-            part.text
-            for session in self.memory.sessions()
-            for message in self.memory.messages(session.id)
-            for part in message.parts
-        ]
-
-    @property
-    def last(self) -> Asked:
-        """Return what upstream was asked last."""
-        return self.up.asked[-1]
-
-
-@contextmanager
-def behind(home: Path) -> Iterator[Behind]:
-    with scripted() as up, Memory.open(home, embedder=FakeEmbedder()) as memory:
-        turning = MemoryTurning(memory, Composer(memory))
-        with proxied(home, up.url, turning=turning, within_s=PATIENCE_S) as gateway:
-            yield Behind(memory, gateway.url, up)
-        turning.close()
 
 
 @pytest.fixture
@@ -209,15 +162,10 @@ def test_tokens_are_counted_and_models_are_listed_by_upstream(talk):
 
 def test_a_prompt_that_is_too_long_is_told_as_it_is(tmp_path):
     with (
-        scripted(window_tokens=50) as up,
-        Memory.open(tmp_path, embedder=FakeEmbedder()) as memory,
+        behind(tmp_path, window_tokens=50) as talk,
+        pytest.raises(anthropic.BadRequestError, match="prompt is too long"),
     ):
-        turning = MemoryTurning(memory, Composer(memory))
-        with proxied(tmp_path, up.url, turning=turning, within_s=PATIENCE_S) as gateway:
-            talk = Behind(memory, gateway.url, up)
-            with pytest.raises(anthropic.BadRequestError, match="prompt is too long"):
-                talk.ask("Hello? " * 200)
-        turning.close()
+        talk.ask("Hello? " * 200)
 
 
 def test_chat_answers_whole_and_in_pieces(talk):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lore.gateway.speakers import Said, find_speaker, folder_of, is_errand
+from lore.gateway.speakers import Said, agent_of, find_speaker, folder_of, is_errand
 from lore.records import Block, Entry, Speaker, Voice
 
 
@@ -117,3 +117,24 @@ def test_titles_summaries_and_probes_are_no_turns(headers, document, asked: str)
 def test_a_turn_is_no_errand():
     headers = {"x-codex-turn-metadata": '{"request_kind":"turn"}'}
     assert not is_errand(said(headers, {"max_tokens": 8000}, entry("user", "Mend the login")))
+
+
+GEMINI = {"user-agent": "GeminiCLI-tui/0.61.0/gemini-2.5-pro (linux; x64; terminal)"}
+
+
+def test_gemini_cli_tells_who_it_is_and_where_and_no_session():
+    told = "This is the Gemini CLI.\n- **Workspace Directories:**\n  - /code/harbor\n  - /code/x\n"
+    asked = said(GEMINI, {}, entry("user", told))
+    assert find_speaker(asked) is None
+    assert agent_of(asked) == "gemini"
+    assert folder_of(asked) == "/code/harbor"
+    assert agent_of(said({})) == "gateway"
+
+
+@pytest.mark.parametrize("tools", [None, [], [{"googleSearch": {}}]])
+def test_what_gemini_cli_asks_without_its_tools_is_no_turn(tools):
+    asked = entry("user", "Which model is to answer?")
+    assert is_errand(said(GEMINI, {"tools": tools}, asked))
+    assert not is_errand(said({}, {"tools": tools}, asked))
+    declared = [{"functionDeclarations": [{"name": "read_file"}]}]
+    assert not is_errand(said(GEMINI, {"tools": declared}, asked))

@@ -233,13 +233,13 @@ RESPONDED = {"functionResponse": {"name": "f", "response": {"ok": True}}}
         ([parts("user", {"text": "Hi"}), parts("model", CALLED), parts("user", RESPONDED)], 200),
         ([GREETED, parts("model", CALLED), parts("user", {"text": "?"})], 400),
         ([GREETED, parts("model", {"text": "Yes"}), parts("user", RESPONDED)], 400),
-        ([parts("user", {"text": "Hi"}), parts("user", {"text": "Hi"})], 400),
+        ([parts("user", {"text": "Hi"}), parts("user", {"text": "Hi"})], 200),
         ([parts("model", {"text": "Hi"})], 400),
         ([parts("user")], 400),
         ([], 400),
     ],
 )  # fmt: skip
-def test_gemini_alternates_and_pairs(up: Upstream, contents: list[Any], status: int):
+def test_gemini_begins_with_the_user_and_pairs(up: Upstream, contents: list[Any], status: int):
     assert post(up, "/v1beta/models/g:generateContent", {"contents": contents})[0] == status
 
 

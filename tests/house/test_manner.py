@@ -29,6 +29,7 @@ NOT_OUR_WORDS = {
 SAID_BY_OTHERS = {
     ("src/lore/capture/adapters/archives.py", "compress"): "zipfile's",
     ("src/lore/config_files.py", "touch"): "pathlib's",
+    ("src/lore/gateway/glancing.py", "tier"): "OpenAI's",
 }
 EVERY = pytest.mark.parametrize("module", modules(), ids=lambda m: m.name)
 

@@ -31,7 +31,7 @@ TESTED_BY_NEIGHBOURS = {
     "embed": "embedder graph",
     "evals": "baselines recordings",
     "gateway": "boundary exchanges forwarding refusals streaming",
-    "gateway/wires": "arranging faults framing listening rounds searches shapes summing wire",
+    "gateway/wires": "arranging framing listening rounds searches summing wire",
     "gateway/wires/anthropic": "expanding reading replies splicing writing",
     "gateway/wires/chat": "expanding reading replies splicing writing",
     "gateway/wires/gemini": "expanding reading replies splicing writing",
@@ -63,7 +63,7 @@ OF_SEVERAL = {
     "consolidate": "pruning stopping traces",
     "curate": "poisoning repeating",
     "daemon": "digest",
-    "gateway": "faults passing sdks upstream",
+    "gateway": "bills degrading faults google_sdk passing sdks settling upstream",
     "gateway/wires": (
         "anthropic_prompts anthropic_replies anthropic_splicing chat_splicing collected "
         "gemini_splicing offering prompts replies responses_splicing"

@@ -110,6 +110,16 @@ def test_what_a_program_put_into_a_prompt_is_nobodys_word(memory: Memory):
     assert found[1].role == "system"
 
 
+def test_a_parent_is_found_whose_name_is_stored_without_its_secret(memory: Memory):
+    desk, name = Conversing(memory), "ghp_" + "a1B2c3D4" * 4 + "e5F6"
+    desk.record(replace(TALK, session=name), exchange(0))
+    desk.record(replace(TALK, session="helper", parent=name), exchange(1))
+    found = {one.external_id: one for one in memory.sessions()}
+    assert name not in found
+    parent = next(one for one in found.values() if one.external_id != "helper")
+    assert found["helper"].parent_id == parent.id
+
+
 def test_a_helper_is_asked_by_its_parent_and_not_by_a_person(memory: Memory):
     Conversing(memory).record(TALK, talk(1))
     helper = replace(TALK, session="s-1/agent-7", parent="s-1")

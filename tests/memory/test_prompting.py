@@ -201,6 +201,16 @@ def test_another_project_is_not_told(memory: Memory):
     assert not injected(memory, project="/code/unknown")
 
 
+def test_a_session_of_no_project_is_told_nothing_of_one(memory: Memory):
+    say(memory, "old", "Mend the login", FINDING)
+    memory.remember("Releases of the almanac go out on Fridays", project=HERE)
+    memory.remember("Answers are written in British English")
+    assert not injected(memory, project="")
+    told = memory.begin_session("new").text
+    assert "British English" in told
+    assert "Fridays" not in told
+
+
 def test_what_holds_everywhere_is_told_everywhere(memory: Memory):
     memory.store(FINDING, kind="bug_fix")
     memory.embed_waiting()

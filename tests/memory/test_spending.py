@@ -12,7 +12,7 @@ import pytest
 from lore.embed.none import NoEmbedder
 from lore.errors import BudgetSpent, InvalidInput
 from lore.memory import Memory
-from lore.records import ModelPrice, NewMessage, Part, Spend, TokenUse
+from lore.records import Course, ModelPrice, NewMessage, Part, Spend, TokenUse
 from lore.settings import Settings
 from lore.store import spend
 from tests.fakes import NOON, FixedClock
@@ -42,7 +42,7 @@ def opened(tmp_path: Path, clock: FixedClock) -> Iterator[Opener]:
 
 def request(memory: Memory, session: str = "", *, model: str = "m") -> None:
     reserved = memory.reserve_request(model, USED, session=session)
-    memory.settle_request(reserved, USED, layer=1, busts=True, delay_s=2, without=WITHOUT)
+    memory.settle_request(reserved, USED, Course(1, busts=True, delay_s=2, without=WITHOUT))
     memory.database.write(lambda _: None)
 
 
@@ -193,3 +193,16 @@ def test_a_secret_in_the_name_of_a_model_is_not_written(opened: Opener, tmp_path
     assert secret not in memory.spend_counters()[0].model
     memory.database.checkpoint()
     assert secret.encode() not in (tmp_path / "memory.db").read_bytes()
+
+
+def test_money_belongs_to_a_session_whose_name_is_stored_without_its_secret(opened: Opener):
+    memory, secret = opened(), "ghp_" + "a1B2c3D4" * 4 + "e5F6"
+    talk(memory, secret, f"/code/{secret}")
+    request(memory, secret)
+    reserved = memory.reserve_request("m", USED, project=f"/code/{secret}")
+    memory.settle_request(reserved, USED)
+    memory.database.write(lambda _: None)
+    [session] = memory.sessions()
+    names = {line.name for line in memory.spend_report(by="session").lines}
+    assert names == {session.id, ""}
+    assert {line.name for line in memory.spend_report(by="project").lines} == {session.project_id}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 
-from lore.records import TokenUse
+from lore.records import Course, TokenUse
 from tests.server.served import Served
 from tests.waiting import eventually
 
@@ -18,7 +18,7 @@ def samples(text: str) -> dict[str, float]:
 def test_requests_tokens_money_and_delays_are_told_by_model(served: Served):
     used, without = TokenUse(1, 2, 3, 4, 5), TokenUse(1, 20, 3, 4, 5)
     reserved = served.memory.reserve_request("claude-haiku-4-5", used, session="secret-name")
-    usd = served.memory.settle_request(reserved, used, delay_s=0.75, without=without)
+    usd = served.memory.settle_request(reserved, used, Course(delay_s=0.75, without=without))
     assert usd
     reply = served.get("/metrics")
     assert reply.status == 200
@@ -62,3 +62,9 @@ def test_spend_by_rest_is_a_report_and_a_page(served: Served):
     assert {"layer", "busts", "delay_ms", "without_usd"} <= set(tree["items"][0])
     assert served.get("/api/v1/spend?by=moon").status == 422
     assert served.get("/api/v1/spend?since=whenever").status == 422
+
+
+def test_requests_without_memory_are_told_by_reason(served: Served):
+    served.memory.passing.count("late")
+    found = samples(served.get("/metrics").body.decode())
+    assert found['lore_requests_degraded_total{reason="late"}'] == 1

@@ -195,3 +195,15 @@ def test_an_agent_that_talks_to_where_no_gateway_is_cannot_work(settings: Settin
         assert found.state == state
         assert found.remedy.startswith(remedy)
     held.release()
+
+
+def test_where_the_system_does_not_tell_whose_a_connection_is_doctor_says_so(settings: Settings):
+    home, agent, told = settings.home, get_agent("codex"), "http://127.0.0.1:3207"
+    assert check_gateway(home, ["/bin/lore"], home, tells_owners=False) == []
+    write(home, ["codex"])
+    edits = with_gateway("codex", agent.edits(home, ["/bin/lore"]), Address(told), puts=True)
+    planned = changing.plan(home, agent, edits)
+    changing.apply(home, agent, planned, undo=False, address=told)
+    [_, found] = check_gateway(home, ["/bin/lore"], home, tells_owners=False)
+    assert "every user of it may pass" in found.detail
+    assert len(check_gateway(home, ["/bin/lore"], home, tells_owners=True)) == 1

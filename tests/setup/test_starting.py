@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import replace
 
 import pytest
 
@@ -9,7 +10,7 @@ from lore import __version__
 from lore.bridges.events import EVENTS
 from lore.errors import InvalidInput, NotFound
 from lore.setup.agents import get_agent
-from lore.setup.starting import Place, find_plugin, prepare
+from lore.setup.starting import Place, Through, find_plugin, prepare
 from tests.setup.files import turn_plugin_on
 
 LORE = ("/code/bin/lore", "--home", "/code/memory")
@@ -17,10 +18,10 @@ LORE = ("/code/bin/lore", "--home", "/code/memory")
 
 @pytest.fixture
 def path(tmp_path):
-    """Return where three agents are installed."""
+    """Return where the agents are installed."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    for name in ("claude", "codex", "opencode"):
+    for name in ("claude", "codex", "opencode", "gemini"):
         program = folder / name
         program.write_text("#!/bin/sh\n")
         program.chmod(0o755)
@@ -108,6 +109,17 @@ def test_opencode_is_told_by_its_environment(path, place):
     told = json.loads(start.environ["OPENCODE_CONFIG_CONTENT"])
     assert told["mcp"]["lore"]["command"] == [*LORE, "mcp"]
     assert start.words == (f"{path}/opencode",)
+
+
+def test_gemini_is_told_the_gateway_by_its_environment(path, place):
+    assert prepare("gemini", [], LORE, path, place).environ == {}
+    through = Through("http://127.0.0.1:3207", {"x-team": "blue", "x-lore-project": "/code/a%2Cb"})
+    start = prepare("gemini", ["-p", "?"], LORE, path, replace(place, through=through))
+    assert start.words == (f"{path}/gemini", "-p", "?")
+    assert start.environ == {
+        "GOOGLE_GEMINI_BASE_URL": "http://127.0.0.1:3207",
+        "GEMINI_CLI_CUSTOM_HEADERS": "x-team: blue,x-lore-project: /code/a%2Cb",
+    }
 
 
 def test_an_agent_that_cannot_be_started_is_refused(path, place):

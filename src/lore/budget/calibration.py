@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lore.records.dialogues import TokenUse
-from lore.text.tokens import TOKENS_PER_CHAR, UNCALIBRATED
+from lore.text.tokens import TOKENS_PER_CHAR
 
 if TYPE_CHECKING:
     from lore.records.dialogues import ModelPrice
@@ -25,16 +25,6 @@ class Reported:
 
     chars: int
     use: TokenUse
-
-
-@dataclass(frozen=True, slots=True)
-class CacheRecord:
-    """What became of prompts in the last turns: read from the cache, written, or missed."""
-
-    read_tokens: int
-    write_tokens: int
-    missed_tokens: int
-    """Of the prefix that the turn before had sent, and that was not read from the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,27 +64,6 @@ class Calibration:
             return tokens / chars
         return self.known_tokens / self.known_chars if self.known_chars else TOKENS_PER_CHAR
 
-    def tokens_of(self, chars: int, *, known_chars: int | None = None) -> int:
-        """Return how many tokens a prompt has.
-
-        Its beginning of `known_chars` is as reported: the whole last prompt by default, a part of
-        it where the history was shortened, 0 for another prompt.
-        """
-        if not self.turns:
-            return round(chars * TOKENS_PER_CHAR * UNCALIBRATED)
-        known = self.known_chars if known_chars is None else min(known_chars, self.known_chars)
-        if known > chars or not self.known_chars:
-            known = 0
-        reported = self.known_tokens * known / self.known_chars if known else 0.0
-        return round(reported + (chars - known) * self.tokens_per_char)
-
-    def caching(self) -> CacheRecord:
-        """Return what became of the prompts of the last turns."""
-        read = sum(turn.use.cache_read_tokens for turn in self.turns)
-        written = sum(_written(turn.use) for turn in self.turns)
-        missed = sum(_missed(*pair) for pair in pairwise(self.turns))
-        return CacheRecord(read, written, missed)
-
     def billed_read_usd(self, price: ModelPrice) -> float | None:
         """Return what a million tokens of the known prefix really cost, None before any did.
 
@@ -127,35 +96,3 @@ def _missed(before: Reported, after: Reported) -> int:
     """Return how much of a prefix that had been sent was not read; a shorter prompt is a bust."""
     prefix = min(before.use.input_tokens, after.use.input_tokens)
     return max(0, prefix - after.use.cache_read_tokens)
-
-
-def as_state(calibration: Calibration) -> list[object]:
-    """Return what is known as plain values, for a session to keep over a restart."""
-    rows = [
-        [
-            turn.chars,
-            turn.use.fresh_tokens,
-            turn.use.cache_read_tokens,
-            turn.use.cache_write_tokens,
-            turn.use.cache_write_1h_tokens,
-            turn.use.output_tokens,
-        ]
-        for turn in calibration.turns
-    ]
-    return [calibration.turns_without_writes, rows]
-
-
-def from_state(state: object) -> Calibration:
-    """Return what a session kept; nothing where that cannot be read."""
-    match state:
-        case [int(without), [*rows]]:
-            turns = tuple(turn for row in rows if (turn := _reported(row)) is not None)
-            return Calibration(turns[-WINDOW:], max(0, without))
-    return Calibration()
-
-
-def _reported(row: object) -> Reported | None:
-    match row:
-        case [int(chars), int(a), int(b), int(c), int(d), int(e)] if min(chars, a, b, c, d, e) >= 0:
-            return Reported(chars, TokenUse(a, b, c, d, e))
-    return None

@@ -22,9 +22,6 @@ TURNS_WITHOUT_WRITES = 3
 SHARE_WITHOUT_WRITES = 0.65
 """There is no dear write to put off then; what is left has room for long outputs of tools."""
 
-PRESSED_SHARE = 0.5
-"""A day that would exceed its budget has prompts compressed at half of the usual length."""
-
 _MILLION = 1_000_000
 
 
@@ -36,13 +33,11 @@ def cap_of_layer_0(
     calibrated: bool = True,
     turns_without_writes: int = 0,
     billed_read_usd: float | None = None,
-    pressed: bool = False,
 ) -> int:
     """Return how many tokens a prompt of layer 0 may have.
 
     A target of 0 leaves it to the window of the model. `billed_read_usd` is what a million tokens
-    of the known prefix really cost, where that has been seen. `pressed`: at its present pace the
-    day would exceed its budget, and so prompts are compressed earlier.
+    of the known prefix really cost, where that has been seen.
     """
     most_tokens = price.window_tokens
     if pinned_tokens:
@@ -54,5 +49,4 @@ def cap_of_layer_0(
     read_usd = price.cache_read_usd if billed_read_usd is None else billed_read_usd
     affordable = target_usd_per_turn * _MILLION / read_usd if read_usd else float(most_tokens)
     cap = max(affordable, float(LEAST_TOKENS))
-    share = (1.0 if calibrated else FIRST_TURN_SHARE) * (PRESSED_SHARE if pressed else 1.0)
-    return int(min(cap, most_tokens) * share)
+    return int(min(cap, most_tokens) * (1.0 if calibrated else FIRST_TURN_SHARE))

@@ -39,6 +39,15 @@ LONG_WRITE = 2.0
 """What is cached for an hour costs twice the input where only the five minutes are listed, as
 Anthropic has it."""
 
+FAST, FAST_FIRST = 2.0, 6.0
+"""So many times as dear is Anthropic's fast mode, which no list has; that of the first models that
+had it was the dearer."""
+
+_FIRST_FAST = ("claude-opus-4-6", "claude-opus-4-7")
+
+_USUAL_SERVICES = ("", "auto", "default", "standard")
+"""What providers call the service that has the usual price."""
+
 FREE_PRICE = ModelPrice(0.0, 0.0, 0.0, 0.0, 0.0, USUAL_WINDOW)
 
 
@@ -71,12 +80,17 @@ class Pricing:
         """Return what a request costs in US dollars."""
         return self.price_of(use.input_tokens).cost(use)
 
+    def times(self, factor: float) -> Pricing:
+        """Return what a service costs that is so many times as dear."""
+        longer = tuple((start, _times(price, factor)) for start, price in self.longer)
+        return Pricing(_times(self.usual, factor), longer)
+
 
 class PriceLists(Protocol):
     """Where prices are listed."""
 
-    def find(self, model: str, provider: str, at: datetime) -> Pricing | None:
-        """Return what a model costs, None where it is not listed."""
+    def find(self, model: str, provider: str, at: datetime, service: str = "") -> Pricing | None:
+        """Return what a model costs with a service, None where it is not listed."""
 
 
 class Catalogue:
@@ -92,7 +106,7 @@ class Catalogue:
         self._configured = dict(map(_configured, configured))
         self._lists = lists or _Listed()
         self._now = now
-        self._found: dict[tuple[str, str], Pricing | None] = {}
+        self._found: dict[tuple[str, str, str], Pricing | None] = {}
         self._loaded = threading.Event()
         self._loading: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -104,9 +118,19 @@ class Catalogue:
                 self._loading = threading.Thread(target=self._load, name="lore-prices", daemon=True)
                 self._loading.start()
 
-    def find(self, model: str, provider: str = "", *, wait_s: float = _LOAD_S) -> Pricing | None:
-        """Return what a model costs, None where nobody knows, or not within `wait_s`."""
-        key = (provider, model)
+    def wait(self, within_s: float) -> bool:
+        """Wait until the lists are loaded, and tell whether they are."""
+        return self._loaded.wait(within_s)
+
+    def find(
+        self, model: str, provider: str = "", *, service: str = "", wait_s: float = _LOAD_S
+    ) -> Pricing | None:
+        """Return what a model costs, None where nobody knows, or not within `wait_s`.
+
+        A provider may have dearer and cheaper services; one that is not listed costs the usual.
+        """
+        service = "" if service in _USUAL_SERVICES else service
+        key = (provider, model, service)
         known = self._found.get(key, _UNSOUGHT)
         if not isinstance(known, str):
             return known
@@ -116,7 +140,7 @@ class Catalogue:
             self.load()
             if not self._loaded.wait(wait_s):
                 return None
-            found = self._assembled(model, provider, self._listed(model, provider))
+            found = self._assembled(model, provider, self._listed(model, provider, service))
         if len(self._found) >= _MOST_FOUND:
             self._found.clear()
         self._found[key] = found
@@ -137,8 +161,12 @@ class Catalogue:
         told = self._configured.get(model, {})
         return not (_is_local(model, provider) or {"input", "window"} <= told.keys())
 
-    def _listed(self, model: str, provider: str) -> Pricing | None:
-        return self._lists.find(_LONG.sub("", model), LISTS.get(provider, provider), self._now())
+    def _listed(self, model: str, provider: str, service: str) -> Pricing | None:
+        name, list_ = _LONG.sub("", model), LISTS.get(provider, provider)
+        found = self._lists.find(name, list_, self._now(), service)
+        if found is None or (list_, service) != ("anthropic", "fast"):
+            return found
+        return found.times(FAST_FIRST if name.startswith(_FIRST_FAST) else FAST)
 
     def _assembled(self, model: str, provider: str, listed: Pricing | None) -> Pricing | None:
         if listed is None and _is_local(model, provider):
@@ -159,7 +187,7 @@ class Catalogue:
 class _Listed:
     """The lists of the package `genai-prices`, as they came with it: nothing is fetched."""
 
-    def find(self, model: str, provider: str, at: datetime) -> Pricing | None:
+    def find(self, model: str, provider: str, at: datetime, service: str = "") -> Pricing | None:
         """Return what a model costs by the list of a provider, or of whoever made it."""
         from genai_prices.data_snapshot import get_snapshot
 
@@ -171,7 +199,7 @@ class _Listed:
             except LookupError:
                 continue
             window = info.context_window or WINDOWS.get(found.id, USUAL_WINDOW)
-            return _as_pricing(info.get_prices(at), window)
+            return _as_pricing(info.get_prices(at, {"service_tier": service}), window)
         return None
 
 
@@ -197,6 +225,17 @@ def _at(listed: ListedPrice, tokens: int, window_tokens: int) -> ModelPrice:
     names = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
     return _filled(
         {name: price for name in names if (price := named(name)) is not None}, window_tokens
+    )
+
+
+def _times(price: ModelPrice, factor: float) -> ModelPrice:
+    return ModelPrice(
+        price.input_usd * factor,
+        price.output_usd * factor,
+        price.cache_read_usd * factor,
+        price.cache_write_usd * factor,
+        price.cache_write_1h_usd * factor,
+        price.window_tokens,
     )
 
 

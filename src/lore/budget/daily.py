@@ -21,7 +21,7 @@ from lore.budget.counters import Counters
 from lore.budget.ledger import HELD_FOR
 from lore.budget.throttle import Pace, budget_delay_s
 from lore.errors import BudgetSpent, InvalidInput, NotFound, StoreError
-from lore.records import DayBudget, Reserved, Spend, SpendCounter, SpendPressure
+from lore.records import Course, DayBudget, Reserved, Spend, SpendCounter, SpendPressure
 from lore.records.dialogues import TokenUse
 from lore.store import sessions, spend
 
@@ -49,6 +49,11 @@ _AT_ONCE = 500
 _PRESSURE_S = 5.0
 """So long a look at the pace of the day is good for."""
 
+_USUAL = Course()
+
+_LONGEST = 200
+"""A client may call a model anything; so much of it is written."""
+
 _SHORTEST_H = 1 / 12
 """A rate is that of five minutes at least: one dear request is no rate."""
 
@@ -69,7 +74,7 @@ class RequestLedger:
         named: Callable[[str], str] = str,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        """Open a ledger; `named` says how a model is called in it, whatever a client calls it."""
+        """Open a ledger; `named` says how the store calls what a client calls something."""
         self.catalogue = catalogue
         self._named = named
         self.budget_usd = budget_usd
@@ -93,59 +98,56 @@ class RequestLedger:
     def reserve(
         self,
         model: str,
-        most: TokenUse,
+        most: TokenUse | None,
         *,
         provider: str = "",
+        service: str = "",
         session: str = "",
         project: str = "",
         kind: str = "turn",
     ) -> Reserved:
-        """Set aside what a request may take at most, or raise `BudgetSpent`."""
+        """Set aside what a request may take at most, or raise `BudgetSpent`.
+
+        Of one that nobody reads nobody knows what it takes: `most` is None, and so is `used` then.
+        """
         now = self._database.now()
         purpose = f"{spend.REQUEST}:{kind}"
-        names = (model, provider, purpose, session, project)
-        if self.budget_usd is None:
-            pricing = self.catalogue.find(model, provider, wait_s=0)
-        else:
-            pricing = self.catalogue.find(model, provider)
-        usd = None if pricing is None else pricing.cost(most)
+        names = (model, provider, purpose, self._named(session), self._named(project))
+        usd = None if most is None else self._most_usd(model, provider, service, most)
         reserved = Reserved(clock.new_id(now), now, *names, usd=usd, kept=False)
         if self.budget_usd is None or usd == 0:
             return reserved
         try:
             return self._reserve(replace(reserved, kept=True), self.budget_usd)
         except BudgetSpent:
-            self._counters.refuse(self._named(model))
+            self._counters.refuse(self._model(model))
             raise
 
     def settle(
         self,
         reserved: Reserved,
-        used: TokenUse,
-        *,
-        layer: int = 0,
-        busts: bool = False,
-        delay_s: float = 0.0,
-        without: TokenUse | None = None,
+        used: TokenUse | None,
+        course: Course = _USUAL,
     ) -> float | None:
-        """Enter what a request took and give back the rest; return what it cost, if known.
-
-        `without` is what it would have taken without Lore; the same, if that is not said.
-        """
-        pricing = self.catalogue.find(reserved.model, reserved.provider)
-        usd = None if pricing is None else pricing.cost(used)
+        """Enter what a request took and give back the rest; return what it cost, if known."""
+        pricing = None
+        if used is not None:
+            pricing = self.catalogue.find(reserved.model, reserved.provider, service=course.service)
+        used, without = used or TokenUse(), course.without
+        usd = None if pricing is None else sum(map(pricing.cost, course.rounds or (used,)))
         instead = usd if pricing is None or without is None else pricing.cost(without)
         usage = _usage(used) | ({spend.UNPRICED: 1} if usd is None else {})
+        usage |= {spend.ESTIMATED: 1} if course.estimated else {}
         entry = Spend(
             reserved.key,
             self._database.now(),
             reserved.purpose,
-            self._named(reserved.model),
+            self._model(reserved.model),
             usage,
             usd or 0.0,
-            layer=layer,
-            busts=busts,
-            delay_ms=round(delay_s * 1_000),
+            layer=course.layer,
+            busts=course.busts,
+            delay_ms=round(course.delay_s * 1_000),
             without_usd=instead or 0.0,
         )
         self._counters.count(entry, used)
@@ -198,6 +200,17 @@ class RequestLedger:
     def counters(self) -> list[SpendCounter]:
         """Return what this process has counted, by model."""
         return self._counters.snapshot()
+
+    def _most_usd(self, model: str, provider: str, service: str, most: TokenUse) -> float | None:
+        """Return what a request costs at most; only with a budget are the lists waited for."""
+        if self.budget_usd is None:
+            pricing = self.catalogue.find(model, provider, service=service, wait_s=0)
+        else:
+            pricing = self.catalogue.find(model, provider, service=service)
+        return None if pricing is None else pricing.cost(most)
+
+    def _model(self, name: str) -> str:
+        return self._named(name[:_LONGEST])
 
     def _reserve(self, reserved: Reserved, budget_usd: float) -> Reserved:
         if time.monotonic() < self._trouble_until:

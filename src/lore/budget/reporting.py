@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lore.records import SpendGroup, SpendLine
 from lore.records.dialogues import TokenUse
-from lore.store.spend import REQUEST, UNPRICED
+from lore.store.spend import ESTIMATED, REQUEST, UNPRICED
 
 if TYPE_CHECKING:
     from lore.records import Spend
@@ -25,6 +25,7 @@ class _Sum:
     delayed: int = 0
     delay_ms: int = 0
     unpriced: int = 0
+    estimated: int = 0
 
     def add(self, entry: Spend) -> None:
         is_request = entry.purpose.startswith(f"{REQUEST}:")
@@ -38,6 +39,7 @@ class _Sum:
         self.delayed += entry.delay_ms > 0
         self.delay_ms += entry.delay_ms
         self.unpriced += UNPRICED in entry.usage
+        self.estimated += ESTIMATED in entry.usage
 
     def line(self, name: str) -> SpendLine:
         return SpendLine(
@@ -52,6 +54,7 @@ class _Sum:
             delayed=self.delayed,
             delay_ms=self.delay_ms,
             unpriced=self.unpriced,
+            estimated=self.estimated,
         )
 
 

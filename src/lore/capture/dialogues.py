@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lore.capture.adapters import asides, blocks, tools
-from lore.records import Block, Entry, NewMessage, Part
+from lore.records import Block, Entry, NewMessage, Origin, Part
 from lore.text import chat_commands
 
 _OWN = 12
@@ -21,6 +21,11 @@ _OWN = 12
 _RECALL = "recall"
 """The tool that the gateway offers; a client that has one of this name is offered none, and what
 that gives is memory as well."""
+
+_STOPPED = "[Request interrupted by user"
+"""What Claude Code puts between results and what a person says instead."""
+
+_REMINDER = "<system-reminder>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +48,13 @@ def tell(
     first: int = 0,
     model: str = "",
     helper: bool = False,
+    joined: bool = True,
 ) -> Told:
     """Return what entries say from the `first` on, as messages.
 
-    In a helper's session nobody is a person. What is typed to Lore itself is no part of the talk,
-    and neither is its answer.
+    In a helper's session nobody is a person. If an agent's entries are not `joined` of what was
+    typed, one that has several texts may hold what anyone has written. What is typed to Lore
+    itself is no part of the talk, and neither is its answer.
     """
     names = {
         block.call_id: block.tool
@@ -65,18 +72,24 @@ def tell(
         key = own if seen[own] == 1 else f"{own}-{seen[own]}"
         before = entry.key
         if entry.voice == "user":
-            is_command = bool(chat_commands.find(_typed(entry)))
+            is_command = bool(chat_commands.find(_typed(entry, joined=joined)))
         if number < first or (is_command and entry.voice != "system"):
             continue
-        for message in _messages(entry, key, at, names):
+        for message in _messages(entry, key, at, names, joined=joined):
             spoken = replace(message, model=model) if message.role == "assistant" else message
             told.append(_from_agent(spoken) if helper else spoken)
             places.append(number)
     return Told(tuple(told), tuple(places))
 
 
-def _typed(entry: Entry) -> list[str]:
-    return [block.text for block in entry.blocks if block.kind == "text"]
+def _typed(entry: Entry, *, joined: bool) -> list[str]:
+    if any(block.kind == "result" for block in entry.blocks) or not _is_typed(entry, joined=joined):
+        return []
+    return [text for text in _texts(entry) if not text.lstrip().startswith(_REMINDER)]
+
+
+def _texts(entry: Entry) -> list[str]:
+    return [block.text for block in entry.blocks if block.kind == "text" and block.text.strip()]
 
 
 def _from_agent(message: NewMessage) -> NewMessage:
@@ -86,19 +99,34 @@ def _from_agent(message: NewMessage) -> NewMessage:
     return replace(message, speaker="agent", origin="assistant")
 
 
-def _messages(entry: Entry, key: str, at: datetime, names: dict[str, str]) -> Iterator[NewMessage]:
+def _messages(
+    entry: Entry, key: str, at: datetime, names: dict[str, str], *, joined: bool
+) -> Iterator[NewMessage]:
     beside: list[Block] = []
+    origin: Origin | None = None if _is_typed(entry, joined=joined) else "tool"
     for place, block in enumerate(entry.blocks):
         if entry.voice == "assistant":
             yield from _spoken(block, f"{key}:{place}", at)
         elif block.kind == "result":
-            yield from _asked(entry, beside, f"{key}:{place}-", at)
+            yield from _asked(entry, beside, f"{key}:{place}-", at, origin)
             beside = []
             name = block.tool or names.get(block.call_id, "")
             yield _result(replace(block, tool=name), key, at)
         else:
             beside.append(block)
-    yield from _asked(entry, beside, key, at)
+    yield from _asked(entry, beside, key, at, origin)
+
+
+def _is_typed(entry: Entry, *, joined: bool) -> bool:
+    """Tell whether a person typed the texts of an entry in a person's place.
+
+    Beside results that is so only where the person has stopped the agent. Reminders and such are
+    told apart by their own marks.
+    """
+    texts = _texts(entry)
+    if any(block.kind == "result" for block in entry.blocks):
+        return any(text.startswith(_STOPPED) for text in texts)
+    return joined or len(texts) < 2
 
 
 def _spoken(block: Block, key: str, at: datetime) -> Iterator[NewMessage]:
@@ -127,7 +155,9 @@ def _by_call(what: str, block: Block, key: str) -> str:
     return f"{what}:{block.call_id}" if block.call_id else f"{key}:{what}"
 
 
-def _asked(entry: Entry, beside: Sequence[Block], key: str, at: datetime) -> Iterator[NewMessage]:
+def _asked(
+    entry: Entry, beside: Sequence[Block], key: str, at: datetime, origin: Origin | None
+) -> Iterator[NewMessage]:
     parts: list[Part] = []
     for block in beside:
         if not block.text.strip():
@@ -135,7 +165,7 @@ def _asked(entry: Entry, beside: Sequence[Block], key: str, at: datetime) -> Ite
         if entry.voice == "system":
             parts.append(asides.aside(block.text))
         elif block.kind == "text":
-            parts += asides.typed(block.text)
+            parts += asides.typed(block.text, origin)
         else:
             parts.append(Part("opaque", block.text, block.kind))
     if parts:

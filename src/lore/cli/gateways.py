@@ -38,6 +38,7 @@ def show(context: typer.Context, json: Json = False) -> None:
     It is part of the daemon: 'lore up' serves it, the setting gateway.on turns it off.
     """
     from lore.bridges.address import find_address
+    from lore.gateway.peers import TELLS_OWNERS
     from lore.settings import load
 
     settings = load(home=context.obj).settings
@@ -57,11 +58,14 @@ def show(context: typer.Context, json: Json = False) -> None:
             "running": found is not None,
             "url": url,
             "needs_key": needs_key,
+            "own_user_only": TELLS_OWNERS,
             "clients": variables,
             "upstreams": upstreams,
         })
         return
     _print_state(url, on=settings.gateway_on, runs=found is not None)
+    if settings.gateway_on and not TELLS_OWNERS:
+        notice("This system does not tell whose a connection is: every user of it may pass.")
     for client, told in variables.items():
         print(f"\n{bold(_TITLES[client])}")
         print_columns((f"   {name}", value) for name, value in told.items())
@@ -80,12 +84,14 @@ def _print_state(url: str, *, on: bool, runs: bool) -> None:
 
 def _variables(url: str, *, needs_key: bool) -> dict[str, dict[str, str]]:
     """Return what to set for which client."""
-    key = {"ANTHROPIC_CUSTOM_HEADERS": "x-lore-key: KEY"} if needs_key else {}
+    key = "x-lore-key: KEY"
     return {
-        "claude": {"ANTHROPIC_BASE_URL": url, **key},
+        "claude": {"ANTHROPIC_BASE_URL": url}
+        | ({"ANTHROPIC_CUSTOM_HEADERS": key} if needs_key else {}),
         "codex": {"openai_base_url": f"{url}/v1"},
         "openai": {"OPENAI_BASE_URL": f"{url}/v1"},
-        "gemini": {"GOOGLE_GEMINI_BASE_URL": url},
+        "gemini": {"GOOGLE_GEMINI_BASE_URL": url}
+        | ({"GEMINI_CLI_CUSTOM_HEADERS": key} if needs_key else {}),
     }
 
 
@@ -95,11 +101,13 @@ def through(settings: Settings, agent: str) -> Through | None:
     The daemon is started where none runs.
     """
     from lore.bridges.address import find_address
-    from lore.setup.starting import BASE_URL, CUSTOM_HEADERS, Through
+    from lore.setup.starting import BASE_URLS, CUSTOM_HEADERS, Through
 
     environ = os.environb
-    if agent.startswith("claude") and environ.get(BASE_URL.encode()):
-        notice(f"{BASE_URL} is set: this run does not use the gateway.")
+    name = agent.removesuffix("-code")
+    variable = BASE_URLS.get(name, "")
+    if variable and environ.get(variable.encode()):
+        notice(f"{variable} is set: this run does not use the gateway.")
         return None
     home = str(settings.home)
     found = find_address(home) or quick.start(home)
@@ -112,9 +120,10 @@ def through(settings: Settings, agent: str) -> Through | None:
             notice("Codex cannot send the key that is needed: this run does not use the gateway.")
             return None
         headers["x-lore-key"] = found.key
-    if agent.startswith("claude"):
-        former = os.fsdecode(environ.get(CUSTOM_HEADERS.encode(), b""))
-        pairs = (line.partition(":") for line in former.splitlines())
+    if name in CUSTOM_HEADERS:
+        variable, between = CUSTOM_HEADERS[name]
+        former = os.fsdecode(environ.get(variable.encode(), b""))
+        pairs = (line.partition(":") for line in former.split(between))
         kept = {name.strip(): value.strip() for name, _, value in pairs if value.strip()}
         headers = {**kept, **headers}
     return Through(_url(found), headers)

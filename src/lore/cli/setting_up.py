@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -90,7 +90,7 @@ def setup(
         _print_plugged(agent, home, command)
     for agent, planned in told:
         _print(agent, planned, undo=undo, dry_run=dry_run)
-    if url:
+    if url and not dry_run:
         _print_gateway(settings, [agent for agent, _ in told], url)
     if not undo and not dry_run:
         print(
@@ -189,37 +189,56 @@ def _command(home: Path) -> list[str]:
     return words if home == Path.home() / ".lore" else [*words, "--home", str(home)]
 
 
+class _Known(NamedTuple):
+    """What is known of an agent; the names are those that programs read."""
+
+    agent: str
+    found: bool
+    set_up: bool
+    plugin: bool
+    gateway: str
+    """The address by which it talks to its model, if it was told that of the gateway."""
+    problem: str
+
+
 def _list(home: Path, command: list[str], *, json: bool) -> None:
-    from lore.setup import changing
     from lore.setup.agents import AGENTS
 
-    rows: list[tuple[Agent, bool, bool, bool, str]] = []
-    for agent in AGENTS:
-        found = agent.is_found(Path.home(), _search_path())
-        try:
-            planned = changing.plan(home, agent, agent.edits(Path.home(), command))
-            ready, wrong = changing.is_set_up(planned), ""
-        except InvalidInput as error:
-            ready, wrong = False, str(error)
-        rows.append((agent, found, ready, agent.has_plugin(Path.home()), wrong))
+    rows = [(agent, _known(home, agent, command)) for agent in AGENTS]
     if json:
-        names = ("agent", "found", "set_up", "plugin", "problem")
-        print_json([dict(zip(names, (row[0].name, *row[1:]), strict=True)) for row in rows])
+        print_json([known._asdict() for _, known in rows])
         return
     print_columns(
         (
             agent.name,
             agent.title,
-            "found" if found else dim("not found"),
-            _state(ready=ready, plugged=plugged),
-            clean(wrong),
+            "found" if known.found else dim("not found"),
+            _state(ready=known.set_up, plugged=known.plugin),
+            f"through {known.gateway}" if known.gateway else "",
+            clean(known.problem),
         )
-        for agent, found, ready, plugged, wrong in rows
+        for agent, known in rows
     )
-    for agent, _, ready, plugged, _ in rows:
-        if ready and plugged:
+    for agent, known in rows:
+        if known.set_up and known.plugin:
             _print_twice(agent)
     print("'lore setup AGENT' gives it memory, 'lore setup all' all that are found.")
+    print("With --gateway it talks to its model through Lore.")
+
+
+def _known(home: Path, agent: Agent, command: list[str]) -> _Known:
+    from lore.setup import changing
+    from lore.setup.reaching import find_gateway
+
+    ready, through, wrong = False, "", ""
+    edits = agent.edits(Path.home(), command)
+    try:
+        ready = changing.is_set_up(changing.plan(home, agent, edits))
+        through = find_gateway(home, agent, edits)
+    except InvalidInput as error:
+        wrong = str(error)
+    found = agent.is_found(Path.home(), _search_path())
+    return _Known(agent.name, found, ready, agent.has_plugin(Path.home()), through, wrong)
 
 
 def _state(*, ready: bool, plugged: bool) -> str:
@@ -253,6 +272,8 @@ def _as_json(agent: Agent, planned: list[Change], *, dry_run: bool) -> dict[str,
 
 
 def _print(agent: Agent, planned: list[Change], *, undo: bool, dry_run: bool) -> None:
+    from lore.setup.changing import unread_by
+
     changed = [change for change in planned if not change.is_none]
     if not changed:
         state = "is not set up" if undo else "is set up already"
@@ -270,11 +291,13 @@ def _print(agent: Agent, planned: list[Change], *, undo: bool, dry_run: bool) ->
         print(f"{bold(agent.title)} is as it was before.")
     else:
         print(f"{bold(agent.title)} has memory now. {agent.then}")
+    if not undo and (wrong := unread_by(agent, planned)):
+        notice(f"{wrong} Take them out, or it has no memory.")
 
 
 def run(
     context: typer.Context,
-    agent: Annotated[str, typer.Argument(help="claude, codex or opencode.")],
+    agent: Annotated[str, typer.Argument(help="claude, codex, opencode or gemini.")],
     gateway: Annotated[
         bool, typer.Option("--gateway/--no-gateway", help="Let it talk to its model through Lore.")
     ] = True,
@@ -296,7 +319,10 @@ def run(
     words = (agent, context.args, _command(settings.home), _search_path())
     start = prepare(*words, place)
     if gateway and settings.gateway_on:
-        start = prepare(*words, replace(place, through=gateways.through(settings, agent)))
+        place = replace(place, through=gateways.through(settings, agent))
+        start = prepare(*words, place)
+    if agent == "gemini" and place.through is None:
+        notice("Without the gateway Gemini CLI has memory only by 'lore setup gemini'.")
     added = dict(start.environ)
     if start.folder:
         added["PATH"] = os.pathsep.join([start.folder, *path])

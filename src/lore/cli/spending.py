@@ -69,6 +69,9 @@ def _print_report(report: SpendReport) -> None:
     if total.delayed:
         waited = lasting(total.delay_ms / 1_000)
         print(f"{counted(total.delayed, 'request')} waited {waited}, for budget or quota.")
+    if total.estimated:
+        requests = counted(total.estimated, "request")
+        print(f"What {requests} took was not reported; it is estimated.")
     if total.unpriced:
         calls = counted(total.unpriced, "call")
         print(f"The price of {calls} is not known; 'lore config prices' can tell it.")

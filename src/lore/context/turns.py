@@ -41,6 +41,11 @@ def begins_turn(entry: Entry) -> bool:
     return any(_says(block) for block in entry.blocks)
 
 
+def texts_of(entry: Entry) -> list[str]:
+    """Return what is said in an entry in words, without what a client reminds the model of."""
+    return [block.text for block in entry.blocks if block.kind == "text" and _says(block)]
+
+
 def _says(block: Block) -> bool:
     return block.chars > 0 and not block.text.lstrip().startswith(_REMINDER)
 

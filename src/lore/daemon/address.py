@@ -11,7 +11,7 @@ from pathlib import Path
 from lore.bridges.address import SERVER_FILE, url_of
 
 PORT_FILE = "server.port"
-"""Where a server that could not have its own port listened last."""
+"""Which port a server could not have, and where it listened instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +56,20 @@ def remove(home: Path) -> None:
             (home / SERVER_FILE).unlink()
 
 
-def find_last_port(home: Path) -> int | None:
-    """Return the port that the server used when its own was taken."""
+def find_last_port(home: Path, wanted: int) -> int | None:
+    """Return the port that the server used when the one it wanted was taken."""
     try:
-        port = int((home / PORT_FILE).read_bytes()[:20])
+        then, port = map(int, (home / PORT_FILE).read_bytes()[:20].split())
     except (OSError, ValueError):
         return None
-    return port if 0 < port < 65_536 else None
+    return port if then == wanted and 0 < port < 65_536 else None
 
 
-def keep_port(home: Path, port: int) -> None:
-    """Remember a port for the next start, where that is possible."""
-    if find_last_port(home) != port:
+def keep_port(home: Path, wanted: int, port: int) -> None:
+    """Remember a port for the next start, where that is possible: agents know it by now."""
+    if find_last_port(home, wanted) != port:
         with suppress(OSError):
-            _put(home / PORT_FILE, f"{port}\n")
+            _put(home / PORT_FILE, f"{wanted} {port}\n")
 
 
 def _put(path: Path, text: str) -> None:

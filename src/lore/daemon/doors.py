@@ -16,7 +16,7 @@ from lore import __version__
 from lore.daemon import address, status
 from lore.daemon.address import Listening
 from lore.daemon.attempts import Failure, attempt, log
-from lore.daemon.status import Status, told_hooks
+from lore.daemon.status import Status, told_gateway, told_hooks
 from lore.memory import Memory
 from lore.server.tally import Tally
 from lore.settings import Settings
@@ -88,8 +88,9 @@ class Doors:
     def _serve(self) -> None:
         from lore.server.serving import Serving, bind
 
-        last = address.find_last_port(self._settings.home)
-        bound, was_free = bind(self._settings.server_host, self._settings.server_port, last)
+        wanted = self._settings.server_port
+        last = address.find_last_port(self._settings.home, wanted)
+        bound, was_free = bind(self._settings.server_host, wanted, last)
         with bound:
             if self._stopping.is_set():
                 return
@@ -125,8 +126,8 @@ class Doors:
     def _tell(self, listening: Listening, *, was_free: bool) -> None:
         address.write(self._settings.home, listening)
         if not was_free:
-            address.keep_port(self._settings.home, listening.port)
-        taken = f"Port {self._settings.server_port} is taken: the server uses {listening.port}."
+            address.keep_port(self._settings.home, self._settings.server_port, listening.port)
+        taken = f"Port {self._settings.server_port} was taken: the server uses {listening.port}."
         self._on_change(listening.url, "" if was_free else taken)
         log.info("server listens", extra={"host": listening.host, "port": listening.port})
         self._settled.set()
@@ -143,6 +144,7 @@ def _told(now: Status) -> list[tuple[str, str]]:
         ("jobs", f"{now.jobs_pending:,} to do, {now.jobs_parked:,} parked"),
         ("spent today", f"${now.spent_usd:.2f} of ${now.budget_usd:.2f}" if now.budget_usd else ""),
         ("hooks", told_hooks(now)),
+        ("gateway", told_gateway(now)),
         ("memory in use", f"{now.memory_mb:,.0f} MB" if now.memory_mb else ""),
         ("last error", now.last_error),
         ("remark", " ".join(filter(None, (now.notice, now.server_notice)))),
@@ -173,6 +175,8 @@ def mounts_of(make_server: Callable[[], Server[Any]]) -> Sequence[Mount]:
 
 def gateway_of(memory: Memory) -> Mount:
     """Return the door to models, which has all paths that are not the server's own."""
+    from anyio import to_thread
+
     from lore.gateway.app import Gateway
     from lore.gateway.routing import Upstreams
     from lore.gateway.turning import MemoryTurning
@@ -187,11 +191,15 @@ def gateway_of(memory: Memory) -> Mount:
         turning=turning,
         most_bytes=settings.gateway_max_body_bytes,
         within_s=settings.gateway_within_ms / 1000,
+        # Then nothing is looked up but a price, and two changes of threads would cost the most.
+        at_once=not settings.gateway_memory and settings.daily_budget is None,
+        passing=memory.passing,
     )
 
     @asynccontextmanager
     async def run() -> AsyncIterator[None]:
         async with gateway.run():
+            await to_thread.run_sync(turning.wait_until_warm)
             yield
         turning.close()
 

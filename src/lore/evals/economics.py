@@ -7,8 +7,8 @@ pays for is the same: prompts, at the prices of a model, and what it asks for on
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lore import settings
@@ -42,6 +42,8 @@ class Result:
     models: dict[str, Sessions]
     missed: tuple[str, ...] = ()
     """Questions for which nothing was at hand with the last strategy."""
+    windows: Mapping[str, int] = field(default_factory=dict)
+    """How many tokens a prompt of each model may have."""
 
     def as_json(self) -> dict[str, object]:
         """Return the figures of the first model, and those of the others beside them."""
@@ -113,7 +115,8 @@ def run(
                 report(number + 1, len(talks))
     finally:
         embedder.close()
-    return Result(opened.notice, found, tuple(missed))
+    windows = {model: price.window_tokens for model, price in prices.items()}
+    return Result(opened.notice, found, tuple(missed), windows)
 
 
 def _remembered(talk: Talk, embedder: CachedEmbedder) -> tuple[Remembered, tuple[bool, ...]]:

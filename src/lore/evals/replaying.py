@@ -11,7 +11,7 @@ from lore.evals.long_talks import Talk
 from lore.evals.strategies import Moment, Prompt, open_strategy
 from lore.records.dialogues import Block, Dialogue, Entry, ModelPrice, Plan, TokenUse
 
-AUTOMATIC = ("gpt", "gemini", "o3", "o4", "codex")
+AUTOMATIC = ("gpt", "gemini", "o3", "o4", "codex", "deepseek")
 """How the names of models begin whose providers cache without being told."""
 
 WITHOUT_RECALL = ("full", "compaction")

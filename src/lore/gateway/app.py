@@ -21,8 +21,9 @@ from lore.gateway.exchanges import Answer, Incoming, Prepared, Turning, Wire
 from lore.gateway.forwarding import Body, Forwarding
 from lore.gateway.preparing import WITHIN_S, Preparing, Watched, is_unread
 from lore.gateway.refusals import refusal
-from lore.gateway.routing import Provider, Upstreams, provider_of, wire_of
+from lore.gateway.routing import Provider, Upstreams, may_cost, provider_of, spelled, wire_of
 from lore.gateway.streaming import answer_with
+from lore.memory.passing import Passing
 from lore.records import AccessScope
 from lore.tools.callers import find_grant
 
@@ -36,6 +37,8 @@ _NO_SOCKETS = "Lore speaks HTTP here, not WebSocket."
 _NEEDED: tuple[AccessScope, ...] = ("read", "write")
 """What a key must open: memory is put into prompts, and what is said is recorded."""
 
+_CLOSING = (("connection", "close"),)
+
 WELL = Answer(200, (), b"")
 
 
@@ -45,6 +48,8 @@ class Asked:
 
     method: str
     target: str
+    path: str
+    """In the one spelling that is looked up; the target goes on as it came."""
     wire: Wire
     provider: Provider
     raw_headers: list[tuple[bytes, bytes]]
@@ -54,13 +59,15 @@ class Asked:
     def of(cls, scope: Scope) -> Asked:
         """Read the head of a request."""
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
+        plain = spelled(path)
         headers = [(name.lower(), value) for name, value in scope["headers"]]
         told = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
         return cls(
             scope["method"],
             f"{path}?{query}" if query else path,
-            wire_of(scope["method"], path),
-            provider_of(path, told),
+            plain,
+            wire_of(scope["method"], plain),
+            provider_of(plain, told),
             headers,
             told,
         )
@@ -70,11 +77,16 @@ class Asked:
         """Tell whether a body comes with it."""
         return "transfer-encoding" in self.headers or self.headers.get("content-length", "0") != "0"
 
+    @property
+    def may_cost(self) -> bool:
+        """Tell whether a provider may charge for it, though it is on no wire that is read."""
+        return may_cost(self.method, self.path)
+
     def incoming(self, body: bytes, most_bytes: int) -> Incoming:
         """Return what memory is shown of it."""
-        path, _, query = self.target.partition("?")
+        _, _, query = self.target.partition("?")
         kept = "&".join(pair for pair in query.split("&") if not pair.startswith("key="))
-        return Incoming(self.wire, path, kept, heads.to_show(self.headers), body, most_bytes)
+        return Incoming(self.wire, self.path, kept, heads.to_show(self.headers), body, most_bytes)
 
 
 class Gateway:
@@ -92,12 +104,16 @@ class Gateway:
         most_bytes: int = 64_000_000,
         owner: peers.Owner | None = None,
         within_s: float = WITHIN_S,
+        at_once: bool = False,
+        passing: Passing | None = None,
     ) -> None:
         self._upstreams = upstreams
         self._turning = turning
         self._most_bytes = most_bytes
         self._owner = owner
         self._within_s = within_s
+        self._at_once = at_once
+        self._passing = passing
         self._forwarding: Forwarding | None = None
         self._preparing: Preparing | None = None
 
@@ -106,7 +122,9 @@ class Gateway:
         """Serve within this context."""
         self._forwarding = Forwarding()
         if self._turning is not None:
-            self._preparing = Preparing(self._turning, self._within_s)
+            self._preparing = Preparing(
+                self._turning, self._within_s, self._passing, at_once=self._at_once
+            )
         try:
             yield
         finally:
@@ -124,9 +142,8 @@ class Gateway:
             else:
                 await self._serve(asked, receive, send)
         except HTTPException as error:
-            closing = (("connection", "close"),)
             answer = refusal(asked.provider, error.status_code, error.detail)
-            await answer_with(answer, send, closing)
+            await answer_with(answer, send, _CLOSING)
         except ClientDisconnect:
             return
 
@@ -161,6 +178,9 @@ class Gateway:
             incoming = asked.incoming(body, self._most_bytes)
             prepared = await self._preparing.prepare(incoming)
             watched = self._preparing.watch(prepared.observer)
+        elif self._preparing is not None and asked.may_cost:
+            prepared = await self._preparing.admit(asked.incoming(b"", self._most_bytes))
+            watched = self._preparing.watch(prepared.observer)
         try:
             await self._forward(asked, body, prepared, watched, send)
         finally:
@@ -171,7 +191,9 @@ class Gateway:
     ) -> None:
         """Ask upstream and pass on its answer; who watches is told how it ended."""
         if prepared.answer is not None:
-            await answer_with(prepared.answer, send, prepared.headers)
+            # A body that is still to come is not waited for.
+            closing = () if isinstance(body, bytes | None) else _CLOSING
+            await answer_with(prepared.answer, send, (*prepared.headers, *closing))
             watched.end("complete")
             return
         if prepared.delay_s:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
+from lore.context.sizing import Measure
 from lore.errors import BudgetSpent
 from lore.gateway.boundary import Failure, attempt
 from lore.gateway.exchanges import Incoming, Outcome, Prepared
 from lore.gateway.refusals import refusal
-from lore.gateway.routing import Provider
+from lore.gateway.routing import Provider, provider_of
+from lore.gateway.taking import Answered, Taken, take
 from lore.gateway.wires.wire import Reply, ReplyReader, Wire
 from lore.memory import Memory
-from lore.records import Reserved, TokenUse
+from lore.records import Course, Reserved, TokenUse
+from lore.text.tokens import UNCALIBRATED
 
 PROVIDERS: Mapping[str, str] = {
     "anthropic": "anthropic",
@@ -26,21 +28,25 @@ PROVIDERS: Mapping[str, str] = {
 }
 """The list that tells the prices of a wire's models."""
 
-_REFUSING: Mapping[str, Provider] = {"anthropic": "anthropic", "gemini": "gemini"}
-"""Whose words a wire is refused in, where they are not OpenAI's."""
+_REFUSING: Mapping[str, Provider] = {
+    "anthropic": "anthropic",
+    "chat": "openai",
+    "responses": "openai",
+    "gemini": "gemini",
+}
+"""Whose words a wire is refused in, whoever is behind it."""
 
 USUAL_OUTPUT_TOKENS = 8_000
 """What an answer may take whose client sets no limit."""
 
-_CHARS_PER_TOKEN = 3
-"""Of the bytes of a request that nobody has read: fewer than it really has, to be safe."""
+_UNCOUNTED = Measure()
+"""How long a prompt is that no provider has counted: rather more than it really is, to be safe."""
 
 _OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
-_STREAM = "text/event-stream"
+_USUAL = Course()
 
-_MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]{1,200})"')
-_PATH_MODEL = re.compile(r"/models/([^/:]{1,200}):")
+_STREAM = "text/event-stream"
 
 SPENT, BUSY = 402, 429
 """Clients come again after a 429 and not after a 402, which is right for each."""
@@ -53,7 +59,19 @@ class Bill:
     wire: Wire
     reserved: Reserved
     streams: bool
+    prompt: TokenUse
+    """About what the prompt takes, where no answer says so."""
     delay_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A request that is over: what it was answered, how that ended, and what it took."""
+
+    bill: Bill
+    replies: tuple[Reply, ...]
+    outcome: Outcome
+    taken: Taken
 
 
 def output_limit(document: Mapping[str, object]) -> int:
@@ -65,6 +83,12 @@ def output_limit(document: Mapping[str, object]) -> int:
     return found[0] if found else USUAL_OUTPUT_TOKENS
 
 
+def service_of(document: Mapping[str, object]) -> str:
+    """Return the service that a request asks for, where there are dearer and cheaper ones."""
+    told = (document.get(name) for name in ("speed", "service_tier"))
+    return next((one for one in told if isinstance(one, str)), "")
+
+
 def most_of(wire: str, input_tokens: int, output_tokens: int) -> TokenUse:
     """Return the most that a request may take: all of it is new to the cache."""
     if wire == "anthropic":
@@ -72,20 +96,30 @@ def most_of(wire: str, input_tokens: int, output_tokens: int) -> TokenUse:
     return TokenUse(fresh_tokens=input_tokens, output_tokens=output_tokens)
 
 
-def most_of_unread(incoming: Incoming) -> tuple[str, TokenUse]:
-    """Return the model of a request that was not read, and the most it may take."""
-    found = _MODEL.search(incoming.raw)
-    named = _PATH_MODEL.search(incoming.path)
-    model = found[1].decode() if found else named[1] if named else ""
-    tokens = len(incoming.raw) // _CHARS_PER_TOKEN
-    return model, most_of(incoming.wire, tokens, USUAL_OUTPUT_TOKENS)
+def most_of_bytes(wire: str, length: int, output_tokens: int) -> TokenUse:
+    """Return the most that a request of so many bytes may take, whatever they say."""
+    return most_of(wire, _UNCOUNTED.of_chars(length), output_tokens)
 
 
-def refused(wire: str, error: BudgetSpent, now: datetime) -> Prepared:
+def prompt_of(most: TokenUse, *, counted: bool) -> TokenUse:
+    """Return what a prompt takes by what was set aside, without the margin of an uncounted one."""
+    margin = 1.0 if counted else UNCALIBRATED
+    return TokenUse(
+        fresh_tokens=round(most.fresh_tokens / margin),
+        cache_write_tokens=round(most.cache_write_tokens / margin),
+    )
+
+
+def refusing(incoming: Incoming) -> Provider:
+    """Return in whose words a request is refused."""
+    return _REFUSING.get(incoming.wire) or provider_of(incoming.path, incoming.headers)
+
+
+def refused(provider: Provider, error: BudgetSpent, now: datetime) -> Prepared:
     """Return the answer to a request for which there is no money."""
     wait_s = (error.until - now).total_seconds() if error.until else 0.0
     status = BUSY if 0 < wait_s < 60 else SPENT
-    told = refusal(_REFUSING.get(wire, "openai"), status, f"Lore: {error} {error.hint}".strip())
+    told = refusal(provider, status, f"Lore: {error} {error.hint}".strip())
     if status == BUSY:
         told = replace(told, headers=(*told.headers, ("retry-after", str(math.ceil(wait_s)))))
     return Prepared(answer=told)
@@ -95,6 +129,7 @@ def refused(wire: str, error: BudgetSpent, now: datetime) -> Prepared:
 class _Kept:
     """An answer as it came."""
 
+    status: int
     streams: bool
     pieces: list[bytes] = field(default_factory=list)
 
@@ -104,7 +139,7 @@ class Observing:
     """Reads what upstream answers; several answers where recall stood between them."""
 
     bill: Bill
-    on_end: Callable[[Bill, list[Reply], Outcome], None]
+    on_end: Callable[[Ended], None]
     on_headers: Callable[[Mapping[str, str]], None]
     whole: bool = True
     """Of an answer that is only paid for, nothing is read but what it took."""
@@ -115,7 +150,7 @@ class Observing:
         form = headers.get("content-type", "")
         # Its own word goes before what was asked for, which not every request tells.
         streams = form.startswith(_STREAM) if form else self.bill.streams
-        self._answers.append(_Kept(streams and status == 200))
+        self._answers.append(_Kept(status, streams and status == 200))
         attempt("quotas", partial(self.on_headers, headers))
 
     def see(self, piece: bytes) -> None:
@@ -124,16 +159,56 @@ class Observing:
 
     def end(self, outcome: Outcome) -> None:
         """Read all that was kept; what cannot be read is no reason to keep money set aside."""
-        read = [attempt("read", partial(self._read, one)) for one in self._answers]
-        replies = [Reply() if isinstance(one, Failure) else one for one in read]
-        self.on_end(self.bill, replies, outcome)
+        answered = []
+        for place, kept in enumerate(self._answers, start=1):
+            is_cut = outcome != "complete" and place == len(self._answers)
+            read = attempt("read", partial(self._read, kept, is_cut=is_cut))
+            reply = Reply() if isinstance(read, Failure) else read
+            answered.append(Answered(kept.status, reply, is_cut))
+        replies = tuple(one.reply for one in answered)
+        self.on_end(Ended(self.bill, replies, outcome, take(answered, self.bill.prompt)))
 
-    def _read(self, kept: _Kept) -> Reply:
+    def _read(self, kept: _Kept, *, is_cut: bool) -> Reply:
+        if kept.streams and not self.whole and not is_cut:
+            told = self._fed(kept, _telling(kept.pieces))
+            if told.use.input_tokens:
+                return told
+        reply = self._fed(kept, kept.pieces)
+        if is_cut and not kept.streams:
+            # All of it had been written before the first byte came.
+            return replace(reply, chars=max(reply.chars, sum(map(len, kept.pieces))))
+        return reply
+
+    def _fed(self, kept: _Kept, pieces: Iterable[bytes]) -> Reply:
         reader: ReplyReader = self.bill.wire.open_reader(streams=kept.streams)
-        whole = self.whole or not kept.streams
-        for piece in kept.pieces if whole else _telling(kept.pieces):
+        for piece in pieces:
             reader.feed(piece)
         return reader.end()
+
+
+@dataclass(slots=True)
+class Unread:
+    """Notes whether a request was answered that nobody reads: what it took, nobody knows."""
+
+    memory: Memory
+    reserved: Reserved
+    _answered: bool = False
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """Take note of whether it was refused."""
+        del headers
+        self._answered = 200 <= status < 300
+
+    def see(self, piece: bytes) -> None:
+        """Let a piece pass."""
+
+    def end(self, outcome: Outcome) -> None:
+        """Enter it, if it was answered at all."""
+        del outcome
+        if self._answered:
+            self.memory.settle_request(self.reserved, None)
+        else:
+            self.memory.release_request(self.reserved)
 
 
 def _telling(pieces: list[bytes]) -> Iterator[bytes]:
@@ -144,32 +219,22 @@ def _telling(pieces: list[bytes]) -> Iterator[bytes]:
             yield event + b"\n\n"
 
 
-def settle(
-    memory: Memory,
-    bill: Bill,
-    replies: list[Reply],
-    *,
-    layer: int = 0,
-    busts: bool = False,
-    without: TokenUse | None = None,
-) -> None:
+def settle(memory: Memory, ended: Ended, course: Course = _USUAL) -> None:
     """Enter what a request took, or give back what was set aside if it took nothing."""
-    used = total(replies)
+    bill, taken, used = ended.bill, ended.taken, ended.taken.use
     if not used.input_tokens and not used.output_tokens:
         memory.release_request(bill.reserved)
         return
-    memory.settle_request(
-        bill.reserved, used, layer=layer, busts=busts, delay_s=bill.delay_s, without=without
+    without = course.without
+    if without is not None and taken.estimated:
+        # As long an answer would have been cut off without Lore, too.
+        without = replace(without, output_tokens=used.output_tokens)
+    course = replace(
+        course,
+        without=without,
+        delay_s=bill.delay_s,
+        estimated=taken.estimated,
+        rounds=taken.rounds,
+        service=taken.service,
     )
-
-
-def total(replies: list[Reply]) -> TokenUse:
-    """Return what all answers to a request took together."""
-    uses = [reply.use for reply in replies]
-    return TokenUse(
-        sum(use.fresh_tokens for use in uses),
-        sum(use.cache_read_tokens for use in uses),
-        sum(use.cache_write_tokens for use in uses),
-        sum(use.cache_write_1h_tokens for use in uses),
-        sum(use.output_tokens for use in uses),
-    )
+    memory.settle_request(bill.reserved, used, course)

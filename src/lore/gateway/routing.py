@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import unquote
 
 from lore.gateway.exchanges import Wire
 from lore.settings import Settings
@@ -19,12 +22,35 @@ _WIRES: dict[str, Wire] = {
     "/chat/completions": "chat",
     "/v1/responses": "responses",
     "/responses": "responses",
+    "/v1beta/openai/chat/completions": "chat",
 }
 """OpenAI's paths also without a version: some clients are given an address that ends before it."""
 
 _GENERATING = (":generateContent", ":streamGenerateContent")
-_OF_GEMINI = ("/v1beta", "/v1alpha")
+_OF_GEMINI = ("/v1beta", "/v1alpha", "/upload/v1beta")
 _VERSION = "/v1"
+
+_PARAMETERS = re.compile(r";[^/]*")
+"""What some servers take for no part of a path (RFC 3986, 3.3)."""
+
+_FREE = re.compile(
+    r"(?:/count_tokens|/input_tokens|:counttokens|/cancel)$"
+    r"|^/v1/(?:files|uploads|moderations)(?:/|$)"
+    r"|^/api/(?:event_logging|claude_|hello|oauth)",
+    re.IGNORECASE,
+)
+"""What no provider charges for: counting, uploads, moderation, calling something off, and what
+Claude Code reports of itself."""
+
+
+def spelled(path: str) -> str:
+    """Return a path in the one spelling that is looked up, whatever a client writes.
+
+    Upstreams forgive a slash too many, dots, encoded characters and the like. A request that they
+    take is one to be paid for, and one of a conversation.
+    """
+    plain = posixpath.normpath("/" + _PARAMETERS.sub("", unquote(path)).lstrip("/"))
+    return plain.lower() if plain.lower() in _WIRES else plain
 
 
 def wire_of(method: str, path: str) -> Wire:
@@ -36,9 +62,19 @@ def wire_of(method: str, path: str) -> Wire:
     return _WIRES.get(path, "")
 
 
+def may_cost(method: str, path: str) -> bool:
+    """Tell whether a provider may charge for a request: for all that is asked and not known free.
+
+    What only looks something up, or deletes it, costs nothing.
+    """
+    return method == "POST" and _FREE.search(path) is None
+
+
 def provider_of(path: str, headers: Mapping[str, str]) -> Provider:
     """Return whom a request is meant for: by its path, else by the headers of its client."""
-    if path.startswith(_OF_GEMINI) or "x-goog-api-key" in headers:
+    if path.startswith(_OF_GEMINI) or path.endswith(_GENERATING):
+        return "gemini"
+    if any(name.startswith("x-goog-") for name in headers):
         return "gemini"
     if path.startswith("/v1/messages") or "x-api-key" in headers:
         return "anthropic"

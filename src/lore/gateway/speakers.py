@@ -18,8 +18,16 @@ from lore.records import Entry, Speaker, Voice
 PROJECT = "x-lore-project"
 """The header that tells the folder an agent works in; `lore run` sets it, as in an address."""
 
-_FOLDER = re.compile(r"(?:[Ww]orking directory: |<cwd>)(/[^\n<]{1,1000})")
-"""How Claude Code, opencode and Codex tell their folder in a prompt."""
+_FOLDER = re.compile(
+    r"(?:[Ww]orking directory: |<cwd>|Workspace Directories:\*\*\n +- )(/[^\n<]{1,1000})"
+)
+"""How Claude Code, opencode, Codex and Gemini CLI tell their folder in a prompt."""
+
+UNNAMED = "gateway"
+"""The agent of a session whose client does not say who it is."""
+
+_GEMINI = "GeminiCLI"
+"""How Gemini CLI begins to tell who it is; it does not name its sessions."""
 
 _COMPACTIONS = (
     "CRITICAL: Respond with TEXT ONLY",
@@ -57,13 +65,30 @@ def find_speaker(said: Said) -> Speaker | None:
     return None
 
 
+def agent_of(said: Said) -> str:
+    """Return which agent asks that does not tell its session."""
+    return "gemini" if _is_gemini(said) else UNNAMED
+
+
+def _is_gemini(said: Said) -> bool:
+    return said.headers.get("user-agent", "").startswith(_GEMINI)
+
+
 def is_errand(said: Said) -> bool:
     """Tell whether a request is no turn of a conversation: a title, a summary, a probe."""
     if _kind_of(said) != "turn" or said.document.get("max_tokens") == 1:
         return True
+    if _is_gemini(said) and not _declares_functions(said.document.get("tools")):
+        # which model is to answer, whether it is done, what a page says
+        return True
     if any(text.lstrip().startswith(_ERRANDS) for text in _first_texts(said, _AGENT)):
         return True
     return _asks_for_summary(said)
+
+
+def _declares_functions(tools: Any) -> bool:
+    declared = tools if isinstance(tools, list) else ()
+    return any(isinstance(one, dict) and one.get("functionDeclarations") for one in declared)
 
 
 def is_compaction(said: Said) -> bool:

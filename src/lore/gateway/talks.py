@@ -18,11 +18,8 @@ from lore.gateway.commands import RECALL
 from lore.records import Entry, Speaker
 from lore.text import marks
 
-UNNAMED = "gateway"
-"""The agent of a session whose client does not say who it is."""
-
-FindStored = Callable[[Sequence[str]], str]
-"""Returns the first of some names that a stored talk has, or ''."""
+FindStored = Callable[[Sequence[str], str], str]
+"""Returns the first of some names that a stored talk of an agent has, or ''."""
 
 _KNOWN_TALKS = 1_000
 """Conversations that are remembered without a look at the store; each costs some 100 bytes."""
@@ -41,26 +38,26 @@ class Talks:
         self._begun: OrderedDict[str, None] = OrderedDict()
 
     def find_speaker(
-        self, entries: Sequence[Entry], project: str, *, at_hand: bool = False
+        self, entries: Sequence[Entry], agent: str, project: str, *, at_hand: bool = False
     ) -> Speaker:
         """Return whose request it is; with `at_hand` nothing is looked up or remembered.
 
         A request belongs to the talk of the longest beginning that is known, else it begins one.
         """
         spoken = [entry for entry in entries if entry.voice != "system"]
-        answered = [*_answered(spoken, project)][::-1]
+        answered = [*_answered(spoken, _seed(agent, project))][::-1]
         with self._lock:
             known = next((one for one in answered if one.began in self._begun), None)
         if known is None and answered and not at_hand:
-            stored = self._find_stored([one.name for one in answered])
+            stored = self._find_stored([one.name for one in answered], agent)
             known = next((one for one in answered if one.name == stored), None)
         if known is not None:
             self._remember(known.began)
-            return Speaker(known.name, UNNAMED, project, began=known.began, unnamed=True)
-        begun = _begun(_seed(project), spoken)
+            return Speaker(known.name, agent, project, began=known.began, unnamed=True)
+        begun = _begun(_seed(agent, project), spoken)
         if not at_hand:
             self._remember(begun)
-        return Speaker(begun, UNNAMED, project, unnamed=True)
+        return Speaker(begun, agent, project, unnamed=True)
 
     def _remember(self, begun: str) -> None:
         with self._lock:
@@ -87,9 +84,8 @@ class _Answered(NamedTuple):
     began: str
 
 
-def _answered(spoken: Sequence[Entry], project: str) -> Iterator[_Answered]:
+def _answered(spoken: Sequence[Entry], hashed: hashlib.blake2b) -> Iterator[_Answered]:
     """Yield the beginnings of a talk after each of which somebody else spoke again."""
-    hashed = _seed(project)
     answer: list[Entry] = []
     before = hashed.copy()
     for entry in spoken:
@@ -104,8 +100,9 @@ def _answered(spoken: Sequence[Entry], project: str) -> Iterator[_Answered]:
             before = hashed.copy()
 
 
-def _seed(project: str) -> hashlib.blake2b:
-    return hashlib.blake2b(f"{project}\0".encode(errors="surrogatepass"), digest_size=_BYTES)
+def _seed(agent: str, project: str) -> hashlib.blake2b:
+    named = f"{agent}\0{project}\0".encode(errors="surrogatepass")
+    return hashlib.blake2b(named, digest_size=_BYTES)
 
 
 def _begun(hashed: hashlib.blake2b, entries: Sequence[Entry]) -> str:

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 from lore.context import silences, turns
-from lore.errors import BudgetSpent, InvalidInput, LoreError
+from lore.errors import BudgetSpent, InvalidInput, LoreError, StoreBusy
 from lore.gateway import commands, paying, talks
 from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt, log
-from lore.gateway.exchanges import Incoming, Outcome, Prepared
-from lore.gateway.paying import PROVIDERS, Bill, Observing
+from lore.gateway.exchanges import COMMAND, Answer, Command, Incoming, Prepared
+from lore.gateway.glancing import glance
+from lore.gateway.paying import PROVIDERS, Bill, Ended, Observing, Unread
 from lore.gateway.recalling import Recalling
-from lore.gateway.speakers import Said, find_speaker, folder_of, is_compaction, is_errand
-from lore.gateway.talks import UNNAMED, Talks
+from lore.gateway.speakers import (
+    Said,
+    agent_of,
+    find_speaker,
+    folder_of,
+    is_compaction,
+    is_errand,
+)
+from lore.gateway.talks import Talks
 from lore.gateway.wires import keys, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
@@ -26,19 +35,33 @@ from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.memory.holding import Composed
 from lore.memory.pacing import Pacing
-from lore.records import Entry, Speaker, TokenUse
+from lore.records import Course, Entry, Speaker, TokenUse
 from lore.redaction import redact_tree
-from lore.text import chat_commands, marks
+from lore.text import marks
 from lore.tools import catalogue
 from lore.tools.tool import Caller
 
 PROMPT_S = 0.08
 """So much of the time that a request has may go into finding what its prompt needs."""
 
+WARM_S = 10.0
+"""A start waits so long for the model and the price lists, which take one to three seconds: the
+first request of a session would go out without memory, and the second begin differently."""
+
+SEARCH_S = 2.0
+"""So long an answer waits for a search: one takes some milliseconds, and half a second more at
+most where something waits to be embedded."""
+
+_SEARCHES = 4
+"""Searches at once; a store that is locked may hold each of them up for a minute."""
+
 _MOST_ASKED_CHARS = 20_000
 """What is longer was not typed; what it asks for stands at its beginning."""
 
 _COUNTING = "/count_tokens"
+
+_NAMED = 4
+"""So many parts of a path tell what is asked for, the empty one before it included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +76,7 @@ class Turn:
     body: bytes
     recalling: Recalling | None = None
 
-    def said(self, replies: list[Reply]) -> tuple[Entry, ...]:
+    def said(self, replies: Sequence[Reply]) -> tuple[Entry, ...]:
         """Return all that was said, as the client's next request will say it.
 
         Between the answers to one request stand the results that the gateway found.
@@ -71,6 +94,15 @@ class Turn:
         return entries
 
 
+class _Asked(NamedTuple):
+    """What a request that is no turn asks for: of which model, and how much at most."""
+
+    model: str
+    most: TokenUse
+    service: str
+    streams: bool
+
+
 class MemoryTurning:
     """Lets memory take part in what passes through the gateway."""
 
@@ -78,19 +110,32 @@ class MemoryTurning:
         self._memory = memory
         self._composer = composer
         self._pacing = Pacing(memory)
-        self._talks = Talks(partial(composer.desk.find_talk, agent=UNNAMED))
+        self._talks = Talks(composer.desk.find_talk)
         self._annotations = Annotations()
         self._digesting = ThreadPoolExecutor(1, "lore-digesting")
+        self._searching = ThreadPoolExecutor(_SEARCHES, "lore-searching")
         self._digested: set[str] = set()
+        self._warming: Future[object] | None = None
         self._lock = threading.Lock()
 
     def warm_up(self) -> None:
         """Begin to load what the first requests would have to wait for."""
-        self._digesting.submit(attempt, "warm up", self._memory.warm_up)
+        self._memory.load_prices()
+        self._warming = self._digesting.submit(attempt, "warm up", self._load)
+
+    def wait_until_warm(self, within_s: float = WARM_S) -> None:
+        """Wait for what was begun, unless it takes too long."""
+        if self._warming is not None:
+            wait((self._warming,), within_s)
+
+    def _load(self) -> None:
+        self._memory.warm_up()
+        self._memory.load_prices(wait_s=WARM_S)
 
     def close(self) -> None:
         """Begin nothing more."""
         self._digesting.shutdown(wait=False, cancel_futures=True)
+        self._searching.shutdown(wait=False, cancel_futures=True)
 
     def prepare(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded."""
@@ -109,10 +154,10 @@ class MemoryTurning:
                 return errand
             return self._as_in_session(errand, wire, request, known)
         speaker = self._speaker(said)
-        told = commands.carry_out(self._memory, self._composer, speaker, request.dialogue)
-        if told:
-            return _answered(wire, request, told)
-        request = wire.expand(request, self._composer.markers(speaker).get)
+        command = self._command(wire, request, speaker)
+        if command is not None:
+            return Prepared(command=command)
+        request = self._expanded(wire, request, speaker)
         composed = self._composed(incoming, request, speaker)
         return self._forwarded(incoming, wire, request, speaker, composed)
 
@@ -123,11 +168,9 @@ class MemoryTurning:
             return None
         request = wire.read(incoming.body(), incoming.target)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
-        if is_errand(said):
-            return None
         speaker = self._speaker(said, at_hand=True)
-        if commands.is_command(request.dialogue):
-            return _answered(wire, request, chat_commands.LATE)
+        if is_errand(said) or commands.find(speaker, request.dialogue) is not None:
+            return None
         request = wire.expand(request, self._composer.markers(speaker, at_hand=True).get)
         composed = self._composer.compose_held(
             speaker, request.dialogue, provider=PROVIDERS[incoming.wire]
@@ -138,17 +181,65 @@ class MemoryTurning:
 
     def _speaker(self, said: Said, *, at_hand: bool = False) -> Speaker:
         return find_speaker(said) or self._talks.find_speaker(
-            said.entries, folder_of(said), at_hand=at_hand
+            said.entries, agent_of(said), folder_of(said), at_hand=at_hand
         )
+
+    def _expanded(self, wire: Wire, request: Request, speaker: Speaker) -> Request:
+        """Put back what markers stand for; most requests have none, and need no store for that."""
+        if not markers.may_have_markers(request.body):
+            return request
+        return wire.expand(request, self._composer.markers(speaker).get)
+
+    def find_command(self, incoming: Incoming) -> Command | None:
+        """Return what a request that was not prepared in time asks of Lore itself, if it does."""
+        wire = WIRES.get(incoming.wire)
+        if not self._memory.settings.gateway_memory or wire is None:
+            return None
+        body = incoming.body()
+        if incoming.path.endswith(_COUNTING) or COMMAND not in body.lower():
+            return None
+        request = wire.read(body, incoming.target)
+        said = Said(incoming.headers, request.document, request.dialogue.entries)
+        speaker = self._speaker(said, at_hand=True)
+        return None if is_errand(said) else self._command(wire, request, speaker)
+
+    def _command(self, wire: Wire, request: Request, speaker: Speaker) -> Command | None:
+        """Return what a person typed to Lore, to be done where it may take its time."""
+        typed = commands.find(speaker, request.dialogue)
+        if typed is None:
+            return None
+        if typed.begins_amnesia:
+            self._composer.hush(speaker)
+
+        def carry_out() -> Answer:
+            told = commands.carry_out(
+                self._memory, self._composer, speaker, request.dialogue, typed
+            )
+            return wire.answer(request, told)
+
+        return Command(carry_out, wire.answer(request, commands.excuse(typed)))
 
     def admit(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded that memory had no time for."""
-        wire = _wire_of(incoming)
+        wire = WIRES.get(incoming.wire)
         if wire is None:
+            return self._unread(incoming)
+        if incoming.path.endswith(_COUNTING):
             return Prepared()
-        model, most = paying.most_of_unread(incoming)
-        streams = b'"stream":true' in incoming.raw or b'"stream": true' in incoming.raw
-        return self._paid(incoming, wire, model, most, streams=streams)
+        seen = glance(incoming)
+        most = paying.most_of_bytes(incoming.wire, seen.length, paying.output_limit(seen.asks))
+        service = paying.service_of(seen.asks)
+        return self._paid(incoming, wire, _Asked(seen.model, most, service, seen.streams))
+
+    def _unread(self, incoming: Incoming) -> Prepared:
+        """Let a request pass in a form that is not read, while there is any money."""
+        name = "/".join(incoming.path.split("/")[:_NAMED])
+        try:
+            reserved = self._memory.reserve_request(name, None, kind="other")
+        except BudgetSpent as error:
+            provider, now = paying.refusing(incoming), self._memory.database.now()
+            return paying.refused(provider, error, now)
+        return Prepared(observer=Unread(self._memory, reserved), reads=False)
 
     def _errand(
         self,
@@ -160,17 +251,17 @@ class MemoryTurning:
         retold: Speaker | None = None,
     ) -> Prepared:
         """Let a request pass that is no turn: it costs money, and is not remembered."""
-        tokens = len(request.body) // 4
-        most = paying.most_of(incoming.wire, tokens, paying.output_limit(request.document))
-        model = request.dialogue.model
-        streams = request.streams
-        return self._paid(incoming, wire, model, most, streams=streams, bare=bare, retold=retold)
+        limit = paying.output_limit(request.document)
+        most = paying.most_of_bytes(incoming.wire, len(request.body), limit)
+        service = paying.service_of(request.document)
+        asked = _Asked(request.dialogue.model, most, service, request.streams)
+        return self._paid(incoming, wire, asked, bare=bare, retold=retold)
 
     def _as_in_session(
         self, errand: Prepared, wire: Wire, request: Request, speaker: Speaker
     ) -> Prepared:
         """Let a summary be made of the prompt that the session had: that one is cached."""
-        request = wire.expand(request, self._composer.markers(speaker).get)
+        request = self._expanded(wire, request, speaker)
         composed = self._composer.compose_whole(speaker, request.dialogue)
         tool = self._offered(request, composed, own=has_own_memory(request))
         body, tool = self._rewritten(wire, request, composed, tool)
@@ -183,19 +274,22 @@ class MemoryTurning:
         self,
         incoming: Incoming,
         wire: Wire,
-        model: str,
-        most: TokenUse,
+        asked: _Asked,
         *,
-        streams: bool,
         bare: Speaker | None = None,
         retold: Speaker | None = None,
     ) -> Prepared:
-        provider = PROVIDERS[incoming.wire]
         try:
-            reserved = self._memory.reserve_request(model, most, provider=provider, kind="errand")
+            reserved = self._memory.reserve_request(
+                asked.model,
+                asked.most,
+                provider=PROVIDERS[incoming.wire],
+                service=asked.service,
+                kind="errand",
+            )
         except BudgetSpent as error:
-            return paying.refused(incoming.wire, error, self._memory.database.now())
-        bill = Bill(wire, reserved, streams)
+            return paying.refused(paying.refusing(incoming), error, self._memory.database.now())
+        bill = Bill(wire, reserved, asked.streams, paying.prompt_of(asked.most, counted=False))
         on_end = partial(self._end_retelling, retold) if retold else self._end_errand
         whole = retold is not None
         return Prepared(observer=self._observing(incoming, bill, on_end, whole=whole, bare=bare))
@@ -204,7 +298,7 @@ class MemoryTurning:
         self,
         incoming: Incoming,
         bill: Bill,
-        on_end: Callable[[Bill, list[Reply], Outcome], None],
+        on_end: Callable[[Ended], None],
         *,
         whole: bool = True,
         bare: Speaker | None = None,
@@ -223,7 +317,8 @@ class MemoryTurning:
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
         own_tools = has_own_memory(request)
         gives = not own_tools and not marks.may_have_memory(_persons_words(request))
-        if gives and not silences.is_silent(request.dialogue.entries):
+        joined = speaker.marks_what_it_adds
+        if gives and not silences.is_silent(request.dialogue.entries, joined=joined):
             self._note_memory(speaker, request)
         return self._composer.compose(
             speaker,
@@ -246,19 +341,22 @@ class MemoryTurning:
         tool = self._offered(request, composed, own=has_own_memory(request))
         body, tool = self._rewritten(wire, request, composed, tool)
         limit = paying.output_limit(request.document)
+        most = paying.most_of(incoming.wire, composed.plan.tokens, limit)
         try:
             reserved = self._memory.reserve_request(
                 request.dialogue.model,
-                paying.most_of(incoming.wire, composed.plan.tokens, limit),
+                most,
                 provider=provider,
+                service=paying.service_of(request.document),
                 session=speaker.session,
                 project=speaker.project,
             )
         except BudgetSpent as error:
-            return paying.refused(incoming.wire, error, self._memory.database.now())
+            return paying.refused(paying.refusing(incoming), error, self._memory.database.now())
         left_s = self._composer.cache_left_s(speaker)
         delay_s = self._pacing.delay_s(provider, cache_left_s=left_s)
-        bill = Bill(wire, reserved, request.streams, delay_s)
+        prompt = paying.prompt_of(most, counted=composed.calibrated)
+        bill = Bill(wire, reserved, request.streams, prompt, delay_s)
         recalling = self._recalling(wire, request, speaker, body, tool) if tool else None
         turn = Turn(request, speaker, composed, wire, incoming.target, body, recalling)
         return Prepared(
@@ -301,8 +399,14 @@ class MemoryTurning:
         caller = Caller(speaker.project, speaker.session)
 
         def search(call: Call) -> str:
+            work = partial(catalogue.call, self._memory, tool.name, call.arguments, caller)
+            asked = self._searching.submit(work)
             try:
-                return catalogue.call(self._memory, tool.name, call.arguments, caller).text
+                return asked.result(SEARCH_S).text
+            except TimeoutError as error:
+                asked.cancel()
+                msg = "The search took too long."
+                raise StoreBusy(msg) from error
             except LoreError as error:
                 return " ".join(filter(None, (str(error), error.hint)))
 
@@ -326,36 +430,34 @@ class MemoryTurning:
         if found.text:
             self._composer.add_note(speaker, last, found.text)
 
-    def _end_errand(self, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
-        del outcome
-        paying.settle(self._memory, bill, replies)
+    def _end_errand(self, ended: Ended) -> None:
+        paying.settle(self._memory, ended)
 
-    def _end_retelling(
-        self, speaker: Speaker, bill: Bill, replies: list[Reply], outcome: Outcome
-    ) -> None:
+    def _end_retelling(self, speaker: Speaker, ended: Ended) -> None:
         """Let a summary never be stored that may tell what was not to be."""
-        self._end_errand(bill, replies, outcome)
-        retold = [reply.entry for reply in replies if reply.entry is not None]
+        self._end_errand(ended)
+        retold = [reply.entry for reply in ended.replies if reply.entry is not None]
         self._composer.desk.leave_unsaid(speaker, retold)
 
-    def _end_turn(self, turn: Turn, bill: Bill, replies: list[Reply], outcome: Outcome) -> None:
+    def _end_turn(self, turn: Turn, ended: Ended) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
-        plan, without, speaker = turn.composed.plan, None, turn.speaker
+        plan, without, replies = turn.composed.plan, None, ended.replies
+        speaker = turn.speaker
         try:
             if replies and replies[0].use.input_tokens:
                 without = self._composer.settle(
                     turn.speaker, turn.request.dialogue, turn.composed, replies[0].use
                 )
-            if outcome != "unused":
+            if ended.outcome != "unused":
                 speaker = self._record(turn, replies)
         finally:
             # Session and project are known to the ledger once they are stored.
-            bill = replace(bill, reserved=replace(bill.reserved, session=speaker.session))
-            paying.settle(
-                self._memory, bill, replies, layer=plan.layer, busts=plan.busts, without=without
-            )
+            reserved = replace(ended.bill.reserved, session=speaker.session)
+            ended = replace(ended, bill=replace(ended.bill, reserved=reserved))
+            course = Course(plan.layer, plan.busts, without=without)
+            paying.settle(self._memory, ended, course)
 
-    def _record(self, turn: Turn, replies: list[Reply]) -> Speaker:
+    def _record(self, turn: Turn, replies: Sequence[Reply]) -> Speaker:
         """Store what was said, and return whose words they are by what was answered."""
         composer, speaker = self._composer, turn.speaker
         for reply in replies:
@@ -409,17 +511,13 @@ def _persons_words(request: Request) -> str:
     )
 
 
-def _answered(wire: Wire, request: Request, text: str) -> Prepared:
-    return Prepared(answer=wire.answer(request, text))
-
-
 def _told(composed: Composed, delay_s: float) -> tuple[tuple[str, str], ...]:
     plan = composed.plan
     told = [("x-lore-layer", str(plan.layer)), ("x-lore-tokens", str(plan.tokens))]
     if plan.busts:
         told.append(("x-lore-bust", plan.why))
-    if plan.unfit:
-        told.append(("x-lore-unfit", "the current turn alone is longer than the model can read"))
+    if plan.notes:
+        told.append(("x-lore-unfit", "; ".join(plan.notes)))
     if delay_s:
         told.append(("x-lore-delay-s", f"{delay_s:.1f}"))
     return tuple(told)

@@ -6,15 +6,17 @@ A client waits while it is asked: nothing here embeds what waits, and no state w
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import asdict
+from functools import lru_cache, partial
 from typing import Any
 
 from lore.capture import dialogues as telling
 from lore.capture import messages
 from lore.capture.dialogues import Told
 from lore.context import silences, turns
-from lore.errors import NotFound
+from lore.errors import NotFound, StoreBusy
 from lore.memory.front import Memory
 from lore.records import Entry, Held, Measured, Pins, Speaker, Summary
 from lore.redaction import home_key
@@ -28,8 +30,30 @@ with their sessions."""
 
 _UNTOLD = "What was said here is not recorded, as the person wished."
 
+_NAMES = 256
+"""Sessions whose names are remembered as redacted: as many as the composer has in mind."""
+
 KNOWLEDGE_TOKENS = 1_000
-"""A twentieth of the smallest window that models in use have left for a prompt."""
+"""The most that a session is told at its beginning; a small window has less room for it."""
+
+
+_KEYS = 16_384
+"""Keys of messages that are remembered as redacted: those of some thirty long sessions. To redact
+them anew was most of what a request of a long session took."""
+
+_HELD: dict[dialogues.Name, Callable[[Held], Any]] = {
+    "pins": lambda held: _packed(held.pins),
+    "measured": lambda held: asdict(held.measured),
+    "knowledge": lambda held: held.knowledge,
+    "notes": lambda held: dict(held.notes),
+    "tiers": lambda held: [asdict(one) for one in held.tiers],
+    "bare": lambda held: held.bare,
+}
+"""What a session holds on to, as it is stored."""
+
+
+KEEP_S = 1.0
+"""So long an answer waits for its markers to be durable: a commit takes some milliseconds."""
 
 
 class Conversing:
@@ -40,6 +64,8 @@ class Conversing:
         self._database = memory.database
         self._redact = memory.redactor.redact
         self._salt = home_key(memory.settings, "amnesia")
+        self._named = lru_cache(_NAMES)(self._redact)
+        self._redacted_key = lru_cache(_KEYS)(self._redact)
 
     def held(self, speaker: Speaker) -> Held:
         """Return what a session holds on to."""
@@ -66,20 +92,17 @@ class Conversing:
         with self._database.read() as db:
             return dialogues.era(db), self._is_amnesic(db, speaker)
 
-    def hold(self, speaker: Speaker, held: Held, *, era: str) -> None:
+    def hold(
+        self, speaker: Speaker, held: Held, *, era: str, before: Held | None = None
+    ) -> Future[None]:
         """Keep what a session holds on to, without waiting for it; its texts are of an era.
 
-        That nothing was chosen is kept too: it is not to be chosen anew after a restart.
+        Only what is not as `before` is written. What was measured alone may wait for company. That
+        nothing was chosen is kept too: it is not to be chosen anew after a restart.
         """
         session, now = self._place(speaker), self._database.now()
-        states: dict[dialogues.Name, Any] = {
-            "pins": _packed(held.pins),
-            "measured": asdict(held.measured),
-            "knowledge": held.knowledge,
-            "notes": dict(held.notes),
-            "tiers": [asdict(one) for one in held.tiers],
-            "bare": held.bare,
-        }
+        changed = [name for name in _HELD if before is None or _differs(name, held, before)]
+        states = {name: _HELD[name](held) for name in changed}
 
         def keep(db: Connection) -> None:
             may_quote = dialogues.era(db) == era
@@ -89,7 +112,7 @@ class Conversing:
                 elif may_quote or name not in dialogues.QUOTING:
                     dialogues.put(db, session, name, value, now=now)
 
-        self._database.submit(keep)
+        return self._database.submit(keep, patient=changed == ["measured"])
 
     def record(
         self, speaker: Speaker, entries: Sequence[Entry], *, first: int = 0, model: str = ""
@@ -102,7 +125,7 @@ class Conversing:
             was_amnesic = dialogues.was_amnesic(db, self._name(speaker))
         told = self._told(speaker, entries, first=first, model=model)
         placed = zip(told.messages, told.entries, strict=True)
-        silent = self._silent(entries, unsaid)
+        silent = self._silent(speaker, entries, unsaid)
         retells = was_amnesic or bool(silent)
         spoken = [
             message
@@ -124,11 +147,14 @@ class Conversing:
             n = sessions.find_number(db, self._name(speaker), agent=speaker.agent)
             if n is None:
                 return []
-            told = self._told(speaker, entries)
-            places = self._places(db, n, told)
-            silent = self._silent(entries, dialogues.find_unsaid(db, self._name(speaker)))
+            unsaid = dialogues.find_unsaid(db, self._name(speaker))
+            silent = self._silent(speaker, entries, unsaid)
             extents = distillations.extents(db, n)
             logs = [log for log in distillations.of_session(db, n) if log.id in extents]
+            if not logs and not silent:
+                return []
+            told = self._told(speaker, entries)
+            places = self._places(db, n, told)
         last = _last_ordinals(len(entries), told.entries, places)
         found = []
         for log in sorted(logs, key=lambda log: extents[log.id][0]):
@@ -137,7 +163,7 @@ class Conversing:
                 found.append(Summary(log.id, log.text, log.tokens, until, log.generation))
         return [*found, *_silences(entries, silent, max((one.until for one in found), default=0))]
 
-    def find_talk(self, names: Sequence[str], *, agent: str) -> str:
+    def find_talk(self, names: Sequence[str], agent: str) -> str:
         """Return the first of the names that a stored session of an agent has, or ''."""
         with self._database.read() as db:
             known = sessions.known_names(db, names, agent=agent)
@@ -156,10 +182,21 @@ class Conversing:
             speaker.session, project=speaker.project, budget_tokens=budget_tokens
         ).text
 
-    def keep_markers(self, speaker: Speaker, markers: Mapping[str, str]) -> None:
-        """Keep what markers stand for, and return once that is durable."""
+    def keep_markers(
+        self, speaker: Speaker, markers: Mapping[str, str], *, within_s: float = KEEP_S
+    ) -> None:
+        """Keep what markers stand for, and return once that is durable.
+
+        Raises `StoreBusy` where that takes longer; they are kept once the store is free again.
+        """
         session, now = self._place(speaker), self._database.now()
-        self._database.write(lambda db: dialogues.add_markers(db, session, markers, now=now))
+        add = partial(dialogues.add_markers, session=session, markers=markers, now=now)
+        kept = self._database.submit(add)
+        try:
+            kept.result(within_s)
+        except TimeoutError as error:
+            msg = "The database is busy: what was searched for is kept later."
+            raise StoreBusy(msg) from error
 
     def markers(self, speaker: Speaker) -> dict[str, str]:
         """Return what the markers of a session stand for, by their ids."""
@@ -237,9 +274,11 @@ class Conversing:
             return key
         return _SEALED + hashlib.blake2b(key.encode(), key=self._salt, digest_size=12).hexdigest()
 
-    def _silent(self, entries: Sequence[Entry], unsaid: Collection[str]) -> frozenset[int]:
+    def _silent(
+        self, speaker: Speaker, entries: Sequence[Entry], unsaid: Collection[str]
+    ) -> frozenset[int]:
         """Return the numbers of the entries that were said while nothing was to be stored."""
-        silent = silences.find_silent(entries)
+        silent = silences.find_silent(entries, joined=speaker.marks_what_it_adds)
         if not unsaid:
             return silent
         return silent | {
@@ -249,20 +288,21 @@ class Conversing:
         }
 
     def _name(self, speaker: Speaker) -> str:
-        return self._redact(speaker.session)
+        return self._named(speaker.session)
 
     def _place(self, speaker: Speaker) -> str:
-        return self._redact(speaker.place)
+        return self._named(speaker.place)
 
     def _told(
         self, speaker: Speaker, entries: Sequence[Entry], *, first: int = 0, model: str = ""
     ) -> Told:
         at, helper = self._database.now(), bool(speaker.parent)
-        return telling.tell(entries, at, first=first, model=model, helper=helper)
+        joined = speaker.marks_what_it_adds
+        return telling.tell(entries, at, first=first, model=model, helper=helper, joined=joined)
 
     def _places(self, db: Connection, session_n: int, told: Told) -> list[int | None]:
         """Return where messages stand in the stored talk, None for those that are not in it."""
-        keys = [self._redact(key) for key in told.keys]
+        keys = [self._redacted_key(key) for key in told.keys]
         ordinals = claims.ordinals(db, session_n, "gateway", keys)
         return [ordinals.get(key) for key in keys]
 
@@ -272,7 +312,7 @@ class Conversing:
             return ""
         with self._database.read() as db:
             try:
-                return sessions.get(db, sessions.get_number(db, speaker.parent)).id
+                return sessions.get(db, sessions.get_number(db, self._redact(speaker.parent))).id
             except NotFound:
                 return ""
 
@@ -320,6 +360,10 @@ def _silences(entries: Sequence[Entry], silent: Container[int], covered: int) ->
             id_ = f"unsaid-{entries[number - 1].key}"
             yield Summary(id_, text, tokens.count(text), number)
             covered, begun = max(covered, number), None
+
+
+def _differs(name: str, held: Held, before: Held) -> bool:
+    return bool(getattr(held, name) != getattr(before, name))
 
 
 def _packed(pins: Pins) -> dict[str, Any]:

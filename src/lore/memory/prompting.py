@@ -172,9 +172,10 @@ class Prompting(Capturing, Digesting):
     def warm_up(self) -> None:
         """Load what the first prompt would have to wait for: the model, and the vector index."""
         with suppress(LoreError):
+            self.begin_session("")
+            self.find_fits(_ANY_PROMPT)
             [vector] = self.sources.embedder.embed([_ANY_PROMPT], query=True)
             self.sources.nearest(vector, 1)
-            self.find_fits(_ANY_PROMPT)
 
     def find_fits(
         self, prompt: str, *, session: str = "", project: str = "", now: datetime | None = None
@@ -288,10 +289,13 @@ class Prompting(Capturing, Digesting):
                 _HELPER in name and dialogues.is_amnesic(db, name.partition(_HELPER)[0])
             )
 
-    def _project_of(self, db: Connection, folder: str) -> int | None:
-        """Return the number of the project that a folder belongs to; of no folder, none."""
+    def _project_of(self, db: Connection, folder: str) -> int:
+        """Return the number of the project that a folder belongs to.
+
+        Without a folder nobody knows whose words may be told: only what holds everywhere is.
+        """
         if not folder:
-            return None
+            return unasked.NO_PROJECT
         folder = self.redactor.redact(folder)
         n = projects.find(db, folder, Projects().find(folder))
         return unasked.NO_PROJECT if n is None else n

@@ -11,9 +11,10 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from lore.checking import Seconds, Whole, checked_class
+from lore.checking import Seconds, checked_class
 from lore.memory.desk import Desk
 from lore.records import (
+    Course,
     DayBudget,
     ModelPrice,
     PastTurns,
@@ -36,11 +37,11 @@ _ENDED = timedelta(hours=1)
 """A session that was silent so long is taken to have ended: even a long cache has expired."""
 
 
-_LONGEST = 200
-"""A client may call a model anything, a secret too; what is written has passed the redactor."""
+_USUAL = Course()
 
-_MODELS = 256
-"""Names that are remembered as redacted; agents use a handful."""
+_NAMES = 512
+"""Names of models, sessions and projects that are remembered as redacted: what a client calls
+something may hold a secret, and is stored without it. Agents use a handful."""
 
 
 @checked_class
@@ -49,9 +50,11 @@ class Spending(Desk):
 
     __slots__ = ()
 
-    def load_prices(self) -> None:
-        """Begin to load the price lists, so that no request waits for them."""
-        self._requests().catalogue.load()
+    def load_prices(self, *, wait_s: Seconds = 0.0) -> bool:
+        """Begin to load the price lists, so that no request waits; tell whether they are."""
+        catalogue = self._requests().catalogue
+        catalogue.load()
+        return catalogue.wait(wait_s)
 
     def find_model_price(self, model: str, *, provider: str = "") -> ModelPrice | None:
         """Return what a model costs, None where nobody knows or the lists are not loaded yet."""
@@ -61,39 +64,40 @@ class Spending(Desk):
     def reserve_request(
         self,
         model: str,
-        most: TokenUse,
+        most: TokenUse | None,
         *,
         provider: str = "",
+        service: str = "",
         session: str = "",
         project: str = "",
         kind: str = "turn",
     ) -> Reserved:
         """Set aside what a request may take at most, or raise `BudgetSpent`.
 
+        Of one that nobody reads nobody knows what it takes: `most` is None, and so is `used` then.
         Only with a budget is anything written, for all processes to see.
         """
         return self._requests().reserve(
-            model, most, provider=provider, session=session, project=project, kind=kind
+            model,
+            most,
+            provider=provider,
+            service=service,
+            session=session,
+            project=project,
+            kind=kind,
         )
 
     def settle_request(
         self,
         reserved: Reserved,
-        used: TokenUse,
-        *,
-        layer: Whole = 0,
-        busts: bool = False,
-        delay_s: Seconds = 0.0,
-        without: TokenUse | None = None,
+        used: TokenUse | None,
+        course: Course = _USUAL,
     ) -> float | None:
         """Enter what a request took, and return what it cost in US dollars if that is known.
 
-        `without` is what it would have taken without Lore; the same, if that is not said. Session
-        and project are those of the reservation, if they are stored by now.
+        Session and project are those of the reservation, if they are stored by now.
         """
-        return self._requests().settle(
-            reserved, used, layer=layer, busts=busts, delay_s=delay_s, without=without
-        )
+        return self._requests().settle(reserved, used, course)
 
     def release_request(self, reserved: Reserved) -> None:
         """Give back what was set aside for a request that took nothing."""
@@ -152,7 +156,7 @@ class Spending(Desk):
                     self.database,
                     catalogue,
                     self.settings.daily_budget,
-                    named=lru_cache(_MODELS)(lambda name: self.redactor.redact(name[:_LONGEST])),
+                    named=lru_cache(_NAMES)(self.redactor.redact),
                 )
             return self.requests
 

@@ -103,6 +103,7 @@ from lore.records.prompting import (
     Remedy,
 )
 from lore.records.spending import (
+    Course,
     DayBudget,
     PastTurns,
     Reserved,
@@ -167,6 +168,7 @@ __all__ = [
     "Channel",
     "Check",
     "Conflict",
+    "Course",
     "Curated",
     "CycleReport",
     "DayBudget",

@@ -152,6 +152,18 @@ class Speaker:
         """Return the speaker of the first request of the session."""
         return replace(self, session=self.began, began="") if self.began else self
 
+    @property
+    def marks_what_it_adds(self) -> bool:
+        """Tell whether all texts that an agent puts into a person's entry were typed by a person.
+
+        Those agents join what was typed one after the other, and fence what nobody typed. What
+        another program puts beside a person's words may be a file that anyone has written.
+        """
+        return self.agent in _FENCING
+
+
+_FENCING = frozenset({"claude-code", "codex", "opencode"})
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:

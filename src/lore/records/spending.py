@@ -16,7 +16,7 @@ SpendGroup = Literal["model", "project", "session", "day"]
 class Reserved:
     """Money that is set aside for one request; `usd` is None where nobody knows the price.
 
-    `session` and `project` are names as the gateway has them. `kept` says that the store holds
+    `session` and `project` are names as the store has them. `kept` says that the store holds
     it; what it could not hold is counted by this process.
     """
 
@@ -29,6 +29,25 @@ class Reserved:
     project: str
     usd: float | None
     kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The course that a request took: what the ledger says of it beside its tokens.
+
+    `without` is what it would have taken without Lore; the same, if that is not said. What is
+    `estimated` the provider did not report: its answer broke off, or never tells. Where it took
+    several `rounds`, each has the price of its own length. `service` is the service that it was
+    answered with.
+    """
+
+    layer: int = 0
+    busts: bool = False
+    delay_s: float = 0.0
+    without: TokenUse | None = None
+    estimated: bool = False
+    rounds: tuple[TokenUse, ...] = ()
+    service: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +97,8 @@ class SpendLine:
     delay_ms: int = 0
     unpriced: int = 0
     """Calls that cost nobody knows how much: they are counted with nothing."""
+    estimated: int = 0
+    """Requests whose provider did not report what they took; they are counted with an estimate."""
     label: str = ""
     """What a person calls it: the path of a project, the title of a session."""
 

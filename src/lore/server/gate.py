@@ -44,8 +44,11 @@ class Rest:
     is_own: Callable[[str], bool]
 
     def takes(self, scope: Scope) -> bool:
-        """Tell whether a request is for this door: what a browser asks for is not."""
-        if any(name == b"sec-fetch-mode" for name, _ in scope["headers"]):
+        """Tell whether a request is for this door: what a browser asks for is not.
+
+        A browser tells the site of its page, too; Node's fetch tells a mode alone.
+        """
+        if any(name == b"sec-fetch-site" for name, _ in scope["headers"]):
             return False
         probe = scope["method"] == "HEAD" and scope["path"] == "/"
         return probe or not self.is_own(scope["path"])

@@ -116,9 +116,10 @@ class ImpatientProtocol(H11Protocol):
 
 
 def bind(host: str, port: int, last: int | None = None) -> tuple[socket.socket, bool]:
-    """Return a socket bound to an address, and whether that port was free.
+    """Return a socket bound to an address, and whether it has that port.
 
-    Else it has the port that was used `last`, so that its address stays, or any other.
+    The port that was used `last` instead goes before it, since agents were told that one; if
+    both are taken, it is any other.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -127,7 +128,7 @@ def bind(host: str, port: int, last: int | None = None) -> tuple[socket.socket, 
     except (OSError, UnicodeError) as error:
         msg = f"'{host}' is no address of this machine."
         raise DaemonError(msg, hint="Setting server.host names another.") from error
-    ports = [port, *([last] if last and port else []), *([0] if port else [])]
+    ports = [*([last] if last and port else []), port, *([0] if port else [])]
     for tried in ports:
         try:
             bound = _bound(family, kind, protocol, (address[0], tried, *address[2:]))

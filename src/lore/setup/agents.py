@@ -49,6 +49,8 @@ class Agent:
     then: str
     has_plugin: Callable[[Path], bool] = lambda _user_home: False
     """Tell whether a person's agent has memory by a plugin, and needs nothing else."""
+    takes_comments: bool = True
+    """Whether it reads JSON that has comments in it, or commas at the end."""
 
     def is_found(self, user_home: Path, path: str) -> bool:
         """Tell whether this person uses the agent; `path` is where programs are looked for."""
@@ -263,6 +265,7 @@ AGENTS = (
     Agent(
         "claude-code", "Claude Code", ("claude",), (".claude", ".claude.json"), _claude_code,
         "Start a new session and ask: what do you remember about this project?", plugin.is_on,
+        takes_comments=False,
     ),
     Agent(
         "codex", "Codex", ("codex",), (".codex",), _codex, "Start a new session; /mcp lists lore.",
@@ -283,9 +286,9 @@ AGENTS = (
 
 
 def get_agent(name: str) -> Agent:
-    """Return the agent of this name, or raise."""
+    """Return the agent of this name, or whose program has it, or raise."""
     for agent in AGENTS:
-        if name == agent.name:
+        if name == agent.name or name in agent.programs:
             return agent
     msg = f"Lore cannot be set up for '{name}'."
     raise InvalidInput(msg, hint=f"It can for {', '.join(agent.name for agent in AGENTS)}.")

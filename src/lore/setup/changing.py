@@ -41,11 +41,30 @@ class Change:
         """Tell whether all is as it should be."""
         return self.before == self.after
 
+    @property
+    def is_plain(self) -> bool:
+        """Tell whether the file is JSON as the standard has it, or no JSON at all."""
+        if self.after is None or self.path.suffix != ".json":
+            return True
+        try:
+            json.loads(_text(self.after))
+        except ValueError:
+            return False
+        return True
+
     def diff(self) -> Iterator[str]:
         """Return the lines that change, as a diff shows them."""
         before, after = (_text(side or b"").splitlines() for side in (self.before, self.after))
         names = (str(self.path), str(self.path))
         return difflib.unified_diff(before, after, *names, lineterm="", n=2)
+
+
+def unread_by(agent: Agent, planned: Sequence[Change]) -> str:
+    """Return why an agent does not read one of its own files; nothing if it reads all."""
+    for change in planned:
+        if not agent.takes_comments and not change.is_plain:
+            return f"{change.path} has comments or commas at an end: {agent.title} ignores it all."
+    return ""
 
 
 def plan(home: Path, agent: Agent, edits: Sequence[Edit]) -> list[Change]:

@@ -14,6 +14,7 @@ from lore.bridges.address import find_address
 from lore.bridges.wire import is_well
 from lore.daemon import lock, status
 from lore.errors import InvalidInput
+from lore.gateway.peers import TELLS_OWNERS
 from lore.records import Check
 from lore.settings import Settings
 from lore.setup import addressing, changing, jsonc, toml_tables
@@ -66,6 +67,8 @@ def check_agents(home: Path, command: Command, user_home: Path, path: str) -> li
         if configured or agent.has_plugin(user_home):
             ways = _Ways(configured, agent.has_plugin(user_home), changing.is_set_up(planned))
             checks.append(_check_ways(agent, ways, command, path))
+            if wrong := changing.unread_by(agent, planned):
+                checks.append(Check(agent.name, "broken", wrong, "Take the comments out of it."))
         elif agent.is_found(user_home, path):
             told = f"{agent.title} is here and not set up."
             checks.append(
@@ -74,21 +77,27 @@ def check_agents(home: Path, command: Command, user_home: Path, path: str) -> li
     return checks
 
 
-def check_gateway(home: Path, command: Command, user_home: Path) -> list[Check]:
+def check_gateway(
+    home: Path, command: Command, user_home: Path, *, tells_owners: bool = TELLS_OWNERS
+) -> list[Check]:
     """Look at the agents that were told to talk through the gateway: whether it is there."""
     checks: list[Check] = []
     found = find_address(str(home))
     for agent in AGENTS:
-        known = changing.kept_addresses(home, agent)
         with suppress(InvalidInput):
-            told = _told_address(home, agent, known, agent.edits(user_home, command))
+            told = find_gateway(home, agent, agent.edits(user_home, command))
             if told:
                 checks.append(_check_address(agent, told, found.url if found else ""))
+    if checks and not tells_owners:
+        shared = "This system does not tell whose a connection is: every user of it may pass."
+        remedy = "Where others log in, turn it off: 'lore config gateway.on false'."
+        checks.append(Check("gateway", "ok", shared, remedy))
     return checks
 
 
-def _told_address(home: Path, agent: Agent, known: Sequence[str], edits: Sequence[Edit]) -> str:
+def find_gateway(home: Path, agent: Agent, edits: Sequence[Edit]) -> str:
     """Return the address of the gateway that the files of an agent hold, or ''."""
+    known = changing.kept_addresses(home, agent)
     for change in changing.plan(home, agent, edits) if known else ():
         text = (change.before or b"").decode().removeprefix("\ufeff")
         if found := addressing.find_known(agent.name, change.path, text, known):

@@ -12,7 +12,14 @@ from lore.errors import InvalidInput, NotFound
 from lore.setup import plugin
 from lore.setup.agents import Command, claude_code_words, find_in_claude_code
 
-BASE_URL, CUSTOM_HEADERS = "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS"
+BASE_URL = "ANTHROPIC_BASE_URL"
+BASE_URLS = {"claude": BASE_URL, "gemini": "GOOGLE_GEMINI_BASE_URL"}
+CUSTOM_HEADERS = {
+    "claude": ("ANTHROPIC_CUSTOM_HEADERS", "\n"),
+    "gemini": ("GEMINI_CLI_CUSTOM_HEADERS", ","),
+}
+"""Variables that tell an agent an address and headers, and what stands between two headers."""
+
 OPENCODE_PATHS = {"anthropic": "/v1", "openai": "/v1", "google": "/v1beta"}
 """Providers of opencode, and where each expects the paths of its interface to begin."""
 
@@ -36,9 +43,11 @@ class Through:
     url: str
     headers: Mapping[str, str]
 
-    def lines(self) -> str:
-        """Return the headers as Claude Code is told them."""
-        return "\n".join(f"{name}: {value}" for name, value in self.headers.items())
+    def environ(self, agent: str) -> dict[str, str]:
+        """Return what an agent is told by its environment."""
+        variable, between = CUSTOM_HEADERS[agent]
+        told = between.join(f"{name}: {value}" for name, value in self.headers.items())
+        return {BASE_URLS[agent]: self.url, variable: told}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +66,7 @@ def _claude(command: Command, place: Place) -> Start:
     """
     added = {"LORE_HOME": command[command.index("--home") + 1]} if "--home" in command else {}
     if place.through is not None:
-        added |= {BASE_URL: place.through.url, CUSTOM_HEADERS: place.through.lines()}
+        added |= place.through.environ("claude")
     start = Start((), added, folder=str(Path(command[0]).parent))
     if plugin.is_on(place.user_home, place.project):
         return start
@@ -94,10 +103,16 @@ def _opencode(command: Command, place: Place) -> Start:
     return Start((), {"OPENCODE_CONFIG_CONTENT": json.dumps(told)})
 
 
+def _gemini(_command: Command, place: Place) -> Start:
+    """Tell it the gateway, and no server: it reads those from its files alone."""
+    return Start((), place.through.environ("gemini") if place.through else {})
+
+
 _STARTS: dict[str, Callable[[Command, Place], Start]] = {
     "claude": _claude,
     "codex": _codex,
     "opencode": _opencode,
+    "gemini": _gemini,
 }
 
 

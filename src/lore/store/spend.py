@@ -15,6 +15,9 @@ from lore.store.sqlite import Connection, Row
 UNPRICED = "unpriced"
 """Stands in the usage of an entry whose price nobody knows."""
 
+ESTIMATED = "estimated"
+"""Stands in the usage of an entry whose tokens were not reported by the provider."""
+
 BACKGROUND = "background"
 """The word that purposes of background work begin with, before the question."""
 

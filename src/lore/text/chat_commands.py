@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_TYPED = re.compile(r"/?(lore:[a-z].*)", re.DOTALL)
-"""Also without the slash: Claude Code refuses a command that it does not know itself."""
+_TYPED = re.compile(
+    r"/?lore:(status|amnesia|remember)(?:\s+(.*))?|/lore:(\S*).*", re.DOTALL | re.IGNORECASE
+)
+"""Also without the slash: Claude Code refuses a command that it does not know itself. With the
+slash nothing else can be meant, even if it is mistyped."""
 
 _OFFERED = re.compile(
     r"<command-message>[^<]*</command-message>\s*<command-name>/(lore:(?:status|amnesia))"
@@ -17,25 +20,21 @@ _OFFERED = re.compile(
 _MOST_CHARS = 20_000
 """Longer than that nobody types."""
 
-
-LATE = "Lore could not do this in time: please say it once more."
-"""For a model it is not meant, and amnesia that did not begin must not look as if it had."""
-
 _SWITCHES = {"lore:amnesia on": True, "lore:amnesia off": False}
 
 
 def find_switch(texts: Sequence[str]) -> bool | None:
     """Return whether amnesia is to begin or to end by what is typed, None if by neither."""
-    if not any("lore:amnesia" in text for text in texts):
-        return None
-    return _SWITCHES.get(" ".join(find(texts).split()))
+    return _SWITCHES.get(" ".join(find(texts).lower().split()))
 
 
 def find(texts: Sequence[str]) -> str:
     """Return the command that is typed in the texts of a message, without its slash, or ''."""
-    for text in texts:
-        offered = _OFFERED.match(text)
-        if offered:
-            return f"{offered[1]} {offered[2] or ''}"
-    typed = _TYPED.fullmatch(texts[-1].strip()[:_MOST_CHARS]) if texts else None
-    return typed[1] if typed else ""
+    if not texts:
+        return ""
+    if offered := _OFFERED.match(texts[0]):
+        return f"{offered[1]} {offered[2] or ''}".strip().lower()
+    typed = _TYPED.fullmatch(texts[-1].strip()[:_MOST_CHARS])
+    if typed is None:
+        return ""
+    return f"lore:{(typed[1] or typed[3] or '').lower()} {typed[2] or ''}".strip()

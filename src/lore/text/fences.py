@@ -23,6 +23,7 @@ PUT_IN = (
     "ide_selection",
     "ide_diagnostics",
     "environment_context",
+    "session_context",
     "user_instructions",
     "permissions instructions",
     "collaboration_mode",
@@ -40,3 +41,7 @@ RETELLINGS = (
 
 TYPED = ("command-args", "bash-input", "user-memory-input")
 """Names of the marks with which Claude Code fences what was typed behind a command."""
+
+ATTACHED = ("document", "documents", "file", "files", "attachment", "attachments", "attached_file")
+"""Names of the marks with which programs, and people, fence what is not their own words: only a
+pair of them does, since one alone may be the name of an argument."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 from tests.gateway import rules
@@ -73,8 +74,10 @@ def step_of(step: Step, form: Form) -> list[Json]:
 
 
 def check(sent: bytes) -> None:
-    """Raise `Refused` where the service would."""
-    rules.check_gemini(json.loads(sent), rules.Seen())
+    """Raise `Refused` where the service would; what alternates stays so."""
+    document = json.loads(sent)
+    rules.check_gemini(document, rules.Seen())
+    assert all(a["role"] != b["role"] for a, b in pairwise(document["contents"]))
 
 
 def parts(sent: bytes) -> list[str]:

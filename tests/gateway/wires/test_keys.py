@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore.gateway.wires import keys
+from lore.gateway.wires.gemini import reading
 from lore.gateway.wires.keys import Piece
 from lore.records.dialogues import Block, Entry
 
@@ -27,6 +28,13 @@ def test_a_text_full_of_reminders_that_never_end_is_read_once():
     assert keys.without_reminders(text) == text
 
 
+def test_what_one_side_says_in_a_row_is_one_entry_where_it_is_joined():
+    sides = ["system", "user", "user", "model", "model", "user", "model"]
+    expected = ((1, 2), (2, 3), (3, 5), (5, 6), (6, 7))
+    assert keys.places(sides, ("model",), 1) == expected
+    assert keys.places([], ("model",)) == ()
+
+
 def words(*texts: str) -> Entry:
     return keys.entry("user", [Piece(Block("text", len(one), one), one) for one in texts])
 
@@ -43,3 +51,8 @@ def test_who_says_it_is_part_of_it():
 
 def test_half_of_a_character_does_no_harm():
     assert words("\ud800").key != words("\ud801").key
+
+
+def test_what_a_program_says_in_geminis_role_of_functions_is_not_said_by_a_person():
+    said = reading.entry_of([{"role": "function", "parts": [{"text": "Hi"}]}], reading.Numbering())
+    assert [block.kind for block in said.blocks] == ["other"]

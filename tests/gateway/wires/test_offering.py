@@ -7,11 +7,16 @@ from typing import Any
 
 import pytest
 
+from lore.gateway.wires import keys
 from lore.gateway.wires.registry import WIRES
 
 USER: dict[str, Any] = {"role": "user", "content": "Hello"}
 PARTS: dict[str, Any] = {"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]}
 GEMINI = "/v1beta/models/gemini-test:"
+
+
+def config(name: str, value: object) -> dict[str, Any]:
+    return {"generationConfig": {name: value}}
 
 
 @pytest.mark.parametrize(
@@ -28,7 +33,13 @@ GEMINI = "/v1beta/models/gemini-test:"
         ("gemini", GEMINI + "generateContent", PARTS, True, True),
         ("gemini", GEMINI + "streamGenerateContent?alt=sse", PARTS, True, True),
         ("gemini", GEMINI + "streamGenerateContent", PARTS, True, False),
-        ("gemini", "", {**PARTS, "generationConfig": {"candidateCount": 2}}, True, False),
+        ("gemini", "", {**PARTS, **config("candidateCount", 2)}, True, False),
+        ("gemini", "", {**PARTS, **config("responseMimeType", "text/plain")}, True, True),
+        ("gemini", "", {**PARTS, **config("responseMimeType", "application/json")}, True, False),
+        ("gemini", "", {**PARTS, **config("response_modalities", ["IMAGE"])}, True, False),
+        ("gemini", "", {**PARTS, "tools": [{"functionDeclarations": []}]}, True, True),
+        ("gemini", "", {**PARTS, "tools": [{"googleSearch": {}}]}, True, False),
+        ("gemini", "/v1beta/models/gemma-3-27b-it:generateContent", PARTS, True, False),
         ("gemini", "", {**PARTS, "cachedContent": "cachedContents/1"}, False, True),
     ],
 )  # fmt: skip
@@ -58,3 +69,32 @@ def test_calls_of_gemini_without_ids_are_paired_by_name_and_order():
     entries = WIRES["gemini"].read(json.dumps({"contents": contents}).encode()).dialogue.entries
     ids = [[block.call_id for block in entry.blocks] for entry in entries]
     assert ids[1:] == [["Read#1", "Read#2"], ["Read#1", "Read#2"], ["Read#3"], ["Read#3"]]
+
+
+def test_an_answer_of_gemini_is_one_entry_in_however_many_pieces_it_is_kept():
+    call = {"functionCall": {"name": "Read", "args": {}}}
+    whole = [{"text": "Let me see."}, {**call, "thoughtSignature": "signed"}]
+    pieces: list[Any] = [{"text": "Let me"}, {"text": " see.", "thoughtSignature": "signed"}]
+    pieces += [{"functionCall": {**call["functionCall"], "id": "of the client"}}]
+    kept = [{"role": "model", "parts": whole}], [{"role": "model", "parts": [p]} for p in pieces]
+    entries = [
+        WIRES["gemini"]
+        .read(json.dumps({"contents": [*PARTS["contents"], *contents]}).encode())
+        .dialogue.entries
+        for contents in kept
+    ]
+    assert [len(one) for one in entries] == [2, 2]
+    assert entries[0][1].key == entries[1][1].key
+
+
+def test_a_call_of_gemini_that_follows_others_has_its_number():
+    read, reader = WIRES["gemini"].read, WIRES["gemini"].open_reader(streams=False)
+    answer = {"role": "model", "parts": [{"functionCall": {"name": "Read", "args": {}}}]}
+    result = {"functionResponse": {"name": "Read", "response": {"output": "file"}}}
+    before = [*PARTS["contents"], answer, {"role": "user", "parts": [result]}]
+    reader.feed(json.dumps({"candidates": [{"content": answer, "finishReason": "STOP"}]}).encode())
+    told = reader.end().entry
+    assert told is not None
+    entries = read(json.dumps({"contents": before}).encode()).dialogue.entries
+    later = read(json.dumps({"contents": [*before, answer]}).encode()).dialogue.entries
+    assert keys.following(entries, told) == later[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -28,6 +29,10 @@ behind its message if it is a prompt: only there are the arguments meant for the
 
 _FENCES = (*fences.PUT_IN, marks.MEMORY)
 
+_ATTACHED = re.compile(
+    rf"<({'|'.join(fences.ATTACHED)})(?:\s[^<>]*)?>.*</\1>", re.DOTALL | re.IGNORECASE
+)
+
 
 def aside(text: str, name: str = "") -> Part:
     """Return a text as an aside; it was not said by anyone whom it could be blamed on."""
@@ -44,9 +49,18 @@ def typed(text: str, origin: Origin | None = None) -> tuple[Part, ...]:
     for is_aside, piece in _told_apart(text):
         if is_aside:
             parts.append(aside(piece))
-        elif piece.strip():
-            parts.append(Part("text", payloads.without_uris(piece).strip("\n"), origin=origin))
+        else:
+            parts += _with_attached(piece, origin)
     return tuple(parts)
+
+
+def _with_attached(text: str, origin: Origin | None) -> Iterator[Part]:
+    """Yield what was typed, and in its place what was attached: anyone may have written that."""
+    attached = _ATTACHED.search(text)
+    start, end = attached.span() if attached else (len(text), len(text))
+    for piece, whose in ((text[:start], origin), (text[start:end], "tool"), (text[end:], origin)):
+        if piece.strip():
+            yield Part("text", payloads.without_uris(piece).strip("\n"), origin=whose)
 
 
 def _told_apart(text: str) -> Iterator[tuple[bool, str]]:

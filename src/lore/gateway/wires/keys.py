@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -41,6 +41,22 @@ def without_reminders(text: str) -> str:
         at = end + len(_CLOSING)
     kept.append(text[at:])
     return "".join(kept).strip()
+
+
+def places(
+    sides: Sequence[object], joined: Collection[object], head: int = 0
+) -> tuple[tuple[int, int], ...]:
+    """Return where each entry stands behind the head, by whose each item is.
+
+    What one of `joined` says in a row is one entry.
+    """
+    found: list[tuple[int, int]] = []
+    for at in range(head, len(sides)):
+        if found and sides[at] in joined and sides[at] == sides[at - 1]:
+            found[-1] = (found[-1][0], at + 1)
+        else:
+            found.append((at, at + 1))
+    return tuple(found)
 
 
 def entry(voice: Voice, pieces: Sequence[Piece]) -> Entry:
@@ -98,4 +114,24 @@ def following(entries: Sequence[Entry], reply: Entry) -> Entry:
     """Return a reply with the key that it will have behind these entries."""
     key = reply.key.partition("#")[0]
     again = 1 + sum(one.key.partition("#")[0] == key for one in entries)
-    return replace(reply, key=key if again == 1 else f"{key}#{again}")
+    met = Counter(
+        block.tool for one in entries for block in one.blocks if _number_of(block) is not None
+    )
+    blocks = tuple([
+        block if (number := _number_of(block)) is None
+        else replace(block, call_id=numbered_call(block.tool, met[block.tool] + number))
+        for block in reply.blocks
+    ])  # fmt: skip
+    return replace(reply, key=key if again == 1 else f"{key}#{again}", blocks=blocks)
+
+
+def numbered_call(tool: str, number: int) -> str:
+    """Return an id for a call that has none: the nth of a tool."""
+    return f"{tool}#{number}"
+
+
+def _number_of(block: Block) -> int | None:
+    """Return the number of a call that had no id."""
+    tool, _, number = block.call_id.rpartition("#")
+    is_numbered = block.kind == "call" and tool == block.tool and number.isdecimal()
+    return int(number) if is_numbered else None

@@ -94,6 +94,10 @@ class Reply:
     model: str = ""
     is_whole: bool = True
     """The answer came to its end; a stream may break off."""
+    chars: int = 0
+    """How much the model has written, as far as that came: what was not said in the end, too."""
+    service: str = ""
+    """The service that it was answered with, where the provider has dearer and cheaper ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,8 @@ def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> 
     """Read a request out of its document; what the program says first is no entry."""
     messages = shapes.tables(document.get("messages"))
     head = head_of(messages)
-    places = tuple(_places(messages, head))
+    # The results of parallel calls are one entry.
+    places = keys.places([one.get("role") for one in messages], ("tool",), head)
     names: dict[str, str] = {}
     tools = shapes.found(document.get("tools"))
     fixed = [shapes.dumped(one) for one in tools]
@@ -53,19 +54,6 @@ def head_of(messages: list[Json]) -> int:
         if one.get("role") not in PROGRAM:
             return at
     return len(messages)
-
-
-def _places(messages: list[Json], head: int) -> Iterator[tuple[int, int]]:
-    """Yield where each entry stands: the results of parallel calls are one."""
-    at = head
-    while at < len(messages):
-        end = at + 1
-        while messages[at].get("role") == "tool" and end < len(messages):
-            if messages[end].get("role") != "tool":
-                break
-            end += 1
-        yield at, end
-        at = end
 
 
 def entry_of(messages: list[Json], names: dict[str, str]) -> Entry:

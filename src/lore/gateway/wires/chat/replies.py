@@ -20,6 +20,9 @@ STREAM_HEADERS = (
 LOCAL_ID = "chatcmpl-lore"
 """The id of a completion that no provider has written."""
 
+_TEXTS = ("content", "reasoning_content", "reasoning", "refusal")
+"""Where the words of a message stand."""
+
 DONE = b"data: [DONE]\n\n"
 
 
@@ -31,6 +34,8 @@ class Assembly:
         self.usage: Json = {}
         self.stop = ""
         self.error: Json = {}
+        self.chars = 0
+        self.service = ""
         self.calls: dict[int, Json] = {}
         self._texts: dict[str, str] = {}
 
@@ -38,14 +43,16 @@ class Assembly:
         """Take the next chunk."""
         self.error = table(chunk.get("error")) or self.error
         self.usage = table(chunk.get("usage")) or self.usage
+        self.service = text(chunk.get("service_tier")) or self.service
         self.head = self.head or {name: chunk[name] for name in chunk if name != "choices"}
         for choice in shapes.found(chunk.get("choices")):
+            self.chars += written_chars(table(choice.get("delta")))
             if choice.get("index", 0) == 0:
                 self.stop = text(choice.get("finish_reason")) or self.stop
                 self._add(table(choice.get("delta")))
 
     def _add(self, delta: Json) -> None:
-        for name in ("content", "reasoning_content", "reasoning", "refusal"):
+        for name in _TEXTS:
             if isinstance(delta.get(name), str):
                 self._texts[name] = self._texts.get(name, "") + delta[name]
         for call in shapes.found(delta.get("tool_calls")):
@@ -69,10 +76,26 @@ class Assembly:
         """Return what the answer was, when it has ended or broken off."""
         use = use_of(self.usage)
         if self.error:
-            return Reply(use=use, fault=fault_of(self.error), is_whole=False)
+            return Reply(use=use, fault=fault_of(self.error), is_whole=False, chars=self.chars)
         entry = entry_of([self.message], {}) if self.head else None
         model = text(self.head.get("model"))
-        return Reply(entry, use, self.stop, model=model, is_whole=bool(self.stop))
+        return Reply(
+            entry,
+            use,
+            self.stop,
+            model=model,
+            is_whole=bool(self.stop),
+            chars=self.chars,
+            service=self.service,
+        )
+
+
+def written_chars(message: Json) -> int:
+    """Return how much a model has written in a message, or in a piece of one."""
+    calls = shapes.found(message.get("tool_calls"))
+    return sum(len(text(message.get(name))) for name in _TEXTS) + sum(
+        len(text(table(call.get("function")).get("arguments"))) for call in calls
+    )
 
 
 def open_reader(*, streams: bool) -> ReplyReader:
@@ -91,24 +114,34 @@ def read_whole(body: bytes) -> Reply:
         use_of(table(document.get("usage"))),
         text(choices[0].get("finish_reason")),
         model=text(document.get("model")),
+        chars=sum(written_chars(table(choice.get("message"))) for choice in choices),
+        service=text(document.get("service_tier")),
     )
 
 
 def fault_of(error: Json) -> Fault:
     """Return an error as a fault; the code tells more than the type."""
-    kind = text(error.get("code")) or text(error.get("type")) or "unreadable"
+    kind = text(error.get("code")) or text(error.get("type")) or faults.UNREADABLE
     return faults.fault(kind, text(error.get("message")))
 
 
 def use_of(usage: Json) -> TokenUse:
-    """Return what an answer took: what was read from the cache is part of the prompt."""
-    given = count(usage.get("prompt_tokens"))
-    cached = count(table(usage.get("prompt_tokens_details")).get("cached_tokens"))
-    return TokenUse(
-        fresh_tokens=max(0, given - cached),
-        cache_read_tokens=cached,
-        output_tokens=count(usage.get("completion_tokens")),
+    """Return what an answer took."""
+    return use_with(
+        count(usage.get("prompt_tokens")),
+        table(usage.get("prompt_tokens_details")),
+        count(usage.get("completion_tokens")),
     )
+
+
+def use_with(given: int, details: Json, said: int) -> TokenUse:
+    """Return what a prompt took: what was read from the cache, or written to it, is part of it.
+
+    Thoughts are part of what was said.
+    """
+    read = min(count(details.get("cached_tokens")), given)
+    written = min(count(details.get("cache_write_tokens")), given - read)
+    return TokenUse(given - read - written, read, written, output_tokens=said)
 
 
 def answer(request: Request, said: str) -> Answer:

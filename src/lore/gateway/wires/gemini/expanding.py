@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from lore.gateway.wires import markers, shapes
-from lore.gateway.wires.gemini.reading import read_document
+from lore.gateway.wires.gemini.reading import joined, read_document
 from lore.gateway.wires.markers import Marker
 from lore.gateway.wires.shapes import Json, table, text
 from lore.gateway.wires.wire import FindMarker, Request
@@ -21,7 +21,7 @@ def expand(request: Request, find: FindMarker) -> Request:
     contents: list[Json] = []
     waiting: list[Json] = []
     is_expanded = False
-    for content in shapes.tables(request.document["contents"]):
+    for content in joined(shapes.tables(request.document["contents"])):
         atoms = list(_atoms(content, find))
         if any(isinstance(atom, Marker) for atom in atoms):
             made, waiting = _expanded(content, atoms)

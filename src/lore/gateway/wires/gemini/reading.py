@@ -11,12 +11,20 @@ from lore.gateway.wires import keys, shapes
 from lore.gateway.wires.keys import Piece
 from lore.gateway.wires.shapes import Json, table, text
 from lore.gateway.wires.wire import Request
-from lore.records.dialogues import Block, Dialogue, Entry, Voice
+from lore.records.dialogues import Block, BlockKind, Dialogue, Entry, Voice
 
 PICTURE_CHARS = 1_032
 """258 tokens for an image or a tile of one (Google's pages)."""
 
 _PATH = re.compile(r"/models/([^:/?]+):(\w+)")
+_BARE = ("gemma-1", "gemma-2", "gemma-3")
+_DECLARING = ("functionDeclarations", "function_declarations")
+_USUAL: dict[tuple[str, str], tuple[object, ...]] = {
+    ("candidateCount", "candidate_count"): (None, 1),
+    ("responseMimeType", "response_mime_type"): (None, "", "text/plain"),
+    ("responseModalities", "response_modalities"): (None, [], ["TEXT"]),
+}
+"""What answers are like that can call functions, in either spelling that the API takes."""
 
 
 class Numbering:
@@ -31,7 +39,7 @@ class Numbering:
             return text(told["id"])
         name = text(told.get("name"))
         self._met[side, name] += 1
-        return f"{name}#{self._met[side, name]}"
+        return keys.numbered_call(name, self._met[side, name])
 
 
 def read(body: bytes, path: str = "") -> Request:
@@ -57,40 +65,106 @@ def read_document(
     tools = shapes.found(document.get("tools"))
     system = document.get("systemInstruction", document.get("system_instruction"))
     fixed = [*map(shapes.dumped, tools), shapes.dumped(system)]
+    places = _places(contents)
     numbering = Numbering()
     return Request(
         body=body,
         document=document,
         dialogue=Dialogue(
             model=model or text(document.get("model")),
-            entries=keys.numbered(entry_of(one, numbering) for one in contents),
+            entries=keys.numbered(entry_of(contents[at:end], numbering) for at, end in places),
             fixed_chars=sum(map(len, fixed)),
             fixed_key=keys.digest(*fixed),
         ),
-        places=tuple((at, at + 1) for at in range(len(contents))),
+        places=places,
         streams=streams,
         tools=frozenset(_names(tools)),
         is_expanded=is_expanded,
         has_history=not document.get("cachedContent"),
-        may_recall=_candidates(document) == 1,
+        may_recall=_can_call(document, tools) and not is_bare(model),
     )
 
 
-def _candidates(document: Json) -> int:
-    return shapes.count(table(document.get("generationConfig")).get("candidateCount")) or 1
+def _can_call(document: Json, tools: list[Json]) -> bool:
+    """Tell whether the one answer to a request may have calls of functions in it.
+
+    Many models refuse functions beside tools of the provider's own, and with answers in JSON.
+    """
+    config = field(document, "generationConfig")
+    has_others = any(set(tool) - set(_DECLARING) for tool in tools)
+    return not has_others and all(
+        config.get(name) in usual for names, usual in _USUAL.items() for name in names
+    )
+
+
+def is_bare(model: str) -> bool:
+    """Tell whether a model has neither instructions nor functions, and refuses both."""
+    return model.startswith(_BARE)
 
 
 def _names(tools: list[Json]) -> Iterator[str]:
     for tool in tools:
-        for one in ("functionDeclarations", "function_declarations"):
+        for one in _DECLARING:
             yield from (text(told.get("name")) for told in shapes.found(tool.get(one)))
 
 
-def entry_of(content: Json, numbering: Numbering) -> Entry:
-    """Return a content as an entry."""
-    voice: Voice = "assistant" if content.get("role") == "model" else "user"
-    parts = shapes.found(content.get("parts"))
-    return keys.entry(voice, [_piece(part, numbering) for part in parts])
+def _places(contents: list[Json]) -> tuple[tuple[int, int], ...]:
+    """Return where entries stand: an answer is one, in however many pieces a client keeps it."""
+    return keys.places([one.get("role") for one in contents], ("model",))
+
+
+def joined(contents: list[Json]) -> list[Json]:
+    """Return contents with each answer in one."""
+    return [
+        _joined(contents[at:end]) if end > at + 1 else contents[at] for at, end in _places(contents)
+    ]
+
+
+def _joined(pieces: list[Json]) -> Json:
+    parts: list[Json] = []
+    for piece in pieces:
+        for part in shapes.found(piece.get("parts")):
+            add_part(parts, part)
+    return {**pieces[0], "parts": parts}
+
+
+def add_part(parts: list[Json], part: Json) -> None:
+    """Put the next part of an answer to the others; texts of one kind become one."""
+    last = parts[-1] if parts else {}
+    if _kind(part) is not None and _kind(part) == _kind(last):
+        parts[-1] = {**last, **part, "text": last["text"] + part["text"]}
+    elif part.get("text") != "" or len(part) > 1:
+        parts.append(part)
+
+
+def _kind(part: Json) -> tuple[bool, bool] | None:
+    """Return of which kind a text is; what follows a signature is another, it was signed alone."""
+    if not isinstance(part.get("text"), str):
+        return None
+    return part.get("thought") is True, "thoughtSignature" in part
+
+
+def entry_of(contents: list[Json], numbering: Numbering) -> Entry:
+    """Return the contents of one side as an entry."""
+    voice: Voice = "assistant" if contents[0].get("role") == "model" else "user"
+    parts: list[Json] = []
+    for part in (part for content in contents for part in shapes.found(content.get("parts"))):
+        if voice == "assistant":
+            # Clients join texts whether they are signed or not.
+            unsigned = {name: part[name] for name in part if name != "thoughtSignature"}
+            add_part(parts, unsigned)
+        else:
+            parts.append(part)
+    pieces = [_piece(part, numbering) for part in parts]
+    if contents[0].get("role") == "function":  # what is said there, a program says
+        pieces = [_unsaid(piece) for piece in pieces]
+    return keys.entry(voice, pieces)
+
+
+def _unsaid(piece: Piece) -> Piece:
+    block = piece.block
+    kind: BlockKind = "other" if block.kind == "text" else block.kind
+    return piece._replace(block=replace(block, kind=kind))
 
 
 def field(part: Json, name: str) -> Json:
@@ -104,7 +178,9 @@ def _piece(part: Json, numbering: Numbering) -> Piece:
     if call:
         given = shapes.dumped(call.get("args"))
         name, call_id = text(call.get("name")), numbering.id_of("call", call)
-        return Piece(Block("call", len(given) + len(name), given, call_id, name), call_id)
+        block = Block("call", len(given) + len(name), given, call_id, name)
+        # Not by its id: clients give ids to calls that come without.
+        return Piece(block, keys.digest(name, given))
     if result:
         said, call_id = _said(result), numbering.id_of("result", result)
         name = text(result.get("name"))

@@ -8,7 +8,7 @@ from lore.gateway import events
 from lore.gateway.exchanges import Answer
 from lore.gateway.wires import faults, listening, shapes
 from lore.gateway.wires.chat.replies import JSON_HEADERS, STREAM_HEADERS
-from lore.gateway.wires.gemini.reading import Numbering, entry_of
+from lore.gateway.wires.gemini.reading import Numbering, add_part, entry_of
 from lore.gateway.wires.shapes import Json, count, table, text
 from lore.gateway.wires.wire import Reply, ReplyReader, Request
 from lore.records.dialogues import TokenUse
@@ -22,6 +22,7 @@ class Assembly:
         self.usage: Json = {}
         self.stop = ""
         self.model = ""
+        self.chars = 0
         self.error: Json = {}
 
     def take(self, told: Json) -> None:
@@ -29,37 +30,32 @@ class Assembly:
         self.error = table(told.get("error")) or self.error
         self.usage |= table(told.get("usageMetadata"))
         self.model = text(told.get("modelVersion")) or self.model
-        for candidate in shapes.found(told.get("candidates"))[:1]:
+        candidates = shapes.found(told.get("candidates"))
+        self.chars += sum(map(_written_chars, candidates))
+        for candidate in candidates[:1]:
             self.stop = text(candidate.get("finishReason")) or self.stop
             for part in shapes.found(table(candidate.get("content")).get("parts")):
-                self._add(part)
-
-    def _add(self, part: Json) -> None:
-        last = self.parts[-1] if self.parts else {}
-        if _is_text(part) and _is_text(last) and _kind(part) == _kind(last):
-            self.parts[-1] = {**last, **part, "text": last["text"] + part["text"]}
-        elif part.get("text") != "" or len(part) > 1:
-            self.parts.append(part)
+                add_part(self.parts, part)
 
     def reply(self) -> Reply:
         """Return what the answer was, when it has ended or broken off."""
         use = use_of(self.usage)
         if self.error or not (self.parts or self.stop or self.usage):
-            kind = text(self.error.get("status")) or "unreadable"
+            kind = text(self.error.get("status")) or faults.UNREADABLE
             said = faults.fault(kind, text(self.error.get("message")))
-            return Reply(use=use, fault=said, is_whole=False)
+            return Reply(use=use, fault=said, is_whole=False, chars=self.chars)
         content = {"role": "model", "parts": self.parts}
-        entry = entry_of(content, Numbering()) if self.parts else None
-        return Reply(entry, use, self.stop, model=self.model, is_whole=bool(self.stop))
+        entry = entry_of([content], Numbering()) if self.parts else None
+        is_whole = bool(self.stop)
+        return Reply(entry, use, self.stop, model=self.model, is_whole=is_whole, chars=self.chars)
 
 
-def _is_text(part: Json) -> bool:
-    # What follows a signature is another part: it was signed alone.
-    return isinstance(part.get("text"), str)
-
-
-def _kind(part: Json) -> tuple[bool, bool]:
-    return part.get("thought") is True, "thoughtSignature" in part
+def _written_chars(candidate: Json) -> int:
+    parts = shapes.found(table(candidate.get("content")).get("parts"))
+    calls = [part["functionCall"] for part in parts if "functionCall" in part]
+    return sum(len(text(part.get("text"))) for part in parts) + sum(
+        len(shapes.dumped(call)) for call in calls
+    )
 
 
 def open_reader(*, streams: bool) -> ReplyReader:

@@ -8,10 +8,13 @@ import orjson
 
 from lore.gateway.wires import arranging, shapes
 from lore.gateway.wires.arranging import Words
-from lore.gateway.wires.gemini.reading import field
+from lore.gateway.wires.gemini.reading import field, is_bare
 from lore.gateway.wires.shapes import Json, table, text
 from lore.gateway.wires.wire import Request, Texts, Tool
 from lore.records.dialogues import Plan
+
+_KEYWORDS = ("type", "description", "enum", "required")
+"""What every version of the API takes in the parameters of a function, beside what is nested."""
 
 
 def rewrite(request: Request, plan: Plan, texts: Texts) -> bytes:
@@ -21,7 +24,7 @@ def rewrite(request: Request, plan: Plan, texts: Texts) -> bytes:
     document = dict(request.document)
     given = shapes.tables(document["contents"])
     document["contents"] = arranging.arrange(given, request, plan, texts, _WORDS)
-    if texts.knowledge:
+    if texts.knowledge and not is_bare(request.dialogue.model):
         name = "system_instruction" if "system_instruction" in document else "systemInstruction"
         system = table(document.get(name))
         parts = [*shapes.found(system.get("parts")), {"text": texts.knowledge}]
@@ -33,8 +36,22 @@ def rewrite(request: Request, plan: Plan, texts: Texts) -> bytes:
 
 def offer(tool: Tool) -> Json:
     """Return a tool in the words of this wire."""
-    said = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+    parameters = _plain(tool.schema)
+    said = {"name": tool.name, "description": tool.description, "parameters": parameters}
     return {"functionDeclarations": [said]}
+
+
+def _plain(schema: Json) -> Json:
+    """Return a schema in those words of JSON Schema that this wire has; a whole request is
+    refused because of others."""
+    variants = [one for one in shapes.found(schema.get("anyOf")) if one.get("type") != "null"]
+    told = {**schema, **variants[0]} if variants else schema
+    kept = {name: told[name] for name in _KEYWORDS if name in told}
+    for name, given in table(told.get("properties")).items():
+        kept.setdefault("properties", {})[name] = _plain(table(given))
+    if "items" in told:
+        kept["items"] = _plain(table(told["items"]))
+    return kept
 
 
 def _user(texts: Sequence[str]) -> Json:

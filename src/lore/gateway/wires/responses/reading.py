@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal
 
 from lore.errors import InvalidInput
@@ -37,7 +36,8 @@ def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> 
     """Read a request out of its document; what the program says first is no entry."""
     items = items_of(document)
     head = head_of(items)
-    places = tuple(_places(items, head))
+    # An answer is one entry, and so are the results of parallel calls.
+    places = keys.places([side_of(one) for one in items], ("assistant", "results"), head)
     names: dict[str, str] = {}
     is_kept = any(document.get(name) for name in _KEPT)
     tools = shapes.found(document.get("tools"))
@@ -91,19 +91,6 @@ def head_of(items: list[Json]) -> int:
         if side_of(one) != "system":
             return at
     return len(items)
-
-
-def _places(items: list[Json], head: int) -> Iterator[tuple[int, int]]:
-    """Yield where each entry stands: an answer is one, and so are results of parallel calls."""
-    at = head
-    while at < len(items):
-        side, end = side_of(items[at]), at + 1
-        while side in ("assistant", "results") and end < len(items):
-            if side_of(items[end]) != side:
-                break
-            end += 1
-        yield at, end
-        at = end
 
 
 def entry_of(items: list[Json], names: dict[str, str]) -> Entry:

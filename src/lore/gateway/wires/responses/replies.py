@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import orjson
 
 from lore.gateway import events
 from lore.gateway.exchanges import Answer
 from lore.gateway.wires import listening, shapes
-from lore.gateway.wires.chat.replies import JSON_HEADERS, STREAM_HEADERS, fault_of
+from lore.gateway.wires.chat.replies import JSON_HEADERS, STREAM_HEADERS, fault_of, use_with
 from lore.gateway.wires.responses.reading import entry_of
 from lore.gateway.wires.shapes import Json, count, table, text
 from lore.gateway.wires.wire import Reply, ReplyReader, Request
@@ -15,6 +17,9 @@ from lore.records.dialogues import TokenUse
 
 LOCAL_ID = "resp_lore"
 """The id of a response that no provider has written."""
+
+_DELTA = ".delta"
+"""How the names of events end that bring a piece of what the model writes."""
 
 _LAST = ("response.completed", "response.incomplete", "response.failed")
 
@@ -27,12 +32,15 @@ class Assembly:
         self.response: Json = {}
         self.error: Json = {}
         self.is_whole = False
+        self.chars = 0
 
     def take(self, event: Json) -> None:
         """Take the next event."""
         kind, at = text(event.get("type")), event.get("output_index")
         if kind == "response.output_item.done" and isinstance(at, int):
             self.items[at] = table(event.get("item"))
+        elif kind.endswith(_DELTA):
+            self.chars += len(text(event.get("delta")))
         elif kind in _LAST:
             self.response = table(event.get("response"))
             self.error = table(self.response.get("error"))
@@ -49,8 +57,10 @@ class Assembly:
         """Return what the answer was, when it has ended or broken off."""
         if self.error:
             use = use_of(table(self.response.get("usage")))
-            return Reply(use=use, fault=fault_of(self.error), is_whole=False)
-        return _reply(self.output, self.response, is_whole=self.is_whole)
+            fault = fault_of(self.error)
+            return Reply(use=use, fault=fault, is_whole=False, chars=self.chars)
+        said = _reply(self.output, self.response, is_whole=self.is_whole)
+        return replace(said, chars=self.chars)
 
 
 def open_reader(*, streams: bool) -> ReplyReader:
@@ -69,23 +79,24 @@ def read_whole(body: bytes) -> Reply:
 
 def _reply(items: list[Json], response: Json, *, is_whole: bool) -> Reply:
     why = table(response.get("incomplete_details")).get("reason")
+    entry = entry_of(items, {}) if items else None
     return Reply(
-        entry_of(items, {}) if items else None,
+        entry,
         use_of(table(response.get("usage"))),
         text(why) or text(response.get("status")),
         model=text(response.get("model")),
         is_whole=is_whole,
+        chars=entry.chars if entry else 0,
+        service=text(response.get("service_tier")),
     )
 
 
 def use_of(usage: Json) -> TokenUse:
-    """Return what an answer took: what was read from the cache is part of the prompt."""
-    given = count(usage.get("input_tokens"))
-    cached = count(table(usage.get("input_tokens_details")).get("cached_tokens"))
-    return TokenUse(
-        fresh_tokens=max(0, given - cached),
-        cache_read_tokens=cached,
-        output_tokens=count(usage.get("output_tokens")),
+    """Return what an answer took."""
+    return use_with(
+        count(usage.get("input_tokens")),
+        table(usage.get("input_tokens_details")),
+        count(usage.get("output_tokens")),
     )
 
 

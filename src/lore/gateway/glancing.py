@@ -1,0 +1,61 @@
+"""Glancing: what a request says of its cost, without a look at what it tells the model."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from lore.errors import InvalidInput
+from lore.gateway.exchanges import Incoming
+
+_MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]{1,200})"')
+_STREAM = re.compile(rb'"stream"\s*:\s*true')
+_PATH_MODEL = re.compile(r"/models/([^/:]{1,200}):")
+_STREAMING = "alt=sse"
+"""Else Gemini sends a stream as one list."""
+
+
+class _Head(msgspec.Struct):
+    """What stands at the top of a request on any wire; the rest is skipped."""
+
+    model: Any = ""
+    stream: Any = False
+    max_tokens: Any = None
+    max_completion_tokens: Any = None
+    max_output_tokens: Any = None
+    service_tier: Any = None
+    speed: Any = None
+    generationConfig: Any = None  # noqa: N815 - as Gemini spells it
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """The model of a request, what it asks for, and how long it is without encodings."""
+
+    model: str
+    asks: dict[str, object]
+    streams: bool
+    length: int
+
+
+def glance(incoming: Incoming) -> Glance:
+    """Return what a request says of its cost, as far as that can be found."""
+    try:
+        body = incoming.body()
+    except InvalidInput:
+        body = incoming.raw
+    try:
+        head = msgspec.structs.asdict(msgspec.json.decode(body, type=_Head))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # Upstreams read some things that are no JSON by the letter.
+        found = _MODEL.search(body)
+        head = {"model": found[1].decode(errors="replace") if found else ""}
+        head["stream"] = _STREAM.search(body) is not None
+    named = _PATH_MODEL.search(incoming.path)
+    told = head.pop("model")
+    model = told if isinstance(told, str) and told else named[1] if named else ""
+    streams = head.pop("stream") is True or _STREAMING in incoming.target
+    return Glance(model, head, streams, len(body))

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import gzip
+import json
+
+import brotli
+import pytest
+import zstandard
+
+from lore.gateway.exchanges import Incoming
+from lore.gateway.glancing import glance
+
+
+def incoming(raw: bytes, path: str = "/v1/messages", encoding: str = "") -> Incoming:
+    return Incoming("anthropic", path, "", {"content-encoding": encoding}, raw, 1_000)
+
+
+@pytest.mark.parametrize(
+    ("path", "raw", "model"),
+    [
+        ("/v1/messages", b'{"model": "claude-x"}', "claude-x"),
+        ("/v1beta/models/gemini-y:generateContent", b"{}", "gemini-y"),
+        ("/v1/messages", b"no gzip", ""),
+        ("/v1/messages", b'{"temperature": NaN, "model": "claude-x"}', "claude-x"),
+        ("/v1/messages", b'{"model": 7}', ""),
+        # What a tool was called with is no model, wherever it stands.
+        ("/v1/messages", b'{"messages": [{"input": {"model": "cheap"}}], "model": "dear"}', "dear"),
+    ],
+)
+def test_the_model_of_a_request_is_found_without_reading_it(path: str, raw: bytes, model: str):
+    assert glance(incoming(raw, path)).model == model
+
+
+@pytest.mark.parametrize(
+    ("encoding", "encode"),
+    [
+        ("gzip", gzip.compress),
+        ("br", brotli.compress),
+        ("zstd", lambda body: zstandard.ZstdCompressor().compress(body)),
+    ],
+)
+def test_a_request_says_the_same_in_any_encoding(encoding, encode):
+    body = json.dumps({"model": "claude-x", "stream": True, "max_tokens": 9}).encode()
+    assert glance(incoming(encode(body), encoding=encoding)) == glance(incoming(body))
+
+
+def test_what_cannot_be_decoded_is_taken_as_it_came():
+    seen = glance(incoming(b"x" * 30, encoding="secret"))
+    assert (seen.model, seen.streams, seen.length) == ("", False, 30)
+
+
+@pytest.mark.parametrize(
+    ("path", "raw", "streams"),
+    [
+        ("/v1/messages", b'{"stream" : true}', True),
+        ("/v1/messages", b'{"stream": "true"}', False),
+        ("/v1/messages", b'{"messages": [{"input": {"stream": true}}]}', False),
+        ("/v1beta/models/m:streamGenerateContent?alt=sse", b"{}", True),
+        ("/v1beta/models/m:streamGenerateContent", b"{}", False),
+    ],
+)
+def test_whether_an_answer_streams_is_found(path: str, raw: bytes, streams: bool):
+    assert glance(incoming(raw, path)).streams is streams
