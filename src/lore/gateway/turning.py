@@ -6,7 +6,7 @@ import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -28,14 +28,15 @@ from lore.gateway.speakers import (
     is_errand,
 )
 from lore.gateway.talks import Talks
-from lore.gateway.wires import keys, markers
+from lore.gateway.turn import Turn
+from lore.gateway.wires import markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.memory.holding import Composed
 from lore.memory.pacing import Pacing
-from lore.records import Course, Entry, Speaker, TokenUse
+from lore.records import Course, Speaker, TokenUse
 from lore.redaction import redact_tree
 from lore.text import marks
 from lore.tools import catalogue
@@ -62,36 +63,6 @@ _COUNTING = "/count_tokens"
 
 _NAMED = 4
 """So many parts of a path tell what is asked for, the empty one before it included."""
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One request that is a turn of a conversation, and the body that it was sent as."""
-
-    request: Request
-    speaker: Speaker
-    composed: Composed
-    wire: Wire
-    path: str
-    body: bytes
-    recalling: Recalling | None = None
-
-    def said(self, replies: Sequence[Reply]) -> tuple[Entry, ...]:
-        """Return all that was said, as the client's next request will say it.
-
-        Between the answers to one request stand the results that the gateway found.
-        """
-        entries = self.request.dialogue.entries
-        if self.recalling is not None and self.recalling.asked:
-            sent = len(self.wire.read(self.body, self.path).dialogue.entries)
-            asked = self.wire.read(self.recalling.asked, self.path).dialogue.entries
-            for entry in asked[sent:]:
-                entries = (*entries, keys.following(entries, entry))
-        last = replies[-1].entry if replies else None
-        # One that was cut off may hold nothing.
-        if last is not None and last.blocks:
-            entries = (*entries, keys.following(entries, last))
-        return entries
 
 
 class _Asked(NamedTuple):

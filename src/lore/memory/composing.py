@@ -36,7 +36,6 @@ from lore.records import (
     PastTurns,
     Plan,
     Speaker,
-    Summary,
     TokenUse,
 )
 
@@ -98,7 +97,7 @@ class Composer:
             if plan.busts and live.held.bare:
                 tells(anew=True)
             if plan.pins != live.held.pins or plan.busts:
-                live.held = _following(live.held, dialogue, plan)
+                live.held = holding.following(live.held, dialogue, plan)
                 self._hold(speaker, live)
             return holding.composed(live, live.held, dialogue, plan, price, cold=cold)
 
@@ -491,21 +490,6 @@ class Composer:
 def _is_silent(speaker: Speaker, dialogue: Dialogue) -> bool:
     """Tell whether a talk says itself that nothing of it is to be stored."""
     return silences.is_silent(dialogue.entries, joined=speaker.marks_what_it_adds)
-
-
-def _following(held: Held, dialogue: Dialogue, plan: Plan) -> Held:
-    """Return what a session holds on to by a plan; notes on what a bust leaves out go with it."""
-    notes = held.notes
-    if plan.busts and plan.start and notes:
-        sent = {entry.key for entry in dialogue.entries[plan.start :]}
-        notes = {key: note for key, note in notes.items() if key in sent}
-    return replace(held, pins=plan.pins, notes=notes, tiers=_made(held.tiers, plan))
-
-
-def _made(known: Sequence[Summary], plan: Plan) -> tuple[Summary, ...]:
-    """Return the summaries that tiers made, those of this plan among them."""
-    made = {one.id: one for one in (*known, *plan.prefix) if one.id.startswith(tiers.MADE)}
-    return tuple(one for one in made.values() if one.id in plan.pins.prefix)
 
 
 def summarise(texts: Sequence[str], most_tokens: int) -> str:
