@@ -44,7 +44,7 @@ TESTED_BY_NEIGHBOURS = {
     "memory": "holding",
     "records": "access answers dialogues digest kinds knowledge prompting spending talk upkeep",
     "store": (
-        "access_keys conflicts consolidation copies episodes foreign listing loading names "
+        "access_keys conflicts consolidation copies echoes episodes foreign listing loading names "
         "session_figures shared surroundings turn_times turns vector_layout vector_snapshot writing"
     ),
     "text": (

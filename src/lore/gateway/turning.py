@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-from lore.context import turns
+from lore.context import silences, turns
 from lore.errors import BudgetSpent, InvalidInput, LoreError, StoreBusy
-from lore.gateway import commands, paying
+from lore.gateway import commands, paying, talks
 from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt, log
 from lore.gateway.exchanges import COMMAND, Answer, Command, Incoming, Prepared
@@ -21,13 +21,13 @@ from lore.gateway.paying import PROVIDERS, Bill, Ended, Observing, Unread
 from lore.gateway.recalling import Recalling
 from lore.gateway.speakers import (
     Said,
-    Talks,
     agent_of,
     find_speaker,
     folder_of,
     is_compaction,
     is_errand,
 )
+from lore.gateway.talks import Talks
 from lore.gateway.wires import keys, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
@@ -110,7 +110,7 @@ class MemoryTurning:
         self._memory = memory
         self._composer = composer
         self._pacing = Pacing(memory)
-        self._talks = Talks()
+        self._talks = Talks(composer.desk.find_talk)
         self._annotations = Annotations()
         self._digesting = ThreadPoolExecutor(1, "lore-digesting")
         self._searching = ThreadPoolExecutor(_SEARCHES, "lore-searching")
@@ -168,7 +168,7 @@ class MemoryTurning:
             return None
         request = wire.read(incoming.body(), incoming.target)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
-        speaker = self._speaker(said)
+        speaker = self._speaker(said, at_hand=True)
         if is_errand(said) or commands.find(speaker, request.dialogue) is not None:
             return None
         request = wire.expand(request, self._composer.markers(speaker, at_hand=True).get)
@@ -179,9 +179,9 @@ class MemoryTurning:
             return self._errand(incoming, wire, request, bare=speaker)
         return self._forwarded(incoming, wire, request, speaker, composed)
 
-    def _speaker(self, said: Said) -> Speaker:
-        return find_speaker(said) or Speaker(
-            self._talks.find_session(said.entries), agent_of(said), folder_of(said)
+    def _speaker(self, said: Said, *, at_hand: bool = False) -> Speaker:
+        return find_speaker(said) or self._talks.find_speaker(
+            said.entries, agent_of(said), folder_of(said), at_hand=at_hand
         )
 
     def _expanded(self, wire: Wire, request: Request, speaker: Speaker) -> Request:
@@ -200,7 +200,8 @@ class MemoryTurning:
             return None
         request = wire.read(body, incoming.target)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
-        return None if is_errand(said) else self._command(wire, request, self._speaker(said))
+        speaker = self._speaker(said, at_hand=True)
+        return None if is_errand(said) else self._command(wire, request, speaker)
 
     def _command(self, wire: Wire, request: Request, speaker: Speaker) -> Command | None:
         """Return what a person typed to Lore, to be done where it may take its time."""
@@ -316,7 +317,8 @@ class MemoryTurning:
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
         own_tools = has_own_memory(request)
         gives = not own_tools and not marks.may_have_memory(_persons_words(request))
-        if gives:
+        joined = speaker.marks_what_it_adds
+        if gives and not silences.is_silent(request.dialogue.entries, joined=joined):
             self._note_memory(speaker, request)
         return self._composer.compose(
             speaker,
@@ -434,35 +436,43 @@ class MemoryTurning:
     def _end_retelling(self, speaker: Speaker, ended: Ended) -> None:
         """Let a summary never be stored that may tell what was not to be."""
         self._end_errand(ended)
-        for reply in ended.replies:
-            if reply.entry is not None:
-                self._composer.desk.leave_unsaid(speaker, reply.entry)
+        retold = [reply.entry for reply in ended.replies if reply.entry is not None]
+        self._composer.desk.leave_unsaid(speaker, retold)
 
     def _end_turn(self, turn: Turn, ended: Ended) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
         plan, without, replies = turn.composed.plan, None, ended.replies
+        speaker = turn.speaker
         try:
             if replies and replies[0].use.input_tokens:
                 without = self._composer.settle(
                     turn.speaker, turn.request.dialogue, turn.composed, replies[0].use
                 )
             if ended.outcome != "unused":
-                self._record(turn, replies)
+                speaker = self._record(turn, replies)
         finally:
             # Session and project are known to the ledger once they are stored.
+            reserved = replace(ended.bill.reserved, session=speaker.session)
+            ended = replace(ended, bill=replace(ended.bill, reserved=reserved))
             course = Course(plan.layer, plan.busts, without=without)
             paying.settle(self._memory, ended, course)
 
-    def _record(self, turn: Turn, replies: Sequence[Reply]) -> None:
+    def _record(self, turn: Turn, replies: Sequence[Reply]) -> Speaker:
+        """Store what was said, and return whose words they are by what was answered."""
         composer, speaker = self._composer, turn.speaker
         for reply in replies:
             if reply.fault is not None and reply.fault.is_too_long:
                 composer.raise_floor(speaker, reply.fault.prompt_tokens, reply.fault.most_tokens)
         entries = turn.said(replies)
-        composer.record(speaker, entries, model=turn.request.dialogue.model)
+        named = talks.answered(speaker, entries[len(turn.request.dialogue.entries) :])
+        if named is None:
+            return speaker
+        model, silent = turn.request.dialogue.model, turn.composed.amnesic
+        composer.record(named, entries, model=model, silent=silent)
         if composer.needs_summaries(turn.composed):
             self._annotations.prepare(entries)
-            self._digest(speaker.session)
+            self._digest(named.session)
+        return named
 
     def _digest(self, session: str) -> None:
         """Have a session condensed in the background, unless that is under way."""

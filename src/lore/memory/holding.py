@@ -97,6 +97,11 @@ def measure(live: Live, dialogue: Dialogue) -> Measure:
     return Measure(ratio, last.tokens if goes_on else 0, last.entries if goes_on else 0)
 
 
+def has_begun(held: Held) -> bool:
+    """Tell whether a session had a prompt before."""
+    return held.knowledge is not None or bool(held.measured.turns)
+
+
 def raw_chars(dialogue: Dialogue) -> int:
     """Return how long all that was said is."""
     return sum(entry.chars for entry in dialogue.entries)
