@@ -36,6 +36,9 @@ def split(body: bytes) -> dict[str, bytes]:
     try:
         fields = _FIELDS.decode(body)
     except msgspec.MsgspecError:
+        mended = _HALVES.sub(_whole, body)
+        if mended != body:
+            return split(mended)
         msg = "The body is not a table."
         raise InvalidInput(msg) from None
     return {name: bytes(value) for name, value in fields.items()}
