@@ -20,7 +20,7 @@ from lore.server.app import Mount
 from tests.server.served import Served, serving
 from tests.waiting import PATIENCE_S
 
-Pairs = Sequence[tuple[str, str]]
+Pairs = Sequence[tuple[str, str | bytes]]
 
 MOST_BYTES = 4_000_000
 

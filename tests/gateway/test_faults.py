@@ -299,3 +299,14 @@ def test_a_connection_to_upstream_is_used_again(gateway: Proxied, up: Upstream):
 def test_a_slow_answer_is_waited_for(gateway: Proxied, up: Upstream):
     up.reply_with(Says("At last.", after_s=0.5, gap_s=0.05))
     assert b"At last." in gateway.ask("/v1/messages", {**HELLO, "stream": True}).body
+
+
+@pytest.mark.parametrize("status", ["101 Switching Protocols", "099 Odd", "600 Odd", "999 Odd"])
+def test_a_status_that_ends_no_request_is_an_error(tmp_path, status):
+    def behave(peer: Peer) -> None:
+        peer.send(f"HTTP/1.1 {status}\r\ncontent-length: 2\r\n\r\n{{}}".encode())
+
+    with faulty(behave) as up, proxied(tmp_path, up.url) as gateway:
+        got = gateway.ask("/v1/messages", HELLO)
+    assert got.status == 502
+    assert got.tree["error"]["type"] == "api_error"

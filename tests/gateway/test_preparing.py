@@ -488,7 +488,12 @@ def test_a_splice_that_cannot_go_on_says_so_in_the_answer(switched: Switched):
     assert switched.gateway.ask("/v1/messages", BODY).body.endswith(b"refused with 500")
 
 
-def test_a_splice_that_loses_a_piece_breaks_the_answer_off(switched: Switched):
+def test_a_splice_that_loses_a_piece_breaks_a_stream_off(switched: Switched):
     switched.plan(lambda _incoming: Prepared(splice=Failing("feed")))
     with pytest.raises(http.client.IncompleteRead):
-        switched.gateway.ask("/v1/messages", BODY)
+        switched.gateway.ask("/v1/messages", {**HELLO, "stream": True})
+
+
+def test_a_splice_that_loses_an_answer_that_has_not_begun_is_an_error(switched: Switched):
+    switched.plan(lambda _incoming: Prepared(splice=Failing("feed")))
+    assert switched.gateway.ask("/v1/messages", BODY).status == 502

@@ -16,6 +16,7 @@ import pytest
 from lore import clock
 from lore.capture.adapters import blocks
 from lore.embed import Embedder
+from lore.gateway.exchanges import Incoming
 from lore.gateway.turning import MemoryTurning
 from lore.memory import Memory
 from lore.memory.composing import Composer
@@ -24,7 +25,7 @@ from lore.settings import load
 from lore.store import dialogues
 from tests.fakes import FakeEmbedder, FixedClock
 from tests.gateway.proxied import HELLO, Proxied, proxied
-from tests.gateway.upstream import Asked, Call, Fails, Says, Text, Upstream, upstream
+from tests.gateway.upstream import Asked, Call, Fails, Says, Text, Thought, Upstream, upstream
 from tests.waiting import PATIENCE_S, eventually
 
 HERE = "/code/almanac"
@@ -622,3 +623,28 @@ def test_a_session_is_shortened_past_what_was_not_to_be_stored(tmp_path: Path, u
         assert max(layers) in (1, 2, 3)
         assert "merger" not in talk.prompt()
         assert "not recorded, as the person wished. Turns: 1." in talk.prompt()
+
+
+def test_a_turn_that_began_with_memory_goes_on_without(tmp_path: Path, up: Upstream):
+    thinking = {"thinking": {"type": "adaptive"}, "tools": [{"name": "Read", "input_schema": {}}]}
+    up.reply_with(
+        Says(Thought("Memory first."), Call("recall", {"query": "printing"})),
+        Says(Thought("Now the file."), Call("Read", {"path": "x"}, id="toolu_r")),
+    )
+    config = load({}, home=tmp_path).settings
+    with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
+        turning = MemoryTurning(memory, Composer(memory))
+        with proxied(tmp_path, up.url, turning=turning) as gateway:
+            talk = Life(memory, gateway, up)
+            talk.ask("How do we print?", **thinking)
+            result = {"type": "tool_result", "tool_use_id": "toolu_r", "content": "file"}
+            talk.messages.append({"role": "user", "content": [result]})
+            body = {**HELLO, **thinking, "messages": talk.messages}
+            raw = json.dumps(body).encode()
+            admitted = turning.admit(Incoming("anthropic", PATH, "", {}, raw, 1_000_000))
+            assert admitted.body is not None
+            sent = json.loads(admitted.body)["messages"]
+            assert [one["role"] for one in sent] == ["user", "assistant"] * 2 + ["user"]
+            assert [one["type"] for one in sent[3]["content"]] == ["thinking", "tool_use"]
+            assert gateway.ask(PATH, admitted.body, HEADERS).status == 200
+        turning.close()

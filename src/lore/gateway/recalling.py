@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 
 from lore.errors import LoreError, StoreBusy
+from lore.gateway.boundary import Failure, attempt
 from lore.gateway.wires.wire import Call, Splice
 
 Search = Callable[[Call], str]
@@ -50,18 +52,16 @@ class Recalling:
         """Return what was found, by the ids of calls; the others of them failed."""
         results: dict[str, str] = {}
         for call in self._splice.calls:
-            try:
-                results[call.id] = self._search(call)
-            except StoreBusy:
+            found = attempt("recall", partial(self._search, call))
+            if not isinstance(found, Failure):
+                results[call.id] = found
+            elif found.kind == StoreBusy.__name__:
                 break  # The next would wait as long.
-            except LoreError:
-                continue
         return results
 
     def fail(self, status: int, body: bytes) -> bytes:
         """Return what ends the answer where upstream refused the next request."""
-        told = body.decode(errors="replace") or "The upstream could not be reached."
-        return self._released() + self._splice.fail(f"{status}: {told}")
+        return self._released() + self._splice.fail(status, body)
 
     def rest(self) -> bytes:
         """Return what ends the answer."""

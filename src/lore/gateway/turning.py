@@ -17,6 +17,7 @@ from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt, log
 from lore.gateway.exchanges import COMMAND, Answer, Command, Incoming, Prepared
 from lore.gateway.glancing import glance
+from lore.gateway.latest import LatestMarkers
 from lore.gateway.paying import PROVIDERS, Bill, Ended, Observing, Unread
 from lore.gateway.recalling import Recalling
 from lore.gateway.speakers import (
@@ -29,7 +30,7 @@ from lore.gateway.speakers import (
 )
 from lore.gateway.talks import Talks
 from lore.gateway.turn import Turn
-from lore.gateway.wires import markers
+from lore.gateway.wires import anthropic, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
@@ -83,6 +84,7 @@ class MemoryTurning:
         self._pacing = Pacing(memory)
         self._talks = Talks(composer.desk.find_talk)
         self._annotations = Annotations()
+        self._latest = LatestMarkers()
         self._digesting = ThreadPoolExecutor(1, "lore-digesting")
         self._searching = ThreadPoolExecutor(_SEARCHES, "lore-searching")
         self._digested: set[str] = set()
@@ -200,7 +202,18 @@ class MemoryTurning:
         seen = glance(incoming)
         most = paying.most_of_bytes(incoming.wire, seen.length, paying.output_limit(seen.asks))
         service = paying.service_of(seen.asks)
-        return self._paid(incoming, wire, _Asked(seen.model, most, service, seen.streams))
+        asked = _Asked(seen.model, most, service, seen.streams)
+        admitted = self._paid(incoming, wire, asked)
+        mended = attempt("mend", partial(self._mended, incoming))
+        return replace(admitted, body=mended) if isinstance(mended, bytes) else admitted
+
+    def _mended(self, incoming: Incoming) -> bytes | None:
+        """Return a body whose turn began with memory and goes on without, if it has to change."""
+        if incoming.wire != "anthropic":
+            return None  # elsewhere, markers are texts like others
+        body = incoming.body()
+        mended = anthropic.mend(body, self._latest.find)
+        return mended if mended is not body else None
 
     def _unread(self, incoming: Incoming) -> Prepared:
         """Let a request pass in a form that is not read, while there is any money."""
@@ -384,6 +397,7 @@ class MemoryTurning:
         def keep(stored: Mapping[str, str]) -> None:
             redact = partial(redact_tree, self._memory.redactor)
             hidden = {id_: markers.redacted(one, redact) for id_, one in stored.items()}
+            self._latest.keep(hidden)
             self._composer.keep_markers(speaker, hidden)
 
         return Recalling(inner, search, keep)

@@ -11,6 +11,7 @@ from anthropic import Anthropic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lore.gateway import events
 from lore.gateway.events import EventReader
 from lore.gateway.wires import anthropic
 from lore.gateway.wires.wire import MOST_RECALLS, Texts
@@ -243,7 +244,7 @@ def test_a_follow_up_that_fails_ends_the_answer_with_an_error():
     splice.feed(upstream(request.body, Reply(calls=recalls(1)), "a"))
     splice.pause()
     assert splice.goes_on
-    assert b"event: error" in splice.fail("Overloaded")
+    assert b"event: error" in splice.fail(529, b"Overloaded")
 
 
 def test_faults_inside_a_stream_pass():
@@ -263,3 +264,18 @@ def test_a_marker_stands_on_a_line_of_its_own(streams):
     first, marker, last = shown.split("\n\n")
     assert (first, last) == ("Let me look.", "Answer 7")
     assert marker.startswith("[memory searched: lore-recall-")
+
+
+@pytest.mark.parametrize("delta", [{"type": "text_delta", "text": "a"}, {"partial_json": "{}"}])
+def test_what_belongs_to_no_block_passes_as_it_is_and_is_no_call(delta: Json):
+    request = anthropic.read(first_request(streams=True))
+    splice = anthropic.open_splice(request, request.body, RECALL, lambda: "abcdefgh1")
+    told: list[Json] = [
+        {"type": "content_block_delta", "index": 3, "delta": delta},
+        {"type": "content_block_stop", "index": 3},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}},
+    ]
+    stream = b"".join(events.write(one, one["type"]) for one in told)
+    assert splice.feed(stream) + splice.pause() == stream
+    assert splice.calls == ()
+    assert not splice.goes_on

@@ -156,4 +156,4 @@ def test_a_follow_up_that_fails_ends_the_answer_with_an_error():
     splice.feed(upstream(request.body, Reply(calls=recalls(1)), "a"))
     splice.pause()
     assert splice.goes_on
-    assert splice.fail("Overloaded").endswith(b"[DONE]\n\n")
+    assert splice.fail(529, b"Overloaded").endswith(b"[DONE]\n\n")

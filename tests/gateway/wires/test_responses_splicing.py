@@ -168,4 +168,4 @@ def test_a_follow_up_that_fails_ends_the_answer_with_an_error():
     splice.feed(upstream(request.body, Reply(calls=recalls(1)), "a"))
     splice.pause()
     assert splice.goes_on
-    assert splice.fail("Overloaded").startswith(b"event: error")
+    assert splice.fail(529, b"Overloaded").startswith(b"event: error")

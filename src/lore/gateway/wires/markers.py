@@ -66,6 +66,19 @@ def read(stored: str | None) -> Marker | None:
     )
 
 
+def once(find: Callable[[str], str | None]) -> Callable[[str], str | None]:
+    """Return what finds each marker once: an id may stand for one call, whoever repeats it."""
+    met: set[str] = set()
+
+    def find_first(marker_id: str) -> str | None:
+        if marker_id in met:
+            return None
+        met.add(marker_id)
+        return find(marker_id)
+
+    return find_first
+
+
 def redacted(stored: str, redact: Redact) -> str:
     """Return a stored marker in which what a model wrote has passed a redactor.
 

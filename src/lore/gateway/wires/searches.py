@@ -45,6 +45,10 @@ class Searches:
         shown = markers.apart(markers.ENOUGH) if self.is_spent else markers.sign(marker)
         return marker, shown
 
+    def has(self, place: int) -> bool:
+        """Tell whether a call of this answer stands in a place."""
+        return any(one.place == place for one in self._held)
+
     @property
     def calls(self) -> tuple[Call, ...]:
         """Return the calls to be carried out now."""

@@ -148,6 +148,11 @@ def blocks_of(content: object) -> list[Json]:
     return shapes.found(content)
 
 
+def is_said(block: Json) -> bool:
+    """Tell whether a block may stand in a request: a text of blanks alone is refused."""
+    return block.get("type") != "text" or bool(text(block.get("text")).strip())
+
+
 def bare(block: Json) -> Json:
     """Return a block without its breakpoint."""
     if "cache_control" not in block:

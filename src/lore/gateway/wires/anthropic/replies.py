@@ -7,7 +7,7 @@ import orjson
 from lore.gateway import events
 from lore.gateway.exchanges import Answer
 from lore.gateway.wires import faults, listening, shapes
-from lore.gateway.wires.anthropic.reading import entry_of
+from lore.gateway.wires.anthropic.reading import entry_of, is_said
 from lore.gateway.wires.shapes import Json, count, table, text
 from lore.gateway.wires.wire import Reply, ReplyReader, Request
 from lore.records.dialogues import TokenUse
@@ -92,7 +92,7 @@ class Assembly:
         for at, name in [one for one in self._pieces if one[1] != _WRITTEN]:
             self._join(at, name)
         ordered = [self.blocks[at] for at in sorted(self.blocks)]
-        return [one for one in ordered if one.get("type") != "text" or one.get("text")]
+        return [one for one in ordered if "type" in one and is_said(one)]
 
     def reply(self) -> Reply:
         """Return what the answer was, when it has ended or broken off."""

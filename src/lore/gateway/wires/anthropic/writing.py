@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import orjson
-
 from lore.gateway.wires import framing, shapes
 from lore.gateway.wires.anthropic.reading import bare, blocks_of
 from lore.gateway.wires.shapes import Json, text
@@ -37,11 +35,11 @@ def rewrite(request: Request, plan: Plan, texts: Texts) -> bytes:
     if is_raw:
         given = shapes.tables(document["messages"])
         document["messages"] = [_noted(one, notes.get(at, "")) for at, one in enumerate(given)]
-        return orjson.dumps(document)
+        return shapes.written(document)
     prefix = _prefix(request, plan)
     document["messages"] = [*prefix, *_window(request, plan, texts, notes)]
     _set_breakpoints(document, len(prefix))
-    return orjson.dumps(document)
+    return shapes.written(document)
 
 
 def offer(tool: Tool) -> Json:
