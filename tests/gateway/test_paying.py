@@ -138,9 +138,9 @@ def test_a_client_says_which_service_it_wants(document: dict[str, object], servi
 
 
 def test_of_an_answer_that_is_too_long_the_beginning_and_the_cost_are_kept():
-    seen: list[Ended] = []
+    seen: list[Reply] = []
     bill = Bill(gemini, RESERVED, streams=True, prompt=PROMPT)
-    watching = Observing(bill, seen.append, lambda _: None)
+    watching = Observing(bill, lambda ended: seen.extend(ended.replies), lambda _: None)
     watching.begin(200, {"content-type": "text/event-stream"})
     said = "word " * 20_000
     tree = {"candidates": [{"content": {"role": "model", "parts": [{"text": said}]}}]}
@@ -149,7 +149,7 @@ def test_of_an_answer_that_is_too_long_the_beginning_and_the_cost_are_kept():
         watching.see(piece)
     watching.see(STREAMED)
     watching.end("complete")
-    [reply] = seen[0].replies
+    [reply] = seen
     assert reply.use.input_tokens == 7
     assert reply.entry is not None
     kept = sum(len(block.text) for block in reply.entry.blocks)

@@ -30,7 +30,7 @@ TESTED_BY_NEIGHBOURS = {
     "daemon": "attempts background chores",
     "embed": "embedder graph",
     "evals": "baselines recordings",
-    "gateway": "boundary exchanges forwarding refusals streaming",
+    "gateway": "boundary exchanges forwarding refusals streaming turn",
     "gateway/wires": "arranging framing listening rounds searches summing wire",
     "gateway/wires/anthropic": "expanding reading replies splicing writing",
     "gateway/wires/chat": "expanding reading replies splicing writing",
@@ -44,7 +44,7 @@ TESTED_BY_NEIGHBOURS = {
     "memory": "holding",
     "records": "access answers dialogues digest kinds knowledge prompting spending talk upkeep",
     "store": (
-        "access_keys conflicts consolidation copies episodes foreign listing loading names "
+        "access_keys conflicts consolidation copies echoes episodes foreign listing loading names "
         "session_figures shared surroundings turn_times turns vector_layout vector_snapshot writing"
     ),
     "text": (

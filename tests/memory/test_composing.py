@@ -104,7 +104,7 @@ def test_a_prompt_that_was_refused_raises_the_floor_also_after_a_restart(memory:
     memory.database.write(lambda db: db.rows("SELECT 1"))
     again = Composer(memory)
     again.compose(TALK, said(talk(8)))
-    assert "Layer" in again.describe(TALK)
+    assert "Layer" in again.describe(TALK, said(talk(8)))
     assert again.desk.held(TALK).pins.floor == 2
 
 

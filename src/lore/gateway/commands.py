@@ -63,7 +63,7 @@ def _done(
 ) -> str:
     name, rest = typed.name, typed.rest
     if name == "lore:status":
-        return composer.describe(speaker)
+        return composer.describe(speaker, dialogue)
     if typed.begins_amnesia:
         composer.begin_amnesia(speaker)
         return _AMNESIC

@@ -45,6 +45,8 @@ _UNCOUNTED = Measure()
 
 _OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
+_USUAL = Course()
+
 MOST_KEPT_BYTES = 8_000_000
 """Of a stream; the longest answers of models have about one."""
 
@@ -54,7 +56,6 @@ MOST_WHOLE_BYTES = 32_000_000
 KEPT_END_BYTES = 65_536
 """What a stream took is told at its end."""
 
-_USUAL = Course()
 
 _STREAM = "text/event-stream"
 

@@ -33,9 +33,6 @@ _GENERATING = (":generateContent", ":streamGenerateContent")
 _OF_GEMINI = ("/v1beta", "/v1alpha", "/upload/v1beta")
 _VERSION = "/v1"
 
-_TARGET = re.compile(r"/(?!/)[!->@-\[\]-~]*(?:\?[!-~]*)?")
-"""A path below an address: it begins with one slash, and nothing in it may stand for another."""
-
 _PARAMETERS = re.compile(r";[^/]*")
 """What some servers take for no part of a path (RFC 3986, 3.3)."""
 
@@ -57,6 +54,10 @@ def spelled(path: str) -> str:
     """
     plain = posixpath.normpath("/" + _PARAMETERS.sub("", unquote(path)).lstrip("/"))
     return plain.lower() if plain.lower() in _WIRES else plain
+
+
+_TARGET = re.compile(r"/(?!/)[!->@-\[\]-~]*(?:\?[!-~]*)?")
+"""A path below an address: it begins with one slash, and nothing in it may stand for another."""
 
 
 def wire_of(method: str, path: str) -> Wire:

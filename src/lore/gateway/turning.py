@@ -6,13 +6,13 @@ import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from lore.context import turns
+from lore.context import silences, turns
 from lore.errors import BudgetSpent, InvalidInput, LoreError, StoreBusy
-from lore.gateway import commands, paying
+from lore.gateway import commands, paying, talks
 from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt, log
 from lore.gateway.exchanges import COMMAND, Answer, Command, Incoming, Prepared
@@ -22,21 +22,22 @@ from lore.gateway.paying import PROVIDERS, Bill, Ended, Observing, Unread
 from lore.gateway.recalling import Recalling
 from lore.gateway.speakers import (
     Said,
-    Talks,
     agent_of,
     find_speaker,
     folder_of,
     is_compaction,
     is_errand,
 )
-from lore.gateway.wires import anthropic, keys, markers
+from lore.gateway.talks import Talks
+from lore.gateway.turn import Turn
+from lore.gateway.wires import anthropic, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.memory.holding import Composed
 from lore.memory.pacing import Pacing
-from lore.records import Course, Entry, Speaker, TokenUse
+from lore.records import Course, Speaker, TokenUse
 from lore.redaction import redact_tree
 from lore.text import marks
 from lore.tools import catalogue
@@ -65,36 +66,6 @@ _NAMED = 4
 """So many parts of a path tell what is asked for, the empty one before it included."""
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One request that is a turn of a conversation, and the body that it was sent as."""
-
-    request: Request
-    speaker: Speaker
-    composed: Composed
-    wire: Wire
-    path: str
-    body: bytes
-    recalling: Recalling | None = None
-
-    def said(self, replies: Sequence[Reply]) -> tuple[Entry, ...]:
-        """Return all that was said, as the client's next request will say it.
-
-        Between the answers to one request stand the results that the gateway found.
-        """
-        entries = self.request.dialogue.entries
-        if self.recalling is not None and self.recalling.asked:
-            sent = len(self.wire.read(self.body, self.path).dialogue.entries)
-            asked = self.wire.read(self.recalling.asked, self.path).dialogue.entries
-            for entry in asked[sent:]:
-                entries = (*entries, keys.following(entries, entry))
-        last = replies[-1].entry if replies else None
-        # One that was cut off may hold nothing.
-        if last is not None and last.blocks:
-            entries = (*entries, keys.following(entries, last))
-        return entries
-
-
 class _Asked(NamedTuple):
     """What a request that is no turn asks for: of which model, and how much at most."""
 
@@ -111,7 +82,7 @@ class MemoryTurning:
         self._memory = memory
         self._composer = composer
         self._pacing = Pacing(memory)
-        self._talks = Talks()
+        self._talks = Talks(composer.desk.find_talk)
         self._annotations = Annotations()
         self._latest = LatestMarkers()
         self._digesting = ThreadPoolExecutor(1, "lore-digesting")
@@ -170,7 +141,7 @@ class MemoryTurning:
             return None
         request = wire.read(incoming.body(), incoming.target)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
-        speaker = self._speaker(said)
+        speaker = self._speaker(said, at_hand=True)
         if is_errand(said) or commands.find(speaker, request.dialogue) is not None:
             return None
         request = wire.expand(request, self._composer.markers(speaker, at_hand=True).get)
@@ -181,9 +152,9 @@ class MemoryTurning:
             return self._errand(incoming, wire, request, bare=speaker)
         return self._forwarded(incoming, wire, request, speaker, composed)
 
-    def _speaker(self, said: Said) -> Speaker:
-        return find_speaker(said) or Speaker(
-            self._talks.find_session(said.entries), agent_of(said), folder_of(said)
+    def _speaker(self, said: Said, *, at_hand: bool = False) -> Speaker:
+        return find_speaker(said) or self._talks.find_speaker(
+            said.entries, agent_of(said), folder_of(said), at_hand=at_hand
         )
 
     def _expanded(self, wire: Wire, request: Request, speaker: Speaker) -> Request:
@@ -202,7 +173,8 @@ class MemoryTurning:
             return None
         request = wire.read(body, incoming.target)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
-        return None if is_errand(said) else self._command(wire, request, self._speaker(said))
+        speaker = self._speaker(said, at_hand=True)
+        return None if is_errand(said) else self._command(wire, request, speaker)
 
     def _command(self, wire: Wire, request: Request, speaker: Speaker) -> Command | None:
         """Return what a person typed to Lore, to be done where it may take its time."""
@@ -329,7 +301,8 @@ class MemoryTurning:
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
         own_tools = has_own_memory(request)
         gives = not own_tools and not marks.may_have_memory(_persons_words(request))
-        if gives:
+        joined = speaker.marks_what_it_adds
+        if gives and not silences.is_silent(request.dialogue.entries, joined=joined):
             self._note_memory(speaker, request)
         return self._composer.compose(
             speaker,
@@ -448,35 +421,43 @@ class MemoryTurning:
     def _end_retelling(self, speaker: Speaker, ended: Ended) -> None:
         """Let a summary never be stored that may tell what was not to be."""
         self._end_errand(ended)
-        for reply in ended.replies:
-            if reply.entry is not None:
-                self._composer.desk.leave_unsaid(speaker, reply.entry)
+        retold = [reply.entry for reply in ended.replies if reply.entry is not None]
+        self._composer.desk.leave_unsaid(speaker, retold)
 
     def _end_turn(self, turn: Turn, ended: Ended) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
         plan, without, replies = turn.composed.plan, None, ended.replies
+        speaker = turn.speaker
         try:
             if replies and replies[0].use.input_tokens:
                 without = self._composer.settle(
                     turn.speaker, turn.request.dialogue, turn.composed, replies[0].use
                 )
             if ended.outcome != "unused":
-                self._record(turn, replies)
+                speaker = self._record(turn, replies)
         finally:
             # Session and project are known to the ledger once they are stored.
+            reserved = replace(ended.bill.reserved, session=speaker.session)
+            ended = replace(ended, bill=replace(ended.bill, reserved=reserved))
             course = Course(plan.layer, plan.busts, without=without)
             paying.settle(self._memory, ended, course)
 
-    def _record(self, turn: Turn, replies: Sequence[Reply]) -> None:
+    def _record(self, turn: Turn, replies: Sequence[Reply]) -> Speaker:
+        """Store what was said, and return whose words they are by what was answered."""
         composer, speaker = self._composer, turn.speaker
         for reply in replies:
             if reply.fault is not None and reply.fault.is_too_long:
                 composer.raise_floor(speaker, reply.fault.prompt_tokens, reply.fault.most_tokens)
         entries = turn.said(replies)
-        composer.record(speaker, entries, model=turn.request.dialogue.model)
+        named = talks.answered(speaker, entries[len(turn.request.dialogue.entries) :])
+        if named is None:
+            return speaker
+        model, silent = turn.request.dialogue.model, turn.composed.amnesic
+        composer.record(named, entries, model=model, silent=silent)
         if composer.needs_summaries(turn.composed):
             self._annotations.prepare(entries)
-            self._digest(speaker.session)
+            self._digest(named.session)
+        return named
 
     def _digest(self, session: str) -> None:
         """Have a session condensed in the background, unless that is under way."""

@@ -15,12 +15,12 @@ from typing import Any
 from lore.capture import dialogues as telling
 from lore.capture import messages
 from lore.capture.dialogues import Told
-from lore.context import turns
+from lore.context import silences, turns
 from lore.errors import NotFound, StoreBusy
 from lore.memory.front import Memory
 from lore.records import Entry, Held, Measured, Pins, Speaker, Summary
 from lore.redaction import home_key
-from lore.store import claims, dialogues, distillations, sessions
+from lore.store import claims, dialogues, distillations, injections, sessions
 from lore.store.db import Connection
 from lore.text import tokens
 
@@ -70,8 +70,8 @@ class Conversing:
     def held(self, speaker: Speaker) -> Held:
         """Return what a session holds on to."""
         with self._database.read() as db:
-            states = dialogues.find_all(db, self._name(speaker))
-            amnesic = dialogues.is_amnesic(db, self._name(speaker))
+            states = dialogues.find_all(db, self._place(speaker))
+            amnesic = self._is_amnesic(db, speaker)
         return Held(
             _pins(states.get("pins") or {}),
             Measured(**(states.get("measured") or {})),
@@ -87,6 +87,11 @@ class Conversing:
         with self._database.read() as db:
             return dialogues.era(db)
 
+    def standing(self, speaker: Speaker) -> tuple[str, bool]:
+        """Return the era, and whether nothing of a session is to be stored now."""
+        with self._database.read() as db:
+            return dialogues.era(db), self._is_amnesic(db, speaker)
+
     def hold(
         self, speaker: Speaker, held: Held, *, era: str, before: Held | None = None
     ) -> Future[None]:
@@ -95,7 +100,7 @@ class Conversing:
         Only what is not as `before` is written. What was measured alone may wait for company. That
         nothing was chosen is kept too: it is not to be chosen anew after a restart.
         """
-        session, now = self._name(speaker), self._database.now()
+        session, now = self._place(speaker), self._database.now()
         changed = [name for name in _HELD if before is None or _differs(name, held, before)]
         states = {name: _HELD[name](held) for name in changed}
 
@@ -114,13 +119,14 @@ class Conversing:
     ) -> list[str]:
         """Store what a dialogue says from the `first` entry on, each message once."""
         with self._database.read() as db:
-            if dialogues.is_amnesic(db, self._name(speaker)):
+            if self._is_amnesic(db, speaker):
                 return []
             unsaid = dialogues.find_unsaid(db, self._name(speaker))
-            retells = dialogues.was_amnesic(db, self._name(speaker))
+            was_amnesic = dialogues.was_amnesic(db, self._name(speaker))
         told = self._told(speaker, entries, first=first, model=model)
         placed = zip(told.messages, told.entries, strict=True)
-        silent = self._silent(entries, unsaid)
+        silent = self._silent(speaker, entries, unsaid)
+        retells = was_amnesic or bool(silent)
         spoken = [
             message
             for message, at in placed
@@ -141,7 +147,8 @@ class Conversing:
             n = sessions.find_number(db, self._name(speaker), agent=speaker.agent)
             if n is None:
                 return []
-            silent = self._silent(entries, dialogues.find_unsaid(db, self._name(speaker)))
+            unsaid = dialogues.find_unsaid(db, self._name(speaker))
+            silent = self._silent(speaker, entries, unsaid)
             extents = distillations.extents(db, n)
             logs = [log for log in distillations.of_session(db, n) if log.id in extents]
             if not logs and not silent:
@@ -155,6 +162,17 @@ class Conversing:
             if until:
                 found.append(Summary(log.id, log.text, log.tokens, until, log.generation))
         return [*found, *_silences(entries, silent, max((one.until for one in found), default=0))]
+
+    def find_talk(self, names: Sequence[str], agent: str) -> str:
+        """Return the first of the names that a stored session of an agent has, or ''."""
+        with self._database.read() as db:
+            known = sessions.known_names(db, names, agent=agent)
+        return next((name for name in names if name in known), "")
+
+    def go_on_from(self, speaker: Speaker) -> None:
+        """Note that a session was given what its first request was, without waiting for it."""
+        first, now = speaker.first.session, self._database.now()
+        self._database.submit(lambda db: injections.copy(db, first, speaker.session, now=now))
 
     def choose_knowledge(self, speaker: Speaker, *, budget_tokens: int = KNOWLEDGE_TOKENS) -> str:
         """Return the memory that a session has in its system prompt from its first turn on."""
@@ -171,7 +189,7 @@ class Conversing:
 
         Raises `StoreBusy` where that takes longer; they are kept once the store is free again.
         """
-        session, now = self._name(speaker), self._database.now()
+        session, now = self._place(speaker), self._database.now()
         add = partial(dialogues.add_markers, session=session, markers=markers, now=now)
         kept = self._database.submit(add)
         try:
@@ -183,12 +201,27 @@ class Conversing:
     def markers(self, speaker: Speaker) -> dict[str, str]:
         """Return what the markers of a session stand for, by their ids."""
         with self._database.read() as db:
-            return dialogues.markers(db, self._name(speaker))
+            begun = dialogues.markers(db, self._place(speaker.first))
+            return begun | dialogues.markers(db, self._place(speaker))
 
     def begin_amnesia(self, speaker: Speaker) -> None:
         """Let nothing of a session be stored from now on."""
         session, now = self._name(speaker), self._database.now()
         self._database.write(lambda db: dialogues.forget_from(db, session, now=now))
+
+    def stay_amnesic(self, speaker: Speaker) -> None:
+        """Note that a session is in amnesia by its parent or by its history, without waiting.
+
+        A helper stays so for good: what it was asked in amnesia is in all that it says later. One
+        that was told of amnesia itself, and of its end, is not silenced by a history from before.
+        """
+        session, now = self._name(speaker), self._database.now()
+
+        def note(db: Connection) -> None:
+            if speaker.parent or not dialogues.was_amnesic(db, session):
+                dialogues.forget_from(db, session, now=now)
+
+        self._database.submit(note)
 
     def end_amnesia(self, speaker: Speaker, entries: Sequence[Entry]) -> None:
         """Let a session be stored again; what of these entries is not stored by now never is."""
@@ -196,10 +229,7 @@ class Conversing:
         told = self._told(speaker, entries)
 
         def end(db: Connection) -> None:
-            n = sessions.find_number(db, session, agent=speaker.agent)
-            places = [None] * len(told.entries) if n is None else self._places(db, n, told)
-            placed = zip(told.entries, places, strict=True)
-            unsaid = {entries[at].key for at, place in placed if place is None}
+            unsaid = self._unstored(db, speaker, entries, told)
             unsaid |= dialogues.find_unsaid(db, session)
             dialogues.remember_from(db, session, unsaid=set(map(self._sealed, unsaid)), now=now)
 
@@ -210,11 +240,30 @@ class Conversing:
         with self._database.read() as db:
             return dialogues.was_amnesic(db, self._name(speaker))
 
-    def leave_unsaid(self, speaker: Speaker, retold: Entry) -> None:
-        """Let an entry never be stored, in which all that was said is told again."""
+    def leave_unsaid(self, speaker: Speaker, entries: Sequence[Entry]) -> None:
+        """Let entries never be stored, as far as they are not by now."""
         session, now = self._name(speaker), self._database.now()
-        keys = [self._sealed(retold.key)]
-        self._database.write(lambda db: dialogues.leave_unsaid(db, session, keys, now=now))
+        told = self._told(speaker, entries)
+
+        def leave(db: Connection) -> None:
+            unsaid = self._unstored(db, speaker, entries, told)
+            dialogues.leave_unsaid(db, session, set(map(self._sealed, unsaid)), now=now)
+
+        self._database.write(leave)
+
+    def _unstored(
+        self, db: Connection, speaker: Speaker, entries: Sequence[Entry], told: Told
+    ) -> set[str]:
+        """Return the keys of the entries of which something is not stored."""
+        n = sessions.find_number(db, self._name(speaker), agent=speaker.agent)
+        places = [None] * len(told.entries) if n is None else self._places(db, n, told)
+        placed = zip(told.entries, places, strict=True)
+        return {entries[at].key for at, place in placed if place is None}
+
+    def _is_amnesic(self, db: Connection, speaker: Speaker) -> bool:
+        """Tell whether nothing of a session, or of its parent, is to be stored now."""
+        names = (self._name(speaker), self._redact(speaker.parent))
+        return any(dialogues.is_amnesic(db, name) for name in names if name)
 
     def _sealed(self, key: str) -> str:
         """Return the digest of an entry as it is kept of what was not to be stored.
@@ -225,18 +274,24 @@ class Conversing:
             return key
         return _SEALED + hashlib.blake2b(key.encode(), key=self._salt, digest_size=12).hexdigest()
 
-    def _silent(self, entries: Sequence[Entry], unsaid: Collection[str]) -> frozenset[int]:
+    def _silent(
+        self, speaker: Speaker, entries: Sequence[Entry], unsaid: Collection[str]
+    ) -> frozenset[int]:
         """Return the numbers of the entries that were said while nothing was to be stored."""
+        silent = silences.find_silent(entries, joined=speaker.marks_what_it_adds)
         if not unsaid:
-            return frozenset()
-        return frozenset(
+            return silent
+        return silent | {
             number
             for number, entry in enumerate(entries)
             if self._sealed(entry.key) in unsaid or entry.key in unsaid
-        )
+        }
 
     def _name(self, speaker: Speaker) -> str:
         return self._named(speaker.session)
+
+    def _place(self, speaker: Speaker) -> str:
+        return self._named(speaker.place)
 
     def _told(
         self, speaker: Speaker, entries: Sequence[Entry], *, first: int = 0, model: str = ""

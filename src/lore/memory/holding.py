@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from lore.budget.calibration import Calibration, Reported
-from lore.context import annotating, planning
+from lore.context import annotating, planning, tiers
 from lore.context.layers import Room
 from lore.context.planning import Terms
 from lore.context.sizing import Measure
@@ -97,6 +97,11 @@ def measure(live: Live, dialogue: Dialogue) -> Measure:
     return Measure(ratio, last.tokens if goes_on else 0, last.entries if goes_on else 0)
 
 
+def has_begun(held: Held) -> bool:
+    """Tell whether a session had a prompt before."""
+    return held.knowledge is not None or bool(held.measured.turns)
+
+
 def raw_chars(dialogue: Dialogue) -> int:
     """Return how long all that was said is."""
     return sum(entry.chars for entry in dialogue.entries)
@@ -146,6 +151,21 @@ def composed(
 def is_cold(measured: Measured, now: datetime) -> bool:
     """Tell whether the provider has forgotten the last prompt by now."""
     return bool(measured.at_s) and now.timestamp() - measured.at_s > measured.lifetime_s
+
+
+def following(held: Held, dialogue: Dialogue, plan: Plan) -> Held:
+    """Return what a session holds on to by a plan; notes on what a bust leaves out go with it."""
+    notes = held.notes
+    if plan.busts and plan.start and notes:
+        sent = {entry.key for entry in dialogue.entries[plan.start :]}
+        notes = {key: note for key, note in notes.items() if key in sent}
+    return replace(held, pins=plan.pins, notes=notes, tiers=_made(held.tiers, plan))
+
+
+def _made(known: Sequence[Summary], plan: Plan) -> tuple[Summary, ...]:
+    """Return the summaries that tiers made, those of this plan among them."""
+    made = {one.id: one for one in (*known, *plan.prefix) if one.id.startswith(tiers.MADE)}
+    return tuple(one for one in made.values() if one.id in plan.pins.prefix)
 
 
 def _chars(dialogue: Dialogue, plan: Plan, held: Held) -> int:

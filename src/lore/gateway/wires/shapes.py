@@ -20,7 +20,7 @@ MOST_COUNTED = 10_000_000
 _DIGITS = bytes(ord("0") if chr(one).isdigit() and one < 128 else 32 for one in range(256))
 _LONG_RUN = b"0" * 19
 """No number of fewer digits is longer than 64 bits."""
-_LONG_NUMBER = re.compile(rb"(?:^|[\[:,])\s*-?\d{19,}\s*(?:$|[,\]}])")
+_LONG_NUMBER = re.compile(rb"[\[:,]\s*-?\d{19,}\s*[,\]}]")
 
 
 _HALVES = re.compile(
@@ -46,6 +46,9 @@ def split(body: bytes) -> dict[str, bytes]:
     try:
         fields = _FIELDS.decode(body)
     except msgspec.MsgspecError:
+        mended = _HALVES.sub(_whole, body)
+        if mended != body:
+            return split(mended)
         msg = "The body is not a table."
         raise InvalidInput(msg) from None
     return {name: bytes(value) for name, value in fields.items()}
@@ -80,7 +83,7 @@ def _parsed(body: bytes) -> object:
     loads = _loads(body)
     try:
         return loads(body)
-    except orjson.JSONDecodeError:
+    except ValueError:
         mended = _HALVES.sub(_whole, body)
         if mended == body:
             raise

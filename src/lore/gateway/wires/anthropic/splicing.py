@@ -35,7 +35,7 @@ class Splice(Rounds):
         self._assembly = Assembly()
         self._places: dict[int, int] = {}
         self._withheld: set[int] = set()
-        self._argless: list[Json] = []
+        self._broken: list[Json] = []
         """Calls whose arguments are none: cut off, or to be told that they failed."""
         self._has_client_calls = False
 
@@ -106,7 +106,7 @@ class Splice(Rounds):
         if self._searches.has(at) or not block:
             return b""
         if shapes.arguments(block.get("input")) is None:
-            self._argless.append(self._assembly.blocks.pop(at))
+            self._broken.append(self._assembly.blocks.pop(at))
             return b""
         return self._marked(block, at)
 
@@ -117,14 +117,14 @@ class Splice(Rounds):
         return b"".join(events.write(one, one["type"]) for one in shown)
 
     def _pass_end(self, event: Event, told: Json) -> bytes:
-        return self._mark_unread() + self._pass_delta(event, told)
+        return self._mark_broken() + self._pass_delta(event, told)
 
-    def _mark_unread(self) -> bytes:
+    def _mark_broken(self) -> bytes:
         """Show markers of calls whose arguments are none, once it is known that they were ended."""
         shown = b""
-        while self._argless and self._assembly.stop == "tool_use":
+        while self._broken and self._assembly.stop == "tool_use":
             at = max(self._assembly.blocks, default=-1) + 1
-            block = self._assembly.blocks[at] = {**self._argless.pop(0), "input": {}}
+            block = self._assembly.blocks[at] = {**self._broken.pop(0), "input": {}}
             shown += self._marked(block, at)
         return shown
 
