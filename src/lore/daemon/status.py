@@ -17,6 +17,12 @@ from lore.daemon import lock
 
 STATUS_FILE = "status.json"
 
+PASSING = "passing"
+"""The state of a daemon that has no memory and passes on what agents ask their models."""
+
+
+_MUTE = "Nothing can be written in the home: what agents ask their models passes on as it is."
+
 
 @dataclass(frozen=True, slots=True)
 class ChoreStatus:
@@ -72,6 +78,12 @@ def write(home: Path, status: Status) -> bool:
     return True
 
 
+def remove(home: Path) -> None:
+    """Remove what was said last."""
+    with suppress(OSError):
+        (home / STATUS_FILE).unlink()
+
+
 def read(home: Path) -> Status:
     """Return the status of a home; what a dead daemon wrote is not taken for the present."""
     said = _read(home)
@@ -80,6 +92,8 @@ def read(home: Path) -> Status:
         return replace(said, running=False, state="stopped", pid=None, memory_mb=0.0, server="")
     if said.pid != holder.pid:
         said = replace(said, state="starting", chores=(), memory_mb=0.0, server="", hooks={})
+    if holder.is_mute and said.state == "starting":
+        said = replace(said, state=PASSING, notice=_MUTE)
     return replace(said, running=True, pid=holder.pid, since=holder.since, version=holder.version)
 
 
