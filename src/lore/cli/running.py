@@ -166,14 +166,17 @@ def _print_status(found: Status) -> None:
         print(f"{bold('running')}  {state}, pid {found.pid}, since {since}, {size}")
     else:
         print(f"{bold('not running')}  'lore up --detach' starts it.")
+    is_passing = found.running and found.state == PASSING
     if found.server:
-        print(f"server   {found.server}  'lore open' shows it in a browser")
+        opens = "" if is_passing else "  'lore open' shows it in a browser"
+        print(f"server   {found.server}{opens}")
     if found.running and found.server_notice:
         print(f"server   {one_line(found.server_notice, 300)}")
     if found.running and (hooks := told_hooks(found)):
         print(f"hooks    {hooks}")
-    if found.running and found.state == PASSING:
-        print(f"memory   {coloured(one_line(found.last_error, 300), 'red')}")
+    if is_passing:
+        if found.last_error:
+            print(f"memory   {coloured(one_line(found.last_error, 300), 'red')}")
         return
     parked = f", {found.jobs_parked:,} parked ('lore jobs')" if found.jobs_parked else ""
     pending = counted(found.jobs_pending, "job")

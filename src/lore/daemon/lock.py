@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lore.bridges.address import LOCK_FILE
-from lore.errors import AlreadyRunning, DaemonError
+from lore.errors import AlreadyRunning
 
 _PATIENCE_S, _PAUSE_S = 0.5, 0.05
 """Whoever asks who runs holds the lock for an instant; it is tried again for so long."""
@@ -81,9 +81,7 @@ def take(home: Path, *, now: datetime, version: str) -> Lock:
 
 def take_mutely(home: Path) -> Lock:
     """Lock a home in which nothing can be written: its folder, where the system tells who did."""
-    if not _LOCKS.exists():
-        msg = f"{home} cannot be locked."
-        raise DaemonError(msg, hint="Nothing can be written there.")
+    _LOCKS.stat()  # a lock of which nobody could tell whose it is would be of no use
     file = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     if not _locks(file, fcntl.LOCK_EX, patience_s=_PATIENCE_S):
         os.close(file)

@@ -38,9 +38,6 @@ AGAIN_S = 60.0
 BEAT_S = 1.0
 """How often the daemon looks whether its memory has changed."""
 
-_ROOM_BYTES = 4_000_000
-"""A disk with less is full: the log of the database alone may take as much."""
-
 _GOES_ON = (
     "Lore has no memory at present: what agents ask their models passes on as it is."
     " It is tried again every minute."
@@ -202,6 +199,7 @@ def mark_of(path: Path) -> Mark:
         disk = os.statvfs(path.parent)
     except OSError as error:
         return (error.errno,)
-    has_room = disk.f_bavail * disk.f_frsize >= _ROOM_BYTES
+    # Room is told roughly, by powers of two: on a disk in use it changes all the time.
+    room = (disk.f_bavail * disk.f_frsize).bit_length()
     is_read_only = bool(disk.f_flag & os.ST_RDONLY)
-    return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode, has_room, is_read_only)
+    return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode, room, is_read_only)
