@@ -49,6 +49,10 @@ is answered a tenth to a fifth sooner (100,000 messages, taken in turns)."""
 CLOSING_S = 2.0
 """The server cuts off what is at hand after a second; a stop may take a little more."""
 
+_UNHURRIED_S = 60.0
+"""Without a memory only money is looked at, which is waited for in any case; one that is late
+would have its money set aside twice."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -238,7 +242,7 @@ def gateway_of(memory: Memory, shut: Trouble | None = None) -> Mount:
         Upstreams.of(settings),
         turning=turning,
         most_bytes=settings.gateway_max_body_bytes,
-        within_s=settings.gateway_within_ms / 1000,
+        within_s=settings.gateway_within_ms / 1000 if shut is None else _UNHURRIED_S,
         degraded=None if shut is None else lambda: type(shut()).__name__,
     )
 
