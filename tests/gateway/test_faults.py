@@ -18,6 +18,9 @@ from tests.gateway.proxied import HELLO, Proxied, proxied
 from tests.gateway.upstream import Fails, Says, Upstream
 from tests.waiting import eventually
 
+LEFT_S = 5.0
+"""Upstream is to be let go within a second; machines that run tests do much else."""
+
 EVENT = b"event: ping\ndata: {}\n\n"
 BODY = json.dumps(HELLO).encode()
 REQUEST = (
@@ -235,7 +238,7 @@ def test_upstream_is_let_go_when_the_client_leaves(tmp_path: Path, when: str):
         if when != "before the status":
             assert client.recv(9) == b"HTTP/1.1 "
         client.close()
-        assert left.wait(30)
+        assert left.wait(LEFT_S)
 
 
 def test_upstream_is_let_go_when_the_client_resets(tmp_path: Path):
@@ -251,7 +254,7 @@ def test_upstream_is_let_go_when_the_client_resets(tmp_path: Path):
         client.sendall(REQUEST)
         assert ready.wait(30)
         Peer(client, b"").reset()
-        assert left.wait(30)
+        assert left.wait(LEFT_S)
 
 
 def test_a_client_that_leaves_within_its_body_asks_nothing(gateway: Proxied, up: Upstream):
@@ -279,7 +282,7 @@ def test_a_stop_of_the_server_ends_its_streams(tmp_path: Path):
             client = stack.enter_context(gateway.connect())
             client.sendall(REQUEST)
             assert ready.wait(30)
-        assert left.wait(30)
+        assert left.wait(LEFT_S)
         received = b""
         while more := client.recv(65_536):
             received += more

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lore.errors import StoreBusy, StoreFull
-from lore.gateway.exchanges import Incoming, Prepared
+from lore.gateway.exchanges import Command, Incoming, Prepared
 from lore.gateway.recalling import Recalling
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Texts, Tool
@@ -43,6 +43,9 @@ class Remembering:
         return Prepared(body, splice=Recalling(splice, self._search, self._keep))
 
     def go_on(self, incoming: Incoming) -> Prepared | None:
+        raise AssertionError(incoming.path)
+
+    def find_command(self, incoming: Incoming) -> Command | None:
         raise AssertionError(incoming.path)
 
     def admit(self, incoming: Incoming) -> Prepared:

@@ -157,7 +157,7 @@ def _answers(home: Path) -> bool:
 
 
 def _print_status(found: Status) -> None:
-    from lore.daemon.status import PASSING, told_hooks
+    from lore.daemon.status import PASSING, told_gateway, told_hooks
 
     if found.running and found.since:
         colour = "red" if found.state in ("hung", PASSING) else "green"
@@ -174,10 +174,21 @@ def _print_status(found: Status) -> None:
         print(f"server   {one_line(found.server_notice, 300)}")
     if found.running and (hooks := told_hooks(found)):
         print(f"hooks    {hooks}")
+    if found.running and (passed := told_gateway(found)):
+        print(f"gateway  {clean(passed)}")
     if is_passing:
-        if found.last_error:
-            print(f"memory   {coloured(one_line(found.last_error, 300), 'red')}")
+        _print_trouble(found)
         return
+    _print_work(found)
+
+
+def _print_trouble(found: Status) -> None:
+    """Show what keeps the memory from being opened, if that could be written down."""
+    if found.last_error:
+        print(f"memory   {coloured(one_line(found.last_error, 300), 'red')}")
+
+
+def _print_work(found: Status) -> None:
     parked = f", {found.jobs_parked:,} parked ('lore jobs')" if found.jobs_parked else ""
     pending = counted(found.jobs_pending, "job")
     print(f"waiting  {counted(found.waiting, 'item')} to embed, {pending} pending{parked}")

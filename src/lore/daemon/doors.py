@@ -18,7 +18,7 @@ from lore import __version__
 from lore.daemon import address, status
 from lore.daemon.address import Listening
 from lore.daemon.attempts import Failure, attempt, log
-from lore.daemon.status import Status, told_hooks
+from lore.daemon.status import Status, told_gateway, told_hooks
 from lore.memory import Memory
 from lore.server.tally import Tally
 from lore.settings import Settings
@@ -197,6 +197,7 @@ def _told(now: Status) -> list[tuple[str, str]]:
         ("jobs", f"{now.jobs_pending:,} to do, {now.jobs_parked:,} parked"),
         ("spent today", f"${now.spent_usd:.2f} of ${now.budget_usd:.2f}" if now.budget_usd else ""),
         ("hooks", told_hooks(now)),
+        ("gateway", told_gateway(now)),
         ("memory in use", f"{now.memory_mb:,.0f} MB" if now.memory_mb else ""),
         ("last error", now.last_error),
         ("remark", " ".join(filter(None, (now.notice, now.server_notice)))),
@@ -230,6 +231,8 @@ def gateway_of(memory: Memory, shut: Trouble | None = None) -> Mount:
 
     With `shut` all passes as it came, and is counted if there is a budget.
     """
+    from anyio import to_thread
+
     from lore.gateway.app import Gateway
     from lore.gateway.routing import Upstreams
     from lore.server.app import Mount
@@ -243,12 +246,17 @@ def gateway_of(memory: Memory, shut: Trouble | None = None) -> Mount:
         turning=turning,
         most_bytes=settings.gateway_max_body_bytes,
         within_s=settings.gateway_within_ms / 1000 if shut is None else _UNHURRIED_S,
+        # Then nothing is looked up but a price, and two changes of threads would cost the most.
+        at_once=not settings.gateway_memory and settings.daily_budget is None,
+        passing=memory.passing,
         degraded=None if shut is None else lambda: type(shut()).__name__,
     )
 
     @asynccontextmanager
     async def run() -> AsyncIterator[None]:
         async with gateway.run():
+            if turning is not None and shut is None:
+                await to_thread.run_sync(turning.wait_until_warm)
             yield
         if turning is not None:
             turning.close()

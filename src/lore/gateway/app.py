@@ -23,6 +23,7 @@ from lore.gateway.preparing import DEGRADED, WITHIN_S, Preparing, Watched, is_un
 from lore.gateway.refusals import refusal
 from lore.gateway.routing import Provider, Upstreams, may_cost, provider_of, spelled, wire_of
 from lore.gateway.streaming import answer_with
+from lore.memory.passing import Passing
 from lore.records import AccessScope
 from lore.tools.callers import find_grant
 
@@ -96,7 +97,7 @@ class Gateway:
     at all, and every answer tells it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that one gateway does and how
         self,
         upstreams: Upstreams,
         *,
@@ -104,6 +105,8 @@ class Gateway:
         most_bytes: int = 64_000_000,
         owner: peers.Owner | None = None,
         within_s: float = WITHIN_S,
+        at_once: bool = False,
+        passing: Passing | None = None,
         degraded: Callable[[], str] | None = None,
     ) -> None:
         self._upstreams = upstreams
@@ -111,6 +114,8 @@ class Gateway:
         self._most_bytes = most_bytes
         self._owner = owner
         self._within_s = within_s
+        self._at_once = at_once
+        self._passing = passing
         self._degraded = degraded
         self._forwarding: Forwarding | None = None
         self._preparing: Preparing | None = None
@@ -120,7 +125,9 @@ class Gateway:
         """Serve within this context."""
         self._forwarding = Forwarding()
         if self._turning is not None:
-            self._preparing = Preparing(self._turning, self._within_s)
+            self._preparing = Preparing(
+                self._turning, self._within_s, self._passing, at_once=self._at_once
+            )
         try:
             yield
         finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from lore.errors import LoreError
+from lore.errors import LoreError, StoreBusy
 from lore.gateway.wires.wire import Call, Splice
 
 Search = Callable[[Call], str]
@@ -34,10 +34,7 @@ class Recalling:
     def follow(self) -> bytes | None:
         """Return the body of the next request to upstream, or None."""
         self._held += self._splice.pause()
-        results: dict[str, str] = {}
-        for call in self._splice.calls:
-            with suppress(LoreError):
-                results[call.id] = self._search(call)
+        results = self._searched()
         goes_on = self._splice.goes_on
         stored = self._splice.answer(results)
         # A marker that could not be kept stays in the client's history as the text that it is.
@@ -48,6 +45,18 @@ class Recalling:
             return None
         self.asked = self._splice.follow_up()
         return self.asked
+
+    def _searched(self) -> dict[str, str]:
+        """Return what was found, by the ids of calls; the others of them failed."""
+        results: dict[str, str] = {}
+        for call in self._splice.calls:
+            try:
+                results[call.id] = self._search(call)
+            except StoreBusy:
+                break  # The next would wait as long.
+            except LoreError:
+                continue
+        return results
 
     def fail(self, status: int, body: bytes) -> bytes:
         """Return what ends the answer where upstream refused the next request."""

@@ -11,7 +11,7 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from lore.checking import checked_class
+from lore.checking import Seconds, checked_class
 from lore.memory.desk import Desk
 from lore.records import (
     Course,
@@ -50,9 +50,11 @@ class Spending(Desk):
 
     __slots__ = ()
 
-    def load_prices(self) -> None:
-        """Begin to load the price lists, so that no request waits for them."""
-        self._requests().catalogue.load()
+    def load_prices(self, *, wait_s: Seconds = 0.0) -> bool:
+        """Begin to load the price lists, so that no request waits; tell whether they are."""
+        catalogue = self._requests().catalogue
+        catalogue.load()
+        return catalogue.wait(wait_s)
 
     def find_model_price(self, model: str, *, provider: str = "") -> ModelPrice | None:
         """Return what a model costs, None where nobody knows or the lists are not loaded yet."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import msgspec
 import orjson
 
 from lore.errors import InvalidInput
@@ -11,17 +13,75 @@ from lore.errors import InvalidInput
 Json = dict[str, Any]
 
 
+_HALVES = re.compile(
+    rb"(?<!\\)((?:\\\\)*)"
+    rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+"""Both halves of a character that JSON writes as two, or one of them alone."""
+
+_HALF_CHARS = len(rb"\ud83d")
+
+
 def read(body: bytes) -> Json:
     """Return the document of a body, or raise `InvalidInput` where it is no table."""
-    try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        msg = "The body is not JSON."
-        raise InvalidInput(msg) from None
+    document = value(body)
     if not isinstance(document, dict):
         msg = "The body is not a table."
         raise InvalidInput(msg)
     return document
+
+
+def split(body: bytes) -> dict[str, bytes]:
+    """Return the fields of a body as they are written, or raise `InvalidInput` for no table."""
+    try:
+        fields = _FIELDS.decode(body)
+    except msgspec.MsgspecError:
+        mended = _HALVES.sub(_whole, body)
+        if mended != body:
+            return split(mended)
+        msg = "The body is not a table."
+        raise InvalidInput(msg) from None
+    return {name: bytes(value) for name, value in fields.items()}
+
+
+def split_list(written: bytes) -> list[bytes]:
+    """Return the items of a list as they are written, or raise `InvalidInput` for no list."""
+    try:
+        return [bytes(item) for item in _ITEMS.decode(written)]
+    except msgspec.MsgspecError:
+        raise InvalidInput(_OTHER_SHAPE) from None
+
+
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
+_OTHER_SHAPE = "The body has a list of another shape than this wire's."
+
+
+def value(written: bytes) -> Any:
+    """Return what a part of a body says, or raise `InvalidInput` where it is no JSON.
+
+    JavaScript that cuts a text in the middle of an emoji sends half of it.
+    """
+    try:
+        return _parsed(written)
+    except orjson.JSONDecodeError:
+        msg = "The body is not JSON."
+        raise InvalidInput(msg) from None
+
+
+def _parsed(body: bytes) -> object:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        mended = _HALVES.sub(_whole, body)
+        if mended == body:
+            raise
+        return orjson.loads(mended)
+
+
+def _whole(found: re.Match[bytes]) -> bytes:
+    """Return a character as it is written, or the sign for one that is lost."""
+    return found[0] if len(found[2]) > _HALF_CHARS else found[1] + rb"\ufffd"
 
 
 def text(value: object) -> str:
@@ -42,8 +102,7 @@ def table(value: object) -> Json:
 def tables(value: object) -> list[Json]:
     """Return a list of tables, or raise `InvalidInput` where it is something else."""
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-        msg = "The body has a list of another shape than this wire's."
-        raise InvalidInput(msg)
+        raise InvalidInput(_OTHER_SHAPE)
     return value
 
 
@@ -60,6 +119,6 @@ def dumped(value: object) -> str:
 def loaded(written: str) -> object:
     """Return what JSON says, or None where it is cut off or none at all."""
     try:
-        return orjson.loads(written)
-    except orjson.JSONDecodeError:
+        return _parsed(written.encode())
+    except (orjson.JSONDecodeError, UnicodeEncodeError):
         return None

@@ -9,7 +9,7 @@ import orjson
 from lore.gateway import events
 from lore.gateway.events import Event
 from lore.gateway.refusals import refusal
-from lore.gateway.wires import markers, shapes, summing
+from lore.gateway.wires import shapes, summing
 from lore.gateway.wires.anthropic.expanding import result_of
 from lore.gateway.wires.anthropic.replies import Assembly, text_events
 from lore.gateway.wires.rounds import Rounds
@@ -100,8 +100,8 @@ class Splice(Rounds):
         if not isinstance(block.get("input"), dict):
             self._assembly.blocks.pop(at, None)
             return b""
-        marker = self._searches.add(text(block.get("id")), block["input"], block, at)
-        shown = text_events(self._next, markers.sign(marker))
+        _, sign = self._searches.add(text(block.get("id")), block["input"], block, at)
+        shown = text_events(self._next, sign)
         self._next += 1
         return b"".join(events.write(one, one["type"]) for one in shown)
 
@@ -143,8 +143,8 @@ class Splice(Rounds):
         if block.get("name") != self._tool:
             self._has_client_calls = True
             return block
-        marker = self._searches.add(text(block.get("id")), table(block.get("input")), block, at)
-        return {"type": "text", "text": markers.sign(marker)}
+        _, sign = self._searches.add(text(block.get("id")), table(block.get("input")), block, at)
+        return {"type": "text", "text": sign}
 
 
 def open_splice(request: Request, body: bytes, tool: Tool, make_id: MakeId) -> Splice:

@@ -68,8 +68,8 @@ def _prefix(request: Request, plan: Plan) -> list[Json]:
     if not told:
         return []
     told_before = [*framing.standing(request.dialogue, plan), told]
-    held = framing.system_texts(request.dialogue, plan)
-    system = {"role": "system", "content": [_said(one) for one in held]}
+    held = framing.standing_systems(request.dialogue, plan).values()
+    system = {"role": "system", "content": [_said(one) for texts in held for one in texts]}
     return [
         {"role": "user", "content": [_said(one) for one in told_before]},
         *([system] if held else []),

@@ -9,7 +9,7 @@ import orjson
 from lore.gateway import events
 from lore.gateway.events import Event
 from lore.gateway.refusals import refusal
-from lore.gateway.wires import markers, shapes, summing
+from lore.gateway.wires import shapes, summing
 from lore.gateway.wires.chat.expanding import extra_of, result_of, spoken
 from lore.gateway.wires.chat.replies import DONE, Assembly, choice_of
 from lore.gateway.wires.rounds import Rounds
@@ -164,8 +164,7 @@ class Splice(Rounds):
         given = shapes.loaded(text(table(call.get("function")).get("arguments")) or "{}")
         if not isinstance(given, dict):
             return ""
-        marker = self._searches.add(text(call.get("id")), given, call, at)
-        return f"\n\n{markers.sign(marker)}\n\n"
+        return self._searches.add(text(call.get("id")), given, call, at)[1]
 
     def _pass_whole(self, body: bytes) -> bytes:
         """Return what the client gets of an answer that came as one document."""

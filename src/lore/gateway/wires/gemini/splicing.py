@@ -9,7 +9,7 @@ import orjson
 from lore.gateway import events
 from lore.gateway.events import Event
 from lore.gateway.refusals import refusal
-from lore.gateway.wires import markers, shapes, summing
+from lore.gateway.wires import shapes, summing
 from lore.gateway.wires.gemini.expanding import result_of
 from lore.gateway.wires.gemini.reading import field
 from lore.gateway.wires.gemini.replies import Assembly
@@ -114,9 +114,7 @@ class Splice(Rounds):
         place = len(self._assembly.parts) - 1
         # Without an id of its own a call is known by its place.
         call_id = text(call.get("id")) or f"{self._round}.{place}"
-        marker = self._searches.add(call_id, table(call.get("args")), part, place)
-        # Clients join texts that follow each other.
-        return {"text": f"\n\n{markers.sign(marker)}\n\n"}
+        return {"text": self._searches.add(call_id, table(call.get("args")), part, place)[1]}
 
     def _pass_whole(self, body: bytes) -> bytes:
         """Return what the client gets of an answer that came as one document."""

@@ -9,7 +9,7 @@ import orjson
 from lore.gateway import events
 from lore.gateway.events import Event
 from lore.gateway.refusals import refusal
-from lore.gateway.wires import markers, shapes, summing
+from lore.gateway.wires import shapes, summing
 from lore.gateway.wires.responses.expanding import called
 from lore.gateway.wires.responses.reading import items_of
 from lore.gateway.wires.responses.replies import Assembly, message_events, message_of
@@ -138,8 +138,8 @@ class Splice(Rounds):
         if not isinstance(given, dict):
             self._assembly.items.pop(at, None)
             return {}
-        marker = self._searches.add(text(item.get("call_id")), given, item, at)
-        shown = message_of(f"msg_{marker}", markers.sign(marker))
+        marker, sign = self._searches.add(text(item.get("call_id")), given, item, at)
+        shown = message_of(f"msg_{marker}", sign)
         self._shown.append(shown)
         return shown
 
