@@ -114,3 +114,20 @@ def test_without_a_list_of_open_files_a_process_is_known_by_its_command(tmp_path
         assert not lock.is_held_by(tmp_path, stranger.pid, nowhere)
         process.kill()
         stranger.kill()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who holds a lock")
+def test_a_home_in_which_nothing_can_be_written_is_locked_itself(tmp_path: Path):
+    held = lock.take_mutely(tmp_path)
+    try:
+        holder = lock.find_holder(tmp_path)
+        assert holder
+        assert (holder.pid, holder.is_mute) == (os.getpid(), True)
+        assert lock.is_held_by(tmp_path, os.getpid())
+        assert held.is_in_place()
+        with pytest.raises(AlreadyRunning):
+            lock.take_mutely(tmp_path)
+        assert not list(tmp_path.iterdir())
+    finally:
+        held.release()
+    assert lock.find_holder(tmp_path) is None

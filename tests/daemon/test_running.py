@@ -226,7 +226,7 @@ def test_what_a_killed_daemon_said_of_its_server_is_gone_with_the_lock(
     same_pid = Listening("127.0.0.1", 3207, os.getpid(), "0.1.0")
     (tmp_path / KEY_FILE).write_text("k" * 50)
     address.write(tmp_path, same_pid)
-    with _locked(memory, tmp_path):
+    with _locked(tmp_path, memory):
         assert find_address(str(tmp_path)) is None
         address.write(tmp_path, same_pid)
         assert find_address(str(tmp_path))

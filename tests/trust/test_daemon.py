@@ -23,6 +23,9 @@ from tests.waiting import PATIENCE_S, eventually
 
 PRIVATE = "the heron nests at the quay"
 
+ALONE = {"LORE_GATEWAY_ON": "false"}
+"""No agent needs this daemon to reach its model."""
+
 SERVING = """
 import os, sys, threading
 from functools import partial
@@ -177,7 +180,7 @@ def test_a_daemon_on_a_disk_that_cannot_be_written_says_so(disk: Path, how: tupl
     home = disk / "home"
     run_process("remember", "a fact", home=home).works()
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-    run_process(*how, home=home).fails_with(StoreReadOnly.exit_code)
+    run_process(*how, home=home, env=ALONE).fails_with(StoreReadOnly.exit_code)
     assert "not running" in run_process("status", home=home).works().out
 
 
@@ -191,4 +194,4 @@ def test_a_daemon_on_a_full_disk_says_so(disk: Path, how: tuple[str, ...]):
                 ballast.write(b"\0" * 4096)
         except OSError:
             pass
-    run_process(*how, home=home).fails_with(StoreFull.exit_code)
+    run_process(*how, home=home, env=ALONE).fails_with(StoreFull.exit_code)

@@ -64,7 +64,8 @@ def up(
     """Run the daemon: capture, embedding, jobs and upkeep.
 
     It serves one home and stops within 4 seconds on Ctrl-C or SIGTERM. Exit code 12 says that
-    one is running already; with --detach that is no error.
+    one is running already; with --detach that is no error. Where the memory cannot be opened, it
+    passes on what agents ask their models, and says so; that is no error either.
     """
     settings = _settings(context)
     if detach:
@@ -78,7 +79,7 @@ def up(
         if in_background:
             background.let_go(settings.home)
         else:
-            print(f"Lore is up (pid {os.getpid()}); Ctrl-C stops it.", flush=True)
+            print(f"{_told_up(settings.home, os.getpid())}; Ctrl-C stops it.", flush=True)
 
     serve(settings, echo=not in_background and sys.stderr.isatty(), on_ready=tell)
     leave_threads()
@@ -97,7 +98,14 @@ def _start(home: Path) -> None:
     print(clean(started.said), end="", file=sys.stderr)
     if started.code is not None:
         raise typer.Exit(started.code or LoreError.exit_code)
-    print(f"Lore is up (pid {started.pid}).")
+    print(f"{_told_up(home, started.pid)}.")
+
+
+def _told_up(home: Path, pid: int) -> str:
+    from lore.daemon.status import PASSING, read
+
+    without = " without memory" if read(home).state == PASSING else ""
+    return f"Lore is up{without} (pid {pid})"
 
 
 def down(
@@ -149,23 +157,38 @@ def _answers(home: Path) -> bool:
 
 
 def _print_status(found: Status) -> None:
-    from lore.daemon.status import told_gateway, told_hooks
+    from lore.daemon.status import PASSING, told_gateway, told_hooks
 
     if found.running and found.since:
-        colour = "red" if found.state == "hung" else "green"
+        colour = "red" if found.state in ("hung", PASSING) else "green"
         state, since = coloured(found.state, colour), _moment(found.since)
         size = f"{found.memory_mb:.0f} MB"
         print(f"{bold('running')}  {state}, pid {found.pid}, since {since}, {size}")
     else:
         print(f"{bold('not running')}  'lore up --detach' starts it.")
+    is_passing = found.running and found.state == PASSING
     if found.server:
-        print(f"server   {found.server}  'lore open' shows it in a browser")
+        opens = "" if is_passing else "  'lore open' shows it in a browser"
+        print(f"server   {found.server}{opens}")
     if found.running and found.server_notice:
         print(f"server   {one_line(found.server_notice, 300)}")
     if found.running and (hooks := told_hooks(found)):
         print(f"hooks    {hooks}")
     if found.running and (passed := told_gateway(found)):
         print(f"gateway  {clean(passed)}")
+    if is_passing:
+        _print_trouble(found)
+        return
+    _print_work(found)
+
+
+def _print_trouble(found: Status) -> None:
+    """Show what keeps the memory from being opened, if that could be written down."""
+    if found.last_error:
+        print(f"memory   {coloured(one_line(found.last_error, 300), 'red')}")
+
+
+def _print_work(found: Status) -> None:
     parked = f", {found.jobs_parked:,} parked ('lore jobs')" if found.jobs_parked else ""
     pending = counted(found.jobs_pending, "job")
     print(f"waiting  {counted(found.waiting, 'item')} to embed, {pending} pending{parked}")

@@ -6,10 +6,12 @@ Whatever goes wrong with the server is told in the status; the chores go on with
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lore import __version__
@@ -28,9 +30,13 @@ if TYPE_CHECKING:
     from mcp.server import Server
     from starlette.types import ASGIApp
 
+    from lore.gateway.turning import MemoryTurning
     from lore.mcp.http import McpApps
+    from lore.server.access import Access
     from lore.server.app import Mount
+    from lore.server.logins import Logins
     from lore.server.serving import Serving
+    from lore.server.shut import Trouble
 
 OPENING_S = 20.0
 """A start of the server that takes longer is not waited for."""
@@ -43,15 +49,46 @@ is answered a tenth to a fifth sooner (100,000 messages, taken in turns)."""
 CLOSING_S = 2.0
 """The server cuts off what is at hand after a second; a stop may take a little more."""
 
+_UNHURRIED_S = 60.0
+"""Without a memory only money is looked at, which is waited for in any case; one that is late
+would have its money set aside twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A socket that listens, and whether it does where it was wanted."""
+
+    socket: socket.socket
+    was_free: bool
+
+
+def take_place(settings: Settings) -> Place:
+    """Listen where the settings say, or where that is possible."""
+    from lore.server.serving import bind
+
+    wanted = settings.server_port
+    last = address.find_last_port(settings.home, wanted)
+    return Place(*bind(settings.server_host, wanted, last))
+
 
 class Doors:
     """The server of a daemon; it tells its URL once it listens, and if there is less than that.
 
-    `hooks` counts what became of those that agents called.
+    `hooks` counts what became of those that agents called. A `place` that is given outlives the
+    server, so that another can follow it there. With `shut`, only requests to models pass.
     """
 
-    def __init__(self, memory: Memory, on_change: Callable[[str, str], None]) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        on_change: Callable[[str, str], None],
+        *,
+        place: Place | None = None,
+        shut: Trouble | None = None,
+    ) -> None:
         self._memory = memory
+        self._place = place
+        self._shut = shut
         self._settings = memory.settings
         self._on_change = on_change
         self.hooks = Tally()
@@ -86,21 +123,19 @@ class Doors:
         self._settled.set()
 
     def _serve(self) -> None:
-        from lore.server.serving import Serving, bind
+        from lore.server.serving import Serving
 
-        wanted = self._settings.server_port
-        last = address.find_last_port(self._settings.home, wanted)
-        bound, was_free = bind(self._settings.server_host, wanted, last)
-        with bound:
+        place = self._place or take_place(self._settings)
+        # The server closes its socket in the end.
+        with place.socket if self._place is None else place.socket.dup() as bound:
             if self._stopping.is_set():
                 return
             self._serving = Serving(self._app(bound), bound)
             listening = _listening(bound, self._settings)
-            self._serving.run(lambda: self._tell(listening, was_free=was_free))
+            self._serving.run(lambda: self._tell(listening, was_free=place.was_free))
 
     def _app(self, bound: socket.socket) -> ASGIApp:
         """Return the app that is served on a socket."""
-        from lore.server.access import Access, local_key
         from lore.server.app import make_app
         from lore.server.calling import Toolbox
         from lore.server.hosts import allowed_names
@@ -112,19 +147,37 @@ class Doors:
         host, port = bound.getsockname()[:2]
         return make_app(
             memory,
-            Access(local_key(settings.home), memory.recognise_key, Logins(f"lore_{port}")),
+            self._access(Logins(f"lore_{port}")),
             Toolbox(catalogue.TOOLS, catalogue.call),
             names=allowed_names(host, (settings.server_host, *settings.server_allowed_hosts)),
             limits=Limits.of(settings),
             mounts=mounts_of(lambda: _mcp_server(memory)),
-            rest=gateway_of(memory) if settings.gateway_on else None,
+            rest=gateway_of(memory, self._shut) if settings.gateway_on else None,
             stopping=self._stopping.is_set,
             about=lambda: _told(status.read(settings.home)),
             hooks=self.hooks,
+            shut=self._shut,
         )
 
+    def _access(self, logins: Logins) -> Access:
+        """Return what lets requests in; without a memory that is the key of the home alone."""
+        from lore.server.access import Access, local_key
+        from lore.server.shut import recognise_none
+
+        home = self._settings.home
+        if self._shut is None:
+            return Access(local_key(home), self._memory.recognise_key, logins)
+        try:
+            key = local_key(home)
+        except OSError:
+            key = secrets.token_urlsafe()  # nobody has it
+        return Access(key, recognise_none, logins)
+
     def _tell(self, listening: Listening, *, was_free: bool) -> None:
-        address.write(self._settings.home, listening)
+        try:
+            address.write(self._settings.home, listening)
+        except OSError as error:  # agents that know the port need no file
+            log.warning("address not told", extra={"error": type(error).__name__})
         if not was_free:
             address.keep_port(self._settings.home, self._settings.server_port, listening.port)
         taken = f"Port {self._settings.server_port} was taken: the server uses {listening.port}."
@@ -173,37 +226,49 @@ def mounts_of(make_server: Callable[[], Server[Any]]) -> Sequence[Mount]:
     ]
 
 
-def gateway_of(memory: Memory) -> Mount:
-    """Return the door to models, which has all paths that are not the server's own."""
+def gateway_of(memory: Memory, shut: Trouble | None = None) -> Mount:
+    """Return the door to models, which has all paths that are not the server's own.
+
+    With `shut` all passes as it came, and is counted if there is a budget.
+    """
     from anyio import to_thread
 
     from lore.gateway.app import Gateway
     from lore.gateway.routing import Upstreams
-    from lore.gateway.turning import MemoryTurning
-    from lore.memory.composing import Composer
     from lore.server.app import Mount
 
     settings = memory.settings
-    turning = MemoryTurning(memory, Composer(memory))
-    turning.warm_up()
+    turning = None if shut and settings.daily_budget is None else _turning(memory)
+    if turning is not None and shut is None:
+        turning.warm_up()
     gateway = Gateway(
         Upstreams.of(settings),
         turning=turning,
         most_bytes=settings.gateway_max_body_bytes,
-        within_s=settings.gateway_within_ms / 1000,
+        within_s=settings.gateway_within_ms / 1000 if shut is None else _UNHURRIED_S,
         # Then nothing is looked up but a price, and two changes of threads would cost the most.
         at_once=not settings.gateway_memory and settings.daily_budget is None,
         passing=memory.passing,
+        degraded=None if shut is None else lambda: type(shut()).__name__,
     )
 
     @asynccontextmanager
     async def run() -> AsyncIterator[None]:
         async with gateway.run():
-            await to_thread.run_sync(turning.wait_until_warm)
+            if turning is not None and shut is None:
+                await to_thread.run_sync(turning.wait_until_warm)
             yield
-        turning.close()
+        if turning is not None:
+            turning.close()
 
     return Mount("/", gateway, lifespan=run)
+
+
+def _turning(memory: Memory) -> MemoryTurning:
+    from lore.gateway.turning import MemoryTurning
+    from lore.memory.composing import Composer
+
+    return MemoryTurning(memory, Composer(memory))
 
 
 def _mcp_server(memory: Memory) -> Server[Any]:

@@ -8,7 +8,7 @@ import subprocess
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from lore.bridges.address import LOCK_FILE
@@ -19,6 +19,9 @@ _PATIENCE_S, _PAUSE_S = 0.5, 0.05
 
 _PS_S = 5.0
 
+_LOCKS = Path("/proc/locks")
+"""Where Linux tells who holds which lock."""
+
 
 @dataclass(frozen=True, slots=True)
 class Holder:
@@ -27,6 +30,8 @@ class Holder:
     pid: int
     since: datetime
     version: str
+    is_mute: bool = False
+    """Whether it could not write down that it is the one: the system says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,11 @@ class Lock:
 
     path: Path
     file: int
+
+    @property
+    def is_mute(self) -> bool:
+        """Tell whether it is the folder that is held, where nothing says by whom."""
+        return self.path.name != LOCK_FILE
 
     def is_in_place(self) -> bool:
         """Tell whether the file that is locked still is the one in the home."""
@@ -69,6 +79,16 @@ def take(home: Path, *, now: datetime, version: str) -> Lock:
     return held
 
 
+def take_mutely(home: Path) -> Lock:
+    """Lock a home in which nothing can be written: its folder, where the system tells who did."""
+    _LOCKS.stat()  # a lock of which nobody could tell whose it is would be of no use
+    file = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    if not _locks(file, fcntl.LOCK_EX, patience_s=_PATIENCE_S):
+        os.close(file)
+        raise already_running(home, _find_mute(home))
+    return Lock(home, file)
+
+
 def already_running(home: Path, holder: Holder | None) -> AlreadyRunning:
     """Return the error that says who serves a home."""
     who = f" (pid {holder.pid})" if holder else ""
@@ -78,6 +98,10 @@ def already_running(home: Path, holder: Holder | None) -> AlreadyRunning:
 
 def find_holder(home: Path) -> Holder | None:
     """Return the daemon that holds the lock of a home."""
+    return _find_told(home) or _find_mute(home)
+
+
+def _find_told(home: Path) -> Holder | None:
     try:
         file = os.open(home / LOCK_FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -93,18 +117,48 @@ def find_holder(home: Path) -> Holder | None:
         os.close(file)
 
 
+def _find_mute(home: Path) -> Holder | None:
+    """Return the daemon that holds the folder itself."""
+    try:
+        file = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        if _locks(file, fcntl.LOCK_SH):
+            return None
+        number = os.fstat(file).st_ino
+        with suppress(OSError):
+            for pid in _holding(number, _LOCKS.read_text()):
+                if is_held_by(home, pid):
+                    begun = datetime.fromtimestamp(Path(f"/proc/{pid}").stat().st_mtime, UTC)
+                    return Holder(pid, begun, "", is_mute=True)
+        return None
+    finally:
+        os.close(file)
+
+
+def _holding(file_number: int, told: str) -> list[int]:
+    """Return who alone holds a file of this number, as the list of the system tells it."""
+    held = []
+    for line in told.splitlines():
+        match line.split():
+            case [_, "FLOCK", _, "WRITE", pid, place, *_] if place.endswith(f":{file_number}"):
+                held.append(int(pid))
+    return held
+
+
 def is_held_by(home: Path, pid: int, processes: Path = Path("/proc")) -> bool:
-    """Tell whether a process has the lock file of a home open: the file itself can be forged.
+    """Tell whether a process has the lock of a home open: the file itself can be forged.
 
     A system that does not show the files of a process shows at least whether it is of Lore.
     """
     try:
-        ours = (home / LOCK_FILE).lstat()
+        ours = [path.lstat() for path in (home / LOCK_FILE, home) if path.exists()]
         if not processes.is_dir():
             return "lore" in _command(pid)
         for file in (processes / str(pid) / "fd").iterdir():
             with suppress(FileNotFoundError):
-                if os.path.samestat(file.stat(), ours):
+                if any(os.path.samestat(file.stat(), one) for one in ours):
                     return True
     except (OSError, subprocess.SubprocessError):
         return False  # it is gone, or another person's

@@ -17,10 +17,12 @@ from lore import __version__, clock
 from lore.daemon import address, heap, lock, logfile, status
 from lore.daemon.attempts import Failure, attempt, log
 from lore.daemon.chores import Chore, Done, chores_of
-from lore.daemon.doors import Doors
+from lore.daemon.doors import Doors, Place
 from lore.daemon.lock import Lock
+from lore.daemon.passing import Passing, find_trouble, open_writable
 from lore.daemon.schedule import Schedule, Turn
 from lore.daemon.status import ChoreStatus, Status
+from lore.errors import LoreError
 from lore.memory import Memory
 from lore.server.tally import Tally
 from lore.settings import Settings
@@ -248,38 +250,88 @@ def serve(
     if holder is not None:
         raise lock.already_running(home, holder)
     heap.bound()
-    memory = Memory.open(config=settings)
-    with _locked(memory, home) as held:
-        close_log = logfile.open_log(home, echo=echo)
-        try:
-            log.info("started", extra={"pid": os.getpid(), "version": __version__})
-            daemon = Daemon(memory, chores_of(settings) if chores is None else chores, home)
-            doors = Doors(memory, daemon.tell_server)
-            daemon.follow_hooks(doors.hooks)
-            with _signals() as wait:
+    opened = _open(settings)
+    place: Place | None = None
+    try:
+        with _signals() as wait, _locked(home, opened) as held:
+            if isinstance(opened, LoreError):
+                with _logged(home, echo=echo, may_fail=True):
+                    recovered = Passing(settings, opened).run(wait, held.is_in_place, on_ready)
+                if recovered is None:
+                    return True
+                opened, place, on_ready = recovered.memory, recovered.place, lambda _notice: None
+            with _named(held, home) as named, _logged(home, echo=echo):
+                daemon = Daemon(opened, chores_of(settings) if chores is None else chores, home)
+                doors = Doors(opened, daemon.tell_server, place=place)
+                daemon.follow_hooks(doors.hooks)
                 daemon.tell()
                 doors.open()
                 daemon.tell()
-                on_ready(memory.notice)
-                return daemon.run(wait, held.is_in_place, doors.close)
-        finally:
-            close_log()
+                on_ready(opened.notice)
+                return daemon.run(wait, named.is_in_place, doors.close)
+    except BaseException:
+        if isinstance(opened, Memory):
+            opened.close()
+        raise
+
+
+def _open(settings: Settings) -> Memory | LoreError:
+    """Open the memory; where there is a gateway, what is wrong with it stops nobody."""
+    try:
+        return open_writable(settings)
+    except (LoreError, OSError) as error:
+        if not settings.gateway_on or not settings.home.is_dir():
+            raise
+        return find_trouble(error, settings.database)
 
 
 @contextmanager
-def _locked(memory: Memory, home: Path) -> Iterator[Lock]:
-    """Hold the lock of a home; who works with the memory closes it, unless that fails."""
+def _locked(home: Path, opened: Memory | LoreError) -> Iterator[Lock]:
+    """Hold the lock of a home; without a memory also of one in which nothing can be written."""
     try:
-        memory.require_writable()
         held = lock.take(home, now=clock.now(), version=__version__)
-        address.clear(home)
+    except OSError as error:
+        if not isinstance(opened, LoreError):
+            raise
         try:
-            yield held
-        finally:
-            held.release()
-    except BaseException:
-        memory.close()
-        raise
+            held = lock.take_mutely(home)
+        except OSError:
+            raise opened from error
+    address.clear(home)
+    try:
+        yield held
+    finally:
+        held.release()
+
+
+@contextmanager
+def _named(held: Lock, home: Path) -> Iterator[Lock]:
+    """Give a lock that says whose it is, now that something can be written."""
+    if not held.is_mute:
+        yield held
+        return
+    named = lock.take(home, now=clock.now(), version=__version__)
+    try:
+        yield named
+    finally:
+        named.release()
+
+
+@contextmanager
+def _logged(home: Path, *, echo: bool, may_fail: bool = False) -> Iterator[None]:
+    """Write the log of a home."""
+    try:
+        close_log = logfile.open_log(home, echo=echo)
+    except OSError:
+        if not may_fail:
+            raise
+        yield
+        return
+    log.info("started", extra={"pid": os.getpid(), "version": __version__})
+    try:
+        yield
+    finally:
+        close_log()
 
 
 @contextmanager

@@ -18,6 +18,11 @@ from lore.records import Check
 
 STATUS_FILE = "status.json"
 
+PASSING = "passing"
+"""The state of a daemon that has no memory and passes on what agents ask their models."""
+
+_MUTE = "Nothing can be written in the home: what agents ask their models passes on as it is."
+
 LATE = "late"
 """The reason of a request for which memory took too long; the gateway's own word."""
 
@@ -82,6 +87,12 @@ def write(home: Path, status: Status) -> bool:
     return True
 
 
+def remove(home: Path) -> None:
+    """Remove what was said last."""
+    with suppress(OSError):
+        (home / STATUS_FILE).unlink()
+
+
 def read(home: Path) -> Status:
     """Return the status of a home; what a dead daemon wrote is not taken for the present."""
     said = _read(home)
@@ -91,6 +102,8 @@ def read(home: Path) -> Status:
     if said.pid != holder.pid:
         said = replace(said, state="starting", chores=(), memory_mb=0.0, server="", hooks={})
         said = replace(said, requests=0, degraded={})
+    if holder.is_mute and said.state == "starting":
+        said = replace(said, state=PASSING, notice=_MUTE)
     return replace(said, running=True, pid=holder.pid, since=holder.since, version=holder.version)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import aiohttp
@@ -19,7 +19,7 @@ from lore.gateway import bodies, peers, streaming
 from lore.gateway import headers as heads
 from lore.gateway.exchanges import Answer, Incoming, Prepared, Turning, Wire
 from lore.gateway.forwarding import Body, Forwarding
-from lore.gateway.preparing import WITHIN_S, Preparing, Watched, is_unread
+from lore.gateway.preparing import DEGRADED, WITHIN_S, Preparing, Watched, is_unread
 from lore.gateway.refusals import refusal
 from lore.gateway.routing import Provider, Upstreams, may_cost, provider_of, spelled, wire_of
 from lore.gateway.streaming import answer_with
@@ -93,10 +93,11 @@ class Gateway:
     """A proxy to every upstream; without a turning, all bytes pass as they are.
 
     It stands behind a gate that checks Host and Origin and reads `x-lore-key`. Without such a key,
-    only this user's own programs on this machine may pass.
+    only this user's own programs on this machine may pass. `degraded` says why there is no memory
+    at all, and every answer tells it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that one gateway does and how
         self,
         upstreams: Upstreams,
         *,
@@ -106,6 +107,7 @@ class Gateway:
         within_s: float = WITHIN_S,
         at_once: bool = False,
         passing: Passing | None = None,
+        degraded: Callable[[], str] | None = None,
     ) -> None:
         self._upstreams = upstreams
         self._turning = turning
@@ -114,6 +116,7 @@ class Gateway:
         self._within_s = within_s
         self._at_once = at_once
         self._passing = passing
+        self._degraded = degraded
         self._forwarding: Forwarding | None = None
         self._preparing: Preparing | None = None
 
@@ -191,6 +194,9 @@ class Gateway:
         elif self._preparing is not None and asked.may_cost:
             prepared = await self._preparing.admit(asked.incoming(b"", self._most_bytes))
             watched = self._preparing.watch(prepared.observer)
+        if self._degraded is not None:
+            told = (*prepared.headers, (DEGRADED, self._degraded()))
+            prepared = replace(prepared, headers=told)
         try:
             await self._forward(asked, body, prepared, watched, send)
         finally:

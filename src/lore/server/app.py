@@ -30,6 +30,7 @@ from lore.server.gate import Catching, Gate, Rest
 from lore.server.limits import Bounds, Crowd, Limits, Rates
 from lore.server.logins import SESSION_S, Logins
 from lore.server.metrics import serve_metrics
+from lore.server.shut import Shut, Trouble
 from lore.server.tally import Tally
 from lore.server.welcome import Rows, serve_welcome
 
@@ -82,12 +83,13 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     stopping: Callable[[], bool] = lambda: False,
     about: Callable[[], Rows] = tuple,
     hooks: Tally | None = None,
+    shut: Trouble | None = None,
 ) -> Starlette:
     """Return the app of a memory; only /health answers without access.
 
     `rest` has all that is not this server's own, and looks itself who may pass. `about` tells of
     the process that serves, for the page at `/`; `hooks` counts what became of those that agents
-    call.
+    call. With `shut`, all but `rest` is answered with what is wrong with the memory.
     """
     limits = limits or Limits()
     endpoints = endpoints_of(toolbox, access.logins, stopping, hooks)
@@ -114,6 +116,7 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
                 strangers=Rates(limits.strangers_per_minute),
                 rest=Rest(rest.app, _owning(routes)) if rest is not None else None,
             ),
+            *([Middleware(Shut, why=shut)] if shut is not None else []),
             Middleware(Bounds, limits=limits),
         ],
         exception_handlers={HTTPException: _refuse, Exception: _answer_for},

@@ -58,6 +58,11 @@ def of_error(error: LoreError) -> Response:
     return _response(status, type(error).__name__, str(error), hint=error.hint, headers=headers)
 
 
+def of_shut(error: LoreError) -> Response:
+    """Return the response of a server that runs without its memory."""
+    return _response(503, type(error).__name__, str(error), hint=error.hint)
+
+
 _PAGE = """\
 <!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Lore</title>
