@@ -226,9 +226,10 @@ def settle(memory: Memory, ended: Ended, course: Course = _USUAL) -> None:
         memory.release_request(bill.reserved)
         return
     without = course.without
-    if without is not None and taken.estimated:
-        # As long an answer would have been cut off without Lore, too.
-        without = replace(without, output_tokens=used.output_tokens)
+    if without is not None:
+        # The same would have been answered, and cut off, without what Lore was asked before.
+        answered = taken.rounds[-1] if taken.rounds else used
+        without = replace(without, output_tokens=answered.output_tokens)
     course = replace(
         course,
         without=without,

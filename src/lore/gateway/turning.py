@@ -6,7 +6,7 @@ import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -48,6 +48,8 @@ _MOST_ASKED_CHARS = 20_000
 """What is longer was not typed; what it asks for stands at its beginning."""
 
 _COUNTING = "/count_tokens"
+
+_TOOL_CHARS = sum(len(str(part)) for part in astuple(commands.RECALL))
 
 _NAMED = 4
 """So many parts of a path tell what is asked for, the empty one before it included."""
@@ -383,8 +385,14 @@ class MemoryTurning:
         try:
             if replies and replies[0].use.input_tokens:
                 without = self._composer.settle(
-                    turn.speaker, turn.request.dialogue, turn.composed, replies[0].use
+                    turn.speaker,
+                    turn.request.dialogue,
+                    turn.composed,
+                    replies[0].use,
+                    tool_chars=_TOOL_CHARS if turn.recalling is not None else 0,
                 )
+                if turn.body is turn.request.body:
+                    without = None  # It went out as it came.
             if ended.outcome != "unused":
                 self._record(turn, replies)
         finally:

@@ -14,12 +14,11 @@ from functools import partial
 
 from lore.budget import horizon
 from lore.budget.calibration import calibrate
-from lore.budget.counterfactual import without_lore
 from lore.context import planning, tiers, turns
 from lore.context.planning import Terms
 from lore.context.sizing import Measure
 from lore.errors import StoreError
-from lore.memory import holding
+from lore.memory import comparing, holding
 from lore.memory.conversing import Conversing
 from lore.memory.costing import KEPT_TOKENS, Economy, SoFar, foresee
 from lore.memory.front import Memory
@@ -158,21 +157,23 @@ class Composer:
             live.markers = {**(live.markers or self._desk.markers(speaker)), **markers}
 
     def settle(
-        self, speaker: Speaker, dialogue: Dialogue, composed: Composed, use: TokenUse
+        self,
+        speaker: Speaker,
+        dialogue: Dialogue,
+        composed: Composed,
+        use: TokenUse,
+        *,
+        tool_chars: int = 0,
     ) -> TokenUse:
-        """Take note of what the provider reported; return what the whole would have taken."""
+        """Take note of what the provider reported; return what it would have without Lore.
+
+        `tool_chars` is how long the tool is that the gateway has offered beside.
+        """
         live = self._live(speaker)
         now = self._memory.database.now().timestamp()
         with live.lock:
             before = live.held.measured
-            whole = max(composed.whole_tokens, use.input_tokens)
-            without = without_lore(
-                use,
-                whole_tokens=whole,
-                known_tokens=before.whole_tokens,
-                cold=composed.cold,
-                window_tokens=composed.price.window_tokens,
-            )
+            without = comparing.without_lore(live, dialogue, composed, use, tool_chars=tool_chars)
             live.calibration = calibrate(live.calibration, composed.chars, use)
             if before.at_s:
                 live.gaps_s.append(max(0.0, now - before.at_s))
@@ -191,7 +192,7 @@ class Composer:
                 dialogue.entries[-1].key if dialogue.entries else "",
                 now,
                 lifetime_s if use.input_tokens else before.lifetime_s,
-                whole,
+                without.input_tokens,
             )
             live.held = replace(live.held, measured=measured)
             self._hold(speaker, live)
