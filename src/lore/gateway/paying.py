@@ -17,6 +17,7 @@ from lore.gateway.routing import Provider, provider_of
 from lore.gateway.taking import Answered, Taken, take
 from lore.gateway.wires.wire import Reply, ReplyReader, Wire
 from lore.memory import Memory
+from lore.memory.costing import most_output
 from lore.records import Course, Reserved, TokenUse
 from lore.text.tokens import UNCALIBRATED
 
@@ -35,9 +36,6 @@ _REFUSING: Mapping[str, Provider] = {
     "gemini": "gemini",
 }
 """Whose words a wire is refused in, whoever is behind it."""
-
-USUAL_OUTPUT_TOKENS = 8_000
-"""What an answer may take whose client sets no limit."""
 
 _UNCOUNTED = Measure()
 """How long a prompt is that no provider has counted: rather more than it really is, to be safe."""
@@ -74,13 +72,18 @@ class Ended:
     taken: Taken
 
 
-def output_limit(document: Mapping[str, object]) -> int:
-    """Return how much the answer to a request may take at most."""
+def output_limit(document: Mapping[str, object], model: str) -> int:
+    """Return how much all answers to a request may take at most."""
     config = document.get("generationConfig")
+    config = config if isinstance(config, dict) else {}
     told = [document.get(name) for name in _OUTPUT_LIMITS]
-    told.append(config.get("maxOutputTokens") if isinstance(config, dict) else None)
-    found = [one for one in told if isinstance(one, int) and one > 0]
-    return found[0] if found else USUAL_OUTPUT_TOKENS
+    limit = _first_number(*told, config.get("maxOutputTokens")) or most_output(model)
+    return limit * (_first_number(document.get("n"), config.get("candidateCount")) or 1)
+
+
+def _first_number(*told: object) -> int:
+    """Return the first of what a client tells that is a number above zero, else zero."""
+    return next((one for one in told if isinstance(one, int) and one > 0), 0)
 
 
 def service_of(document: Mapping[str, object]) -> str:
@@ -89,16 +92,18 @@ def service_of(document: Mapping[str, object]) -> str:
     return next((one for one in told if isinstance(one, str)), "")
 
 
-def most_of(wire: str, input_tokens: int, output_tokens: int) -> TokenUse:
-    """Return the most that a request may take: all of it is new to the cache."""
+def most_of(wire: str, input_tokens: int, output_tokens: int, *, long: bool = False) -> TokenUse:
+    """Return the most that a request may take: all of it is new to the cache, a `long` one too."""
+    if wire == "anthropic" and long:
+        return TokenUse(cache_write_1h_tokens=input_tokens, output_tokens=output_tokens)
     if wire == "anthropic":
         return TokenUse(cache_write_tokens=input_tokens, output_tokens=output_tokens)
     return TokenUse(fresh_tokens=input_tokens, output_tokens=output_tokens)
 
 
-def most_of_bytes(wire: str, length: int, output_tokens: int) -> TokenUse:
+def most_of_bytes(wire: str, length: int, output_tokens: int, *, long: bool = False) -> TokenUse:
     """Return the most that a request of so many bytes may take, whatever they say."""
-    return most_of(wire, _UNCOUNTED.of_chars(length), output_tokens)
+    return most_of(wire, _UNCOUNTED.of_chars(length), output_tokens, long=long)
 
 
 def prompt_of(most: TokenUse, *, counted: bool) -> TokenUse:
@@ -107,6 +112,7 @@ def prompt_of(most: TokenUse, *, counted: bool) -> TokenUse:
     return TokenUse(
         fresh_tokens=round(most.fresh_tokens / margin),
         cache_write_tokens=round(most.cache_write_tokens / margin),
+        cache_write_1h_tokens=round(most.cache_write_1h_tokens / margin),
     )
 
 
@@ -217,6 +223,12 @@ def _telling(pieces: list[bytes]) -> Iterator[bytes]:
     for event in stream.split(b"\n\n"):
         if b"usage" in event or b"error" in event:
             yield event + b"\n\n"
+
+
+def count(memory: Memory, ended: Ended) -> None:
+    """Let the next request have what this one did not take, before anything else is done."""
+    if ended.taken.use.input_tokens:
+        memory.count_request(ended.bill.reserved, ended.taken.use, service=ended.taken.service)
 
 
 def settle(memory: Memory, ended: Ended, course: Course = _USUAL) -> None:

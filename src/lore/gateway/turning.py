@@ -16,7 +16,7 @@ from lore.gateway import commands, paying
 from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt, log
 from lore.gateway.exchanges import Incoming, Prepared
-from lore.gateway.glancing import glance
+from lore.gateway.glancing import glance, is_cached_long
 from lore.gateway.paying import PROVIDERS, Bill, Ended, Observing, Unread
 from lore.gateway.recalling import Recalling
 from lore.gateway.speakers import (
@@ -173,7 +173,8 @@ class MemoryTurning:
         if incoming.path.endswith(_COUNTING):
             return Prepared()
         seen = glance(incoming)
-        most = paying.most_of_bytes(incoming.wire, seen.length, paying.output_limit(seen.asks))
+        limit = paying.output_limit(seen.asks, seen.model)
+        most = paying.most_of_bytes(incoming.wire, seen.length, limit, long=seen.long)
         service = paying.service_of(seen.asks)
         return self._paid(incoming, wire, _Asked(seen.model, most, service, seen.streams))
 
@@ -197,8 +198,9 @@ class MemoryTurning:
         retold: Speaker | None = None,
     ) -> Prepared:
         """Let a request pass that is no turn: it costs money, and is not remembered."""
-        limit = paying.output_limit(request.document)
-        most = paying.most_of_bytes(incoming.wire, len(request.body), limit)
+        limit = paying.output_limit(request.document, request.dialogue.model)
+        long = is_cached_long(request.body)
+        most = paying.most_of_bytes(incoming.wire, len(request.body), limit, long=long)
         service = paying.service_of(request.document)
         asked = _Asked(request.dialogue.model, most, service, request.streams)
         return self._paid(incoming, wire, asked, bare=bare, retold=retold)
@@ -270,7 +272,7 @@ class MemoryTurning:
             request.dialogue,
             provider=PROVIDERS[incoming.wire],
             gives_memory=gives,
-            least=self._pacing.least_layer(),
+            least=self._pacing.least_layer(request.dialogue.model, PROVIDERS[incoming.wire]),
         )
 
     def _forwarded(
@@ -285,8 +287,9 @@ class MemoryTurning:
         provider = PROVIDERS[incoming.wire]
         tool = self._offered(request, composed, own=has_own_memory(request))
         body, tool = self._rewritten(wire, request, composed, tool)
-        limit = paying.output_limit(request.document)
-        most = paying.most_of(incoming.wire, composed.plan.tokens, limit)
+        limit = paying.output_limit(request.document, request.dialogue.model)
+        long = is_cached_long(request.body)
+        most = paying.most_of(incoming.wire, composed.plan.tokens, limit, long=long)
         try:
             reserved = self._memory.reserve_request(
                 request.dialogue.model,
@@ -299,7 +302,8 @@ class MemoryTurning:
         except BudgetSpent as error:
             return paying.refused(paying.refusing(incoming), error, self._memory.database.now())
         left_s = self._composer.cache_left_s(speaker)
-        delay_s = self._pacing.delay_s(provider, cache_left_s=left_s)
+        free = reserved.usd == 0
+        delay_s = self._pacing.delay_s(provider, cache_left_s=left_s, free=free)
         prompt = paying.prompt_of(most, counted=composed.calibrated)
         bill = Bill(wire, reserved, request.streams, prompt, delay_s)
         recalling = self._recalling(wire, request, speaker, body, tool) if tool else None
@@ -382,6 +386,7 @@ class MemoryTurning:
     def _end_turn(self, turn: Turn, ended: Ended) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
         plan, without, replies = turn.composed.plan, None, ended.replies
+        paying.count(self._memory, ended)
         try:
             if replies and replies[0].use.input_tokens:
                 without = self._composer.settle(

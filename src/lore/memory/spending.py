@@ -51,8 +51,11 @@ class Spending(Desk):
     __slots__ = ()
 
     def load_prices(self) -> None:
-        """Begin to load the price lists, so that no request waits for them."""
-        self._requests().catalogue.load()
+        """Begin to load the price lists, so that no request waits for them.
+
+        What a process had under way that was killed is entered on this occasion.
+        """
+        self._requests().begin()
 
     def find_model_price(self, model: str, *, provider: str = "") -> ModelPrice | None:
         """Return what a model costs, None where nobody knows or the lists are not loaded yet."""
@@ -84,6 +87,10 @@ class Spending(Desk):
             project=project,
             kind=kind,
         )
+
+    def count_request(self, reserved: Reserved, used: TokenUse, *, service: str = "") -> None:
+        """Give back what a request did not take, before it is settled."""
+        self._requests().count(reserved, used, service=service)
 
     def settle_request(
         self,
