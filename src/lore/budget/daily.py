@@ -25,6 +25,7 @@ from lore.errors import BudgetSpent, InvalidInput, NotFound, StoreError
 from lore.records import Course, DayBudget, Reserved, Spend, SpendCounter, SpendPressure
 from lore.records.dialogues import TokenUse
 from lore.store import sessions, spend
+from lore.text.money import dollars
 
 if TYPE_CHECKING:
     from lore.budget.catalogue import Catalogue
@@ -61,7 +62,10 @@ _LONGEST = 200
 
 _DAY = timedelta(days=1)
 
-_MORE = "'lore config daily_budget 10' (LORE_DAILY_BUDGET) allows for more; it holds at once."
+_MORE = (
+    "'lore config daily_budget 10' allows for $10 at once, unless LORE_DAILY_BUDGET is set,"
+    " which goes before it."
+)
 
 _SHORTEST_H = 1 / 12
 """A rate is that of five minutes at least: one dear request is no rate."""
@@ -81,13 +85,18 @@ class RequestLedger:
         budget_usd: float | None = None,
         *,
         named: Callable[[str], str] = str,
+        allowed: Callable[[], float | None] | None = None,
         patience_s: float = PATIENCE_S,
         trouble_s: float = TROUBLE_S,
     ) -> None:
-        """Open a ledger; `named` says how the store calls what a client calls something."""
+        """Open a ledger; `named` says how the store calls what a client calls something.
+
+        Where the budget may change meanwhile, `allowed` says what it is by now.
+        """
         self.catalogue = catalogue
         self._named = named
         self.budget_usd = budget_usd
+        self._allowed = allowed or (lambda: budget_usd)
         self._database = database
         self._patience_s, self._trouble_s = patience_s, trouble_s
         self._lock = threading.Lock()
@@ -122,6 +131,7 @@ class RequestLedger:
 
         Of one that nobody reads nobody knows what it takes: `most` is None, and so is `used` then.
         """
+        self.budget_usd = self._allowed()
         now = self._database.now()
         purpose = f"{spend.REQUEST}:{kind}"
         names = (model, provider, purpose, self._named(session), self._named(project))
@@ -222,7 +232,7 @@ class RequestLedger:
         with self._lock:
             spent += sum(entry.usd for entry, _ in self._unwritten.values() if entry.at >= begun)
             reserved += self._held_usd(now, kept=False)
-        return DayBudget(self.budget_usd, spent, reserved, begun + _DAY)
+        return DayBudget(self._allowed(), spent, reserved, begun + _DAY)
 
     def pressure(self) -> SpendPressure:
         """Return what the budget asks of the next request; looked up every few seconds."""
@@ -456,16 +466,10 @@ def _midnight(moment: datetime) -> datetime:
 def _spent(budget_usd: float, now: datetime, used_usd: float) -> BudgetSpent:
     if not budget_usd:
         return BudgetSpent("The budget of a day is $0.00: only what is free passes.", hint=_MORE)
-    told = _dollars(budget_usd)
+    told = dollars(budget_usd)
     if used_usd >= budget_usd:
-        msg = f"Today {_dollars(used_usd)} of {told} are spent."
+        msg = f"Today {dollars(used_usd)} of {told} are spent."
         hint = f"It goes on at 00:00 UTC. {_MORE}"
         return BudgetSpent(msg, hint=hint, until=_midnight(now) + _DAY)
     msg = f"What is left of today's {told} is set aside for requests under way."
     return _SetAside(msg, hint="Come again shortly.", until=now + timedelta(seconds=LATER_S))
-
-
-def _dollars(usd: float) -> str:
-    """Return an amount in cents, and in parts of a cent where there are any."""
-    whole, _, part = f"{usd:.6f}".partition(".")
-    return f"${whole}.{part.rstrip('0'):0<2}"

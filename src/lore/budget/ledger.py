@@ -111,13 +111,13 @@ class SpendLedger:
             spend.reserved(db, spend.BACKGROUND),
             spend.unpriced(db, spend.BACKGROUND, since=begun),
             until,
+            spend.whole(db, since=begun, until=until),
         )
 
 
 def _require_left(db: Connection, whole_usd: float, today: SpentToday) -> None:
     """Refuse if all that was spent today and is set aside comes to the budget of all work."""
-    begun = today.until - timedelta(days=1)
-    used = spend.whole(db, since=begun, until=today.until) + spend.whole_reserved(db)
+    used = today.whole_usd + spend.whole_reserved(db)
     if used >= whole_usd:
         msg = f"Today ${used:.2f} of ${whole_usd:.2f} are spent or set aside."
         hint = "Background work goes on at 00:00 UTC; daily_budget allows for more."

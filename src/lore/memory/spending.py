@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lore.checking import checked_class
+from lore.memory.allowing import Allowance
 from lore.memory.desk import Desk
 from lore.records import (
     Course,
@@ -162,6 +163,7 @@ class Spending(Desk):
                     catalogue,
                     self.settings.daily_budget,
                     named=lru_cache(_NAMES)(self.redactor.redact),
+                    allowed=Allowance(self.settings),
                 )
             return self.requests
 
