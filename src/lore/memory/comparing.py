@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lore.budget.counterfactual import without_additions, without_shortening
+from lore.context.sizing import Measure
 from lore.memory.holding import Composed, Live
 from lore.records import Dialogue, TokenUse
 
@@ -18,8 +19,9 @@ def without_lore(
     if not before.turns or composed.cold or plan.busts:
         new_chars = added_chars
     chars = composed.chars + tool_chars
-    new_tokens = round(new_chars * use.input_tokens / chars) if composed.chars else 0
-    added_tokens = round(added_chars * use.input_tokens / chars) if composed.chars else 0
+    # What a provider counts beside the characters, such as pictures, Lore has not added.
+    ratio = min(use.input_tokens / chars, Measure().tokens_per_char) if composed.chars else 0.0
+    new_tokens, added_tokens = round(new_chars * ratio), round(added_chars * ratio)
     if not (plan.start or plan.prefix or plan.annotated):
         return without_additions(
             use, standing_tokens=added_tokens - new_tokens, new_tokens=new_tokens
