@@ -34,6 +34,11 @@ def result(id_: str, chars: int = 40, *, failed: bool = False) -> Block:
     return Block("result", chars, "x" * min(chars, 200), call_id=id_, failed=failed)
 
 
+def picture(id_: str) -> Block:
+    """Return a result that shows something: it takes room and says nothing."""
+    return Block("result", 6_000, call_id=id_)
+
+
 def reasoning(chars: int = 60) -> Block:
     return Block("reasoning", chars)
 
@@ -132,7 +137,10 @@ def _step(draw: st.DrawFn, name: str) -> list[Entry]:
     ids = [f"{name}.{n}" for n in range(draw(st.integers(1, 3)))]
     calls = [call(id_, chars=draw(_SIZES)) for id_ in ids]
     thought = [reasoning(draw(_SIZES))] if draw(st.booleans()) else []
-    results = [result(id_, draw(_SIZES)) for id_ in draw(st.permutations(ids))]
+    results = [
+        picture(id_) if draw(st.integers(0, 7)) == 0 else result(id_, draw(_SIZES))
+        for id_ in draw(st.permutations(ids))
+    ]
     if draw(st.integers(0, 9)) == 0:
         results.pop()  # interrupted: a call that was never answered
     split = draw(st.integers(0, len(results)))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from lore.context.layers import EVICT_TO, Room
@@ -18,6 +19,7 @@ from lore.evals.long_talks import read_talks
 from lore.memory.costing import Economy, SoFar
 from lore.records.dialogues import ModelPrice, Pins, Plan, Summary
 from tests.context.playing import Below, Step, assert_legal, check, play
+from tests.context.sessions import sessions
 from tests.context.talks import (
     LONG,
     SESSIONS,
@@ -51,28 +53,39 @@ def last(entries, room: Room = ROOM, **more) -> Step:
     return list(play(entries, known_of, room, **more))[-1]
 
 
-@settings(max_examples=300, deadline=None)
-@given(
-    entries=talks(),
-    window=st.sampled_from([300, 1_500, 6_000, 20_000, 200_000]),
-    keep=st.sampled_from([0, 200, 2_000]),
-    share=st.sampled_from([0.0, 0.5, 0.9, 1.0]),
-    cold_at=st.frozensets(st.integers(0, 40), max_size=6),
-    each=st.integers(1, 9),
-    meta_after=st.sampled_from([0, 3]),
-    told=st.sampled_from([0.01, 0.1, 1.0]),
-)
-def test_every_invariant_holds_in_a_session_that_grows(
-    entries, window, keep, share, cold_at, each, meta_after, told
-):
-    def known(so_far):
-        return known_of(so_far, each=each, meta_after=meta_after, share=told)
-
-    room = Room(window, keep_tokens=keep)
-    check(list(play(entries, known, room, cost=Below(share), cold_at=cold_at)))
+@settings(max_examples=120, deadline=None)
+@given(session=sessions())
+def test_every_invariant_holds_in_a_session_that_grows(session):
+    check(list(session.steps()))
 
 
-@settings(max_examples=150, deadline=None)
+def test_what_is_made_up_reaches_every_layer_and_every_reason_for_a_bust():
+    seen: Counter[str] = Counter()
+
+    @settings(
+        max_examples=80, derandomize=True, database=None, deadline=None, phases=[Phase.generate]
+    )
+    @given(session=sessions())
+    def count(session):
+        steps = list(session.steps())
+        check(steps)
+        for step in steps:
+            seen[f"layer {step.plan.layer}"] += 1
+            seen[step.plan.why] += 1
+            seen["annotated"] += bool(step.plan.annotated)
+            seen["annotated as before"] += bool(step.plan.annotated) and not step.plan.busts
+            seen["lagging"] += step.plan.start > max((one.until for one in step.known), default=0)
+
+    count()
+    reached = {
+        *(f"layer {layer}" for layer in range(5)),
+        *("fit", "cost", "cold", "floor"),
+        *("annotated", "annotated as before", "lagging"),
+    }
+    assert {name for name in reached if seen[name] < 3} == set()
+
+
+@settings(max_examples=80, deadline=None)
 @given(
     entries=talks(),
     other=st.lists(turns(99), min_size=1, max_size=3),
@@ -94,7 +107,7 @@ def test_a_history_that_was_shortened_is_planned_anew(entries, other, cut, windo
         check(after[1:])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(entries=talks(), window=st.sampled_from([300, 1_500, 6_000]), at=st.floats(0, 1))
 def test_a_client_that_drops_entries_gets_legal_prompts(entries, window, at):
     steps = list(play(entries, known_of, Room(window), cost=Below(0.9)))

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from lore.context.layers import Room
-from lore.context.planning import Terms
+from lore.context.planning import Terms, plan_whole
 from lore.context.sizing import Measure
 from lore.context.tiers import MADE, plan_tiers
 from lore.context.turns import turn_starts
 from lore.records.dialogues import Pins, Summary
 from tests.context.playing import assert_follows, assert_legal, play
-from tests.context.talks import dialogue, plain_talk, summarised, talks
+from tests.context.sessions import sessions
+from tests.context.talks import dialogue, plain_talk, plain_turn, summarised
 
 
 def shorten(texts, limit_tokens):
@@ -95,18 +97,41 @@ def test_a_refused_prompt_begins_earlier():
     assert decide(entries, window=int(size / 0.5), pins=Pins(floor=2)).layer == 1
 
 
-@settings(max_examples=150, deadline=None)
-@given(
-    entries=talks(),
-    window=st.sampled_from([300, 1_500, 6_000, 20_000]),
-    each=st.integers(1, 9),
-    share=st.sampled_from([0.01, 0.1, 1.0]),
-)
-def test_every_invariant_of_a_prompt_holds(entries, window, each, share):
-    def told(so_far):
-        return known(so_far, each=each, share=share)
+def test_what_was_made_is_kept_and_few_turns_bust():
+    steps = list(play(plain_talk(60, chars=900), known, Room(4_000), planner=Keeping()))
+    assert any(one.id.startswith(MADE) for one in steps[-1].plan.prefix)
+    assert sum(step.plan.busts for step in steps) < len(steps) / 3
 
-    steps = list(play(entries, told, Room(window), planner=Keeping()))
+
+@pytest.mark.parametrize("until", [0, 5, 40])
+def test_what_no_summary_tells_of_yet_is_annotated_before_the_window_overflows(until):
+    entries, terms = plain_talk(40, steps=3, chars=3_000), Terms(Room(36_000), Measure(0.25))
+    told = [one for one in known(entries) if one.until <= until]
+    made = plan_tiers(dialogue(entries), Pins(), told, terms, summarise=shorten)
+    assert made.tokens <= 0.75 * 36_000
+    assert made.layer > 1
+    assert made.annotated
+    again = plan_tiers(dialogue(entries), made.pins, told, terms, summarise=shorten)
+    assert not again.busts
+
+
+def test_a_prompt_that_cannot_be_made_to_fit_says_why():
+    entries = [*plain_talk(2), *plain_turn(9, steps=20, chars=4_000)]
+    made = decide(entries)
+    assert made.unfit
+    assert "current turn" in made.notes[-1]
+    whole = plan_whole(dialogue(plain_talk(40)), Pins(), Terms(Room(4_000), Measure(0.25)))
+    assert whole.notes == ("the prompt may be longer than the model can read",)
+    fixed = dialogue(plain_talk(2), fixed_chars=90_000)
+    made = plan_tiers(fixed, Pins(), (), Terms(Room(4_000), Measure(0.25)), summarise=shorten)
+    assert "system prompt" in made.notes[-1]
+
+
+@settings(max_examples=80, deadline=None)
+@given(session=sessions())
+def test_every_invariant_of_a_prompt_holds(session):
+    told = [replace(one, text="x" * 4 * one.tokens) for one in session.told]
+    steps = list(replace(session, told=told).steps(Keeping()))
     for step in steps:
         assert_legal(step)
     for before, after in pairwise(steps):

@@ -6,6 +6,7 @@ import json
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from lore.embed.none import NoEmbedder
 from lore.memory import Memory
 from lore.server.serving import bind
 from lore.settings import load
+from tests.fakes import FakeEmbedder
 
 
 class Told:
@@ -90,6 +92,17 @@ def test_open_doors_are_told_and_closed_ones_are_taken_back(tmp_path: Path):
         assert not (tmp_path / SERVER_FILE).exists()
         with pytest.raises(ConnectionRefusedError):
             status_at(told.url)
+
+
+def test_doors_open_once_the_first_request_has_nothing_to_wait_for(tmp_path: Path):
+    settings = replace(load({}, home=tmp_path).settings, server_port=0)
+    embedder = FakeEmbedder(before=lambda _texts: time.sleep(0.5))
+    with Memory.open(config=settings, embedder=embedder) as memory:
+        doors = Doors(memory, Told())
+        doors.open()
+        assert embedder.asked
+        assert memory.load_prices()
+        assert doors.close()
 
 
 def test_a_port_that_is_taken_is_told_and_another_one_is_used(tmp_path: Path):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lore.daemon import lock, status
-from lore.daemon.status import ChoreStatus, Status
+from lore.daemon.status import ChoreStatus, Status, check_gateway
 from tests.fakes import NOON
 
 TOLD = Status(
@@ -80,3 +80,16 @@ def test_a_daemon_that_starts_has_met_no_hooks(tmp_path: Path):
 
 def test_the_memory_of_this_process_is_known():
     assert 5 < status.resident_mb() < 5_000
+
+
+@pytest.mark.parametrize(("late", "state"), [(0, "ok"), (5, "ok"), (6, "degraded")])
+def test_more_than_one_late_request_in_twenty_is_a_finding(late: int, state: str):
+    told = Status(running=True, requests=100, degraded={"late": late, "StoreBusy": 2})
+    [check] = check_gateway(told, 150)
+    assert check.detail.startswith("100 requests")
+    assert check.state == state
+    assert ("gateway.within_ms" in check.remedy) is (state == "degraded")
+
+
+def test_a_gateway_that_nobody_used_is_no_finding():
+    assert check_gateway(Status(running=True), 150) == []

@@ -99,7 +99,7 @@ class Automatic:
         step = STEP_TOKENS * CHARS_PER_TOKEN
         read, still = 0, True
         for number in range(1, total // STEP_TOKENS + 1):
-            running.update(text[(number - 1) * step : number * step].encode())
+            running.update(text[(number - 1) * step : number * step].encode(errors="surrogatepass"))
             digest = running.hexdigest()
             still = still and self._until.get(digest, 0.0) > self._clock()
             if still:
@@ -174,6 +174,6 @@ def _ends(stretches: list[Stretch]) -> list[int]:
 def _digests(model: str, stretches: list[Stretch]) -> list[str]:
     running, digests = hashlib.sha256(model.encode()), []
     for one in stretches:
-        running.update(one.text.encode() + b"\0")
+        running.update(one.text.encode(errors="surrogatepass") + b"\0")
         digests.append(running.hexdigest())
     return digests

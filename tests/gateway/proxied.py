@@ -15,11 +15,12 @@ from lore.gateway.app import Gateway
 from lore.gateway.exchanges import Turning
 from lore.gateway.peers import Owner
 from lore.gateway.routing import Upstreams
+from lore.memory.passing import Passing
 from lore.server.app import Mount
 from tests.server.served import Served, serving
 from tests.waiting import PATIENCE_S
 
-Pairs = Sequence[tuple[str, str]]
+Pairs = Sequence[tuple[str, str | bytes]]
 
 MOST_BYTES = 4_000_000
 
@@ -102,11 +103,19 @@ def proxied(
     owner: Owner | None = None,
     host: str = "127.0.0.1",
     within_s: float = PATIENCE_S,
+    at_once: bool = False,
+    passing: Passing | None = None,
 ) -> Iterator[Proxied]:
     """Serve a gateway, with all else that the daemon serves, until the block ends."""
     upstreams = Upstreams(upstream_url, upstream_url, upstream_url)
     gateway = Gateway(
-        upstreams, turning=turning, most_bytes=most_bytes, owner=owner, within_s=within_s
+        upstreams,
+        turning=turning,
+        most_bytes=most_bytes,
+        owner=owner,
+        within_s=within_s,
+        at_once=at_once,
+        passing=passing,
     )
     with serving(home, host=host, rest=Mount("/", gateway, lifespan=gateway.run)) as served:
         yield Proxied(served)

@@ -89,17 +89,42 @@ def test_host_and_origin_are_checked_as_everywhere(
 @pytest.mark.parametrize(
     "headers",
     [
-        {"authorization": "Bearer lore_local_abc"},
-        {"authorization": "lore_local_abc"},
-        {"x-api-key": "lore_0123456789_secret"},
-        {"x-goog-api-key": "lore_0123456789_secret"},
+        [("authorization", "Bearer lore_local_abc")],
+        [("authorization", "lore_local_abc")],
+        [("x-api-key", "lore_0123456789_secret")],
+        [("x-api-key", "lore_0123456789_secret"), ("x-api-key", "sk-1")],
+        [("x-goog-api-key", "lore_0123456789_secret")],
+        [("api-key", "lore_0123456789_secret")],
+        [("ocp-apim-subscription-key", "lore_0123456789_secret")],
     ],
 )
 def test_a_key_of_lore_is_never_passed_on_as_a_providers(
-    gateway: Proxied, up: Upstream, headers: dict[str, str]
+    gateway: Proxied, up: Upstream, headers: list[tuple[str, str]]
 ):
     came = len(up.asked)
     assert gateway.ask("/API/v1/stats", headers=headers).status == 401
+    assert len(up.asked) == came
+
+
+@pytest.mark.parametrize("query", ["key=lore_1_s", "alt=sse&KEY=lore_1_s", "a=1&k%65y=%6Core_1_s"])
+def test_a_key_of_lore_is_not_passed_on_as_a_parameter(gateway: Proxied, up: Upstream, query: str):
+    came = len(up.asked)
+    assert gateway.ask(f"/v1beta/models/g:generateContent?{query}", b"{}").status == 401
+    assert len(up.asked) == came
+
+
+def test_words_that_are_no_key_may_begin_as_one_of_lore(gateway: Proxied, up: Upstream):
+    gateway.ask("/v1/models?q=lore_x", headers={"x-title": "lore_of_the_rings"})
+    assert up.asked[-1].target == "/v1/models?q=lore_x"
+
+
+@pytest.mark.parametrize("target", ["@127.0.0.1:{}/x", "http://127.0.0.1:{}/x", "//x:{}/", "*"])
+def test_a_target_that_is_no_path_is_refused(gateway: Proxied, up: Upstream, target: str):
+    came, other = len(up.asked), up.url.rpartition(":")[2]
+    head = f"GET {target.format(other)} HTTP/1.1\r\nhost: localhost\r\nx-api-key: k\r\n\r\n"
+    with gateway.connect() as client:
+        client.sendall(head.encode())
+        assert client.recv(100).startswith(b"HTTP/1.1 40")
     assert len(up.asked) == came
 
 

@@ -28,7 +28,10 @@ def carry_out(tmp_path: Path):
 
         def carry_out(*entries: Entry, speaker: Speaker = SPEAKER) -> str:
             dialogue = Dialogue(model="m", entries=entries)
-            return commands.carry_out(memory, composer, speaker, dialogue)
+            typed = commands.find(speaker, dialogue)
+            if typed is None:
+                return ""
+            return commands.carry_out(memory, composer, speaker, dialogue, typed)
 
         yield carry_out
 
@@ -38,6 +41,7 @@ def carry_out(tmp_path: Path):
     [
         told("/lore:amnesia on"),
         told("lore:amnesia on"),
+        told("/LORE:AMNESIA ON"),
         told("<system-reminder>x</system-reminder>", " /lore:amnesia  on\n"),
         told(OFFERED, "Lore's gateway answers this command by itself."),
     ],
@@ -85,9 +89,6 @@ def test_of_several_texts_nobody_knows_which_was_typed_unless_the_agent_tells_th
     assert carry_out(both)
 
 
-@pytest.mark.parametrize(
-    ("speaker", "texts"),
-    [(STRANGER, (OFFERED,)), (SPEAKER, ("Read this.", OFFERED + " It is attached."))],
-)
-def test_a_command_of_the_plugin_is_known_where_claude_code_puts_it(carry_out, speaker, texts):
-    assert not carry_out(told(*texts), speaker=speaker)
+def test_a_command_of_the_plugin_is_known_where_claude_code_puts_it(carry_out):
+    assert not carry_out(told("Read this.", OFFERED + " It is attached."))
+    assert not carry_out(told(OFFERED, "Read this."), speaker=STRANGER)

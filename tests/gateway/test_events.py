@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.gateway.events import Event, EventReader, write
+from lore.gateway.events import Event, EventReader, documents, end_of_last, write
 
 ENDS = ("\n", "\r\n", "\r")
 lines = st.text(st.sampled_from("abc: {}é"), max_size=8)
@@ -20,6 +20,7 @@ def streams(draw: st.DrawFn) -> bytes:
         end = draw(st.sampled_from(ENDS))
         fields = draw(st.lists(st.sampled_from(["event: x", "data:", "data: ", ": ping"])))
         pieces += [field + draw(lines) + end for field in fields]
+        pieces += ['data: {"a": "b"}' + end] if draw(st.booleans()) else []
         pieces.append(end)
     if draw(st.booleans()):
         pieces.append("data: cut off")
@@ -42,6 +43,21 @@ def test_events_are_the_same_however_the_stream_is_cut(data, stream):
     assert read(stream, cuts) == whole
     assert read(stream, list(range(len(stream)))) == whole
     assert b"".join(event.raw for event in whole) == stream
+
+
+@given(stream=streams())
+def test_all_at_once_events_say_the_same_as_one_by_one(stream):
+    told = [event.document() for event in read(stream, [])]
+    assert [one for one in documents(stream) if one] == [one for one in told if one]
+
+
+@given(data=st.data(), stream=streams())
+def test_the_last_event_that_is_complete_ends_where_a_reader_finds_it(data, stream):
+    stream = stream[: data.draw(st.integers(0, len(stream)))]
+    complete = sum(len(event.raw) for event in EventReader().feed(stream))
+    end = end_of_last(stream)
+    assert not stream[complete:end].strip(b"\r\n")
+    assert not EventReader().feed(stream[end:])
 
 
 def test_an_event_has_its_name_and_all_its_lines_of_data():

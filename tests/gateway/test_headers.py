@@ -49,6 +49,13 @@ def test_only_cookies_of_others_go_on():
         assert headers.for_upstream([(b"cookie", cookies.encode())], identity=False) == kept
 
 
+@given(st.text(st.characters(min_codepoint=0x20, exclude_characters="\x7f", codec="utf-8")))
+def test_a_value_that_is_utf_8_keeps_its_bytes(value: str):
+    came = [(b"x-title", value.encode())]
+    ((_, told),) = headers.for_upstream(came, identity=False)
+    assert told.encode() == value.encode()
+
+
 NAMES = st.sampled_from([*sorted(headers.CREDENTIALS), "x-a", "content-type", "x-lore-project"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
@@ -9,6 +10,7 @@ import pytest
 
 from lore.gateway.exchanges import Outcome
 from lore.gateway.paying import (
+    MOST_KEPT_BYTES,
     Bill,
     Ended,
     Observing,
@@ -159,3 +161,22 @@ def test_a_refusal_that_is_cut_off_is_free():
 )
 def test_a_client_says_which_service_it_wants(document: dict[str, object], service: str):
     assert service_of(document) == service
+
+
+def test_of_an_answer_that_is_too_long_the_beginning_and_the_cost_are_kept():
+    seen: list[Reply] = []
+    bill = Bill(gemini, RESERVED, streams=True, prompt=PROMPT)
+    watching = Observing(bill, lambda ended: seen.extend(ended.replies), lambda _: None)
+    watching.begin(200, {"content-type": "text/event-stream"})
+    said = "word " * 20_000
+    tree = {"candidates": [{"content": {"role": "model", "parts": [{"text": said}]}}]}
+    piece = b"data: " + json.dumps(tree).encode() + b"\n\n"
+    for _ in range(2 * MOST_KEPT_BYTES // len(piece)):
+        watching.see(piece)
+    watching.see(STREAMED)
+    watching.end("complete")
+    [reply] = seen
+    assert reply.use.input_tokens == 7
+    assert reply.entry is not None
+    kept = sum(len(block.text) for block in reply.entry.blocks)
+    assert MOST_KEPT_BYTES * 0.9 < kept < MOST_KEPT_BYTES * 1.1

@@ -18,37 +18,6 @@ from tests.gateway.upstream import Upstream, upstream
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell")
 
 
-@LINUX
-@pytest.mark.parametrize(
-    ("family", "host"),
-    [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")],
-)
-def test_the_owner_of_a_connection_is_found(family: int, host: str):
-    try:
-        server = socket.create_server((host, 0), family=family)
-    except OSError:
-        pytest.skip("this machine has no such loopback")
-    with server, socket.create_connection(server.getsockname()[:2]) as client:
-        ends = client.getsockname()[:2], client.getpeername()[:2]
-        assert peers.find_owner(*ends) == os.geteuid()
-        assert peers.find_owner(ends[0], (host, 1)) is None
-
-
-@LINUX
-def test_the_owner_of_a_mapped_connection_is_found():
-    try:
-        server = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
-    except (OSError, ValueError):
-        pytest.skip("this machine has no dual sockets")
-    port = server.getsockname()[1]
-    with server, socket.create_connection(("127.0.0.1", port)):
-        accepted, seen = server.accept()
-        with accepted:
-            ends = seen[:2], accepted.getsockname()[:2]
-            assert str(ends[0][0]).startswith("::ffff:")
-            assert peers.find_owner(*ends) == os.geteuid()
-
-
 @pytest.mark.parametrize(
     ("address", "loopback"),
     [

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lore.errors import StoreBusy
-from lore.gateway.exchanges import Answer, Incoming, Outcome, Prepared
+from lore.gateway.exchanges import Answer, Command, Incoming, Outcome, Prepared
 from tests.gateway.faulty import HEAD, Peer, chunk, faulty
 from tests.gateway.proxied import HELLO, Proxied, proxied
 from tests.gateway.upstream import Fails, Says, Upstream, upstream
@@ -38,6 +38,10 @@ class Planned:
     def go_on(self, incoming: Incoming) -> Prepared | None:
         del incoming
         return self.held
+
+    def find_command(self, incoming: Incoming) -> Command | None:
+        del incoming
+        return None
 
     def admit(self, incoming: Incoming) -> Prepared:
         del incoming
@@ -357,6 +361,25 @@ def test_a_client_that_leaves_while_it_is_throttled_asks_nothing(switched: Switc
     assert len(up.asked) == came
 
 
+def test_who_never_waits_is_asked_in_the_loop_and_may_fail_there(tmp_path: Path, up: Upstream):
+    threads: list[str] = []
+
+    def plan(incoming: Incoming) -> Prepared:
+        threads.append(threading.current_thread().name)
+        if b"fail" in incoming.raw:
+            raise ZeroDivisionError
+        return Prepared(headers=(("x-told", "yes"),))
+
+    with proxied(tmp_path, up.url, turning=Planned(plan), at_once=True) as gateway:
+        got = gateway.ask("/v1/messages", HELLO)
+        assert (got.status, got.header("x-told")) == (200, "yes")
+        failed = gateway.ask("/v1/messages", {**HELLO, "model": "fail"})
+        assert (failed.status, failed.header("x-lore-degraded")) == (200, "ZeroDivisionError")
+        long = {**HELLO, "system": "x" * 1_000_000}
+        assert gateway.ask("/v1/messages", long).header("x-told") == "yes"
+    assert [name.startswith("lore-turning") for name in threads] == [False, False, True]
+
+
 @pytest.mark.parametrize("is_planned", [True, False], ids=["planned", "admitted"])
 def test_what_a_client_did_not_wait_for_is_given_back(tmp_path: Path, is_planned: bool):
     noting, asked, left = Noting(), threading.Event(), threading.Event()
@@ -368,6 +391,10 @@ def test_what_a_client_did_not_wait_for_is_given_back(tmp_path: Path, is_planned
             return self.admit(incoming)
 
         def go_on(self, incoming: Incoming) -> Prepared | None:
+            del incoming
+            return None
+
+        def find_command(self, incoming: Incoming) -> Command | None:
             del incoming
             return None
 
@@ -461,7 +488,12 @@ def test_a_splice_that_cannot_go_on_says_so_in_the_answer(switched: Switched):
     assert switched.gateway.ask("/v1/messages", BODY).body.endswith(b"refused with 500")
 
 
-def test_a_splice_that_loses_a_piece_breaks_the_answer_off(switched: Switched):
+def test_a_splice_that_loses_a_piece_breaks_a_stream_off(switched: Switched):
     switched.plan(lambda _incoming: Prepared(splice=Failing("feed")))
     with pytest.raises(http.client.IncompleteRead):
-        switched.gateway.ask("/v1/messages", BODY)
+        switched.gateway.ask("/v1/messages", {**HELLO, "stream": True})
+
+
+def test_a_splice_that_loses_an_answer_that_has_not_begun_is_an_error(switched: Switched):
+    switched.plan(lambda _incoming: Prepared(splice=Failing("feed")))
+    assert switched.gateway.ask("/v1/messages", BODY).status == 502

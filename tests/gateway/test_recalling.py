@@ -10,14 +10,17 @@ from typing import Any
 import pytest
 
 from lore.errors import StoreBusy, StoreFull
-from lore.gateway.exchanges import Incoming, Prepared
+from lore.gateway import events
+from lore.gateway.exchanges import Command, Incoming, Prepared
 from lore.gateway.recalling import Recalling
+from lore.gateway.wires import anthropic
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Texts, Tool
 from lore.records.dialogues import Pins, Plan
 from tests.gateway import replies
+from tests.gateway.faulty import Peer, faulty
 from tests.gateway.proxied import Proxied, proxied
-from tests.gateway.upstream import Fails, Says, Thought, Upstream, upstream
+from tests.gateway.upstream import Answers, Fails, Says, Thought, Upstream, upstream
 from tests.gateway.wires import test_anthropic_splicing as messages
 from tests.gateway.wires import test_responses_splicing as responses
 
@@ -37,12 +40,15 @@ class Remembering:
 
     def prepare(self, incoming: Incoming) -> Prepared:
         wire = WIRES[incoming.wire]
-        request = wire.expand(wire.read(incoming.body(), incoming.path), self.kept.get)
+        request = wire.expand(wire.read(incoming.body(), incoming.target), self.kept.get)
         body = wire.rewrite(request, Plan(0, Pins()), Texts(recall=TOOL))
         splice = wire.open_splice(request, body, TOOL, lambda: uuid.uuid4().hex)
         return Prepared(body, splice=Recalling(splice, self._search, self._keep))
 
     def go_on(self, incoming: Incoming) -> Prepared | None:
+        raise AssertionError(incoming.path)
+
+    def find_command(self, incoming: Incoming) -> Command | None:
         raise AssertionError(incoming.path)
 
     def admit(self, incoming: Incoming) -> Prepared:
@@ -176,6 +182,52 @@ def test_a_conversation_with_recall_breaks_no_rule_of_the_upstream(stage, speaks
     assert "lore-recall-" in json.dumps(client.body())
 
 
+@pytest.mark.parametrize("streams", [True, False])
+def test_blanks_that_a_model_says_before_it_searches_are_not_said_again(stage, streams):
+    client = MessagesClient(streams=streams)
+    client.say("How do we print?")
+    stage.up.reply_with(Says("\n\n", LOOK), Says(" ", LOOK), Says("On Thursdays."), Says("Bye."))
+    ask(stage, client)
+    client.say("Thanks.")
+    ask(stage, client)
+    assert stage.up.refused == []
+    before, after = (one.tree["messages"] for one in stage.up.asked[-2:])
+    assert after[: len(before)] == before
+
+
+@pytest.mark.parametrize("speaks", [MessagesClient, ResponsesClient])
+def test_a_marker_that_stands_twice_is_one_call(stage, speaks):
+    client = speaks(streams=False)
+    client.say("How do we print?")
+    stage.up.reply_with(Says("I search.", LOOK), Says("On Thursdays."), Says("Bye."))
+    ask(stage, client)
+    client.history += client.history
+    client.say("Thanks.")
+    ask(stage, client)
+    assert stage.up.refused == []
+    assert json.dumps(stage.up.asked[-1].tree).count("found printing") == 1
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_turn_goes_on_without_memory_with_the_thoughts_that_it_had(stage, knows):
+    client = MessagesClient(streams=False)
+    client.say("How do we print?")
+    first, second = Thought("Memory first."), Thought("Now the file.")
+    stage.up.reply_with(Says(first, "I search.", LOOK), Says(second, READ), Says("On Thursdays."))
+    client.give(ask(stage, client))
+    body = json.dumps(client.body()).encode()
+    found = stage.memory.kept if knows else {}
+    mended = anthropic.mend(body, found.get)
+    assert mended != body
+    stage.memory.prepare = lambda _incoming: Prepared(mended)
+    ask(stage, client)
+    assert stage.up.refused == []
+    assert ("found printing" in mended.decode()) is knows
+    client.say("Thanks.")
+    later = json.dumps(client.body()).encode()
+    assert anthropic.mend(later, found.get) == later
+
+
 def test_memory_that_fails_is_told_to_the_model(stage):
     def fail(_call: Call) -> str:
         msg = "The store is busy."
@@ -212,5 +264,148 @@ def test_an_upstream_that_does_not_go_on_ends_the_answer_with_its_error(stage):
     client.say("How do we print?")
     got = stage.gateway.ask(client.path, client.body())
     assert got.status == 200
-    assert got.body.rstrip().splitlines()[-2] == b"event: error"
-    assert b"Overloaded" in got.body
+    name, data = got.body.rstrip().splitlines()[-2:]
+    assert name == b"event: error"
+    error = json.loads(data.removeprefix(b"data: "))["error"]
+    assert error == {"type": "overloaded_error", "message": "Overloaded"}
+
+
+GEMINI = "/v1beta/models/gemini-3-pro:{}?alt=sse"
+ASKED: list[tuple[str, Json]] = [
+    (MessagesClient.path, MessagesClient(streams=False).body()),
+    (ResponsesClient.path, ResponsesClient(streams=False).body()),
+    ("/v1/chat/completions", {"model": "gpt-5.5"}),
+    (GEMINI.format("generateContent"), {}),
+]
+
+
+def asked(path: str, tree: Json, *, streams: bool) -> tuple[str, Json]:
+    """Return a request with one prompt."""
+    said = {"role": "user", "content": "How do we print?"}
+    if "v1beta" in path:
+        name = "streamGenerateContent" if streams else "generateContent"
+        return GEMINI.format(name), {"contents": [{"role": "user", "parts": [{"text": "Hm?"}]}]}
+    place = "input" if "responses" in path else "messages"
+    return path, {**tree, "stream": streams, place: [said]}
+
+
+@pytest.mark.parametrize(("path", "tree"), ASKED)
+def test_an_answer_that_is_not_streamed_fails_as_its_last_request_did(stage, path, tree):
+    refused = Fails(429, "rate_limit_error", "Slow down.", {"retry-after": "3"})
+    stage.up.reply_with(Says("I search.", LOOK), refused)
+    got = stage.gateway.ask(*asked(path, tree, streams=False))
+    assert (got.status, got.header("retry-after")) == (429, "3")
+    assert got.tree["error"]["message"] == "Slow down."
+    assert len(stage.up.asked) == 2
+
+
+@pytest.mark.parametrize(("path", "tree"), ASKED)
+def test_a_stream_ends_with_the_words_of_the_provider(stage, path, tree):
+    stage.up.reply_with(Says("I search.", LOOK), Fails(429, "rate_limit_error", "Slow down."))
+    got = stage.gateway.ask(*asked(path, tree, streams=True))
+    told = [json.loads(line[6:]) for line in got.body.splitlines() if line.startswith(b"data: {")]
+    error = told[-1].get("error", told[-1])
+    assert error["message"] == "Slow down."
+    assert "api_error" not in json.dumps(told[-1])
+    if "v1beta" not in path:
+        assert "rate_limit_error" in json.dumps(error)
+
+
+def test_an_answer_that_is_not_streamed_and_breaks_off_is_an_error(tmp_path):
+    call = {"type": "tool_use", "id": "toolu_1", "name": "recall", "input": {"query": "printing"}}
+    said = json.dumps({"type": "message", "content": [call], "stop_reason": "tool_use"}).encode()
+
+    def behave(peer: Peer) -> None:
+        if b"found printing" in peer.request:
+            peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{")
+            peer.reset()
+        else:
+            peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(said) + said)
+
+    with faulty(behave) as up, proxied(tmp_path, up.url, turning=Remembering()) as gateway:
+        got = gateway.ask(*asked("/v1/messages", ASKED[0][1], streams=False))
+        assert len(up.requests) == 2
+    assert got.status == 502
+    assert got.tree["error"]["type"] == "api_error"
+
+
+DEEP = '{"query":' + "[" * 900 + "]" * 900 + "}"
+
+
+def whole_of(path: str, written: str) -> Json:
+    """Return an answer that calls recall with these arguments, read where the wire has it so."""
+    try:
+        read = json.loads(written)
+    except ValueError:
+        read = None
+    if path == "/v1/messages":
+        call: Json = {"type": "tool_use", "id": "toolu_1", "name": "recall", "input": read}
+        return {"type": "message", "content": [call], "stop_reason": "tool_use"}
+    function = {"name": "recall", "arguments": written}
+    if path == "/v1/responses":
+        call = {"type": "function_call", "call_id": "call_1", "status": "completed", **function}
+        return {"id": "resp_1", "status": "completed", "output": [call]}
+    if path == "/v1/chat/completions":
+        calls = [{"id": "call_1", "type": "function", "function": function}]
+        message = {"role": "assistant", "content": None, "tool_calls": calls}
+        return {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+    parts = [{"functionCall": {"name": "recall", "args": read}}]
+    return {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]}
+
+
+@pytest.mark.parametrize("written", ['["x"]', '"x"', "null", '{"query":', DEEP])
+@pytest.mark.parametrize(("path", "tree"), ASKED)
+def test_arguments_that_are_no_table_are_a_search_that_failed(stage, path, tree, written):
+    def search(call: Call) -> str:
+        assert call.arguments == {}
+        return "query is needed"
+
+    stage.memory.search = search
+    whole = json.dumps(whole_of(path.partition("?")[0], written)).encode()
+    json_headers = {"content-type": "application/json"}
+    stage.up.reply_with(Answers(200, json_headers, whole), Says("Then without."))
+    got = stage.gateway.ask(*asked(path, tree, streams=False))
+    assert got.status == 200
+    assert "Then without." in got.body.decode()
+    assert stage.up.refused == []
+    assert "query is needed" in json.dumps(stage.up.asked[-1].tree)
+
+
+@pytest.mark.parametrize("written", ['["x"]', "null", '{"query":', DEEP])
+def test_such_arguments_in_a_stream_are_a_search_that_failed(stage, written):
+    stage.memory.search = lambda _call: "query is needed"
+    call = {"type": "tool_use", "id": "toolu_1", "name": "recall", "input": {}}
+    delta = {"type": "input_json_delta", "partial_json": written}
+    told: list[Json] = [
+        {"type": "message_start", "message": {"type": "message", "content": [], "usage": {}}},
+        {"type": "content_block_start", "index": 0, "content_block": call},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}},
+        {"type": "message_stop"},
+    ]
+    stream = b"".join(events.write(one, one["type"]) for one in told)
+    headers = {"content-type": "text/event-stream"}
+    stage.up.reply_with(Answers(200, headers, stream), Says("Then without."), Says("Bye."))
+    client = MessagesClient(streams=True)
+    client.say("How do we print?")
+    ask(stage, client)
+    client.say("Thanks.")
+    ask(stage, client)
+    assert stage.up.refused == []
+    before, after = (one.tree["messages"] for one in stage.up.asked[-2:])
+    assert after[: len(before)] == before
+    assert "query is needed" in json.dumps(before)
+
+
+def test_a_search_that_breaks_is_told_to_the_model(stage):
+    def search(_call: Call) -> str:
+        raise RecursionError
+
+    stage.memory.search = search
+    stage.up.reply_with(Says(LOOK), Says("Then without."))
+    client = MessagesClient(streams=True)
+    client.say("How do we print?")
+    ask(stage, client)
+    assert "could not be searched" in json.dumps(stage.up.asked[-1].tree)

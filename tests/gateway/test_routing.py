@@ -1,8 +1,14 @@
 from __future__ import annotations
 
-import pytest
+from urllib.parse import urlsplit
 
-from lore.gateway.routing import Upstreams, may_cost, provider_of, spelled, wire_of
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from yarl import URL
+
+from lore.errors import InvalidInput
+from lore.gateway.routing import Provider, Upstreams, may_cost, provider_of, spelled, wire_of
 
 UPSTREAMS = Upstreams(
     "https://a.example", "https://o.example/v1", "https://g.example/api/", "https://c.example/codex"
@@ -115,3 +121,43 @@ def test_what_is_asked_costs_something_unless_it_is_known_not_to(
     method: str, path: str, costs: bool
 ):
     assert may_cost(method, path) is costs
+
+
+BARE = Upstreams("http://a.example", "http://o.example/v1", "http://g.example", "http://c.example")
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "@evil.example/latest/meta-data",
+        ":81/v1/models",
+        ".evil.example/v1/models",
+        "1/v1/models",
+        "//evil.example/v1/models",
+        "/\\evil.example/v1/models",
+        "\\\\evil.example/v1/models",
+        "http://evil.example/v1/messages",
+        "*",
+        "",
+        "?key=x",
+        "/v1/models\r\nhost: evil.example",
+        "/v1/models\t",
+        "/v1/mod\u00e9les",
+    ],
+)
+@pytest.mark.parametrize("provider", ["anthropic", "openai", "chatgpt", "gemini"])
+def test_what_is_no_path_has_no_address(target: str, provider: Provider):
+    with pytest.raises(InvalidInput):
+        BARE.address(provider, target)
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai", "chatgpt", "gemini"])
+@given(target=st.text("/v1@:.\\?#[]ae%*", max_size=12).map(lambda end: f"/v1{end}"))
+def test_no_path_leads_to_another_host(provider: Provider, target: str):
+    try:
+        address = BARE.address(provider, target)
+    except InvalidInput:
+        return
+    host = {"anthropic": "a", "openai": "o", "chatgpt": "c", "gemini": "g"}[provider]
+    assert urlsplit(address).netloc == f"{host}.example"
+    assert URL(address, encoded=True).raw_authority == f"{host}.example"

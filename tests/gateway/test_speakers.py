@@ -1,4 +1,4 @@
-"""Whose request it is: by the headers of real agents, else by what was said before."""
+"""Whose request it is: by the headers of real agents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lore.gateway.speakers import Said, Talks, agent_of, find_speaker, folder_of, is_errand
+from lore.gateway.speakers import Said, agent_of, find_speaker, folder_of, is_errand
 from lore.records import Block, Entry, Speaker, Voice
 
 
@@ -138,38 +138,3 @@ def test_what_gemini_cli_asks_without_its_tools_is_no_turn(tools):
     assert not is_errand(said({}, {"tools": tools}, asked))
     declared = [{"functionDeclarations": [{"name": "read_file"}]}]
     assert not is_errand(said(GEMINI, {"tools": declared}, asked))
-
-
-def test_a_talk_without_a_name_goes_on_where_it_ended():
-    talks = Talks()
-    hello, answer = entry("user", "hello"), entry("assistant", "hi")
-    first = talks.find_session([hello])
-    assert talks.find_session([hello, answer, entry("user", "and now?")]) == first
-    assert talks.find_session([entry("user", "other")]) != first
-
-
-def test_a_request_that_is_sent_again_is_the_same_talk():
-    talks = Talks()
-    hello = entry("user", "hello")
-    assert talks.find_session([hello]) == talks.find_session([hello])
-
-
-def test_a_talk_that_begins_with_the_same_words_is_another_one():
-    talks = Talks()
-    hello, answer = entry("user", "hello"), entry("assistant", "hi")
-    first = talks.find_session([hello])
-    talks.find_session([hello, answer, entry("user", "and now?")])
-    assert talks.find_session([hello]) != first
-
-
-def test_a_talk_goes_on_after_a_restart():
-    hello, answer = entry("user", "hello"), entry("assistant", "hi")
-    first = Talks().find_session([hello])
-    assert Talks().find_session([hello, answer, entry("user", "and now?")]) == first
-
-
-def test_only_so_many_talks_are_remembered():
-    talks = Talks(most=3)
-    for n in range(50):
-        talks.find_session([entry("user", str(n))])
-    assert [len(held) for held in (talks._sessions, talks._ends, talks._begun)] == [3, 3, 3]

@@ -30,8 +30,8 @@ TESTED_BY_NEIGHBOURS = {
     "daemon": "attempts background chores",
     "embed": "embedder graph",
     "evals": "baselines recordings",
-    "gateway": "boundary exchanges forwarding refusals streaming",
-    "gateway/wires": "arranging faults framing listening rounds searches shapes summing wire",
+    "gateway": "boundary exchanges forwarding refusals streaming turn",
+    "gateway/wires": "arranging framing listening rounds searches summing wire",
     "gateway/wires/anthropic": "expanding reading replies splicing writing",
     "gateway/wires/chat": "expanding reading replies splicing writing",
     "gateway/wires/gemini": "expanding reading replies splicing writing",
@@ -44,7 +44,7 @@ TESTED_BY_NEIGHBOURS = {
     "memory": "holding",
     "records": "access answers dialogues digest kinds knowledge prompting spending talk upkeep",
     "store": (
-        "access_keys conflicts consolidation copies episodes foreign listing loading names "
+        "access_keys conflicts consolidation copies echoes episodes foreign listing loading names "
         "session_figures shared surroundings turn_times turns vector_layout vector_snapshot writing"
     ),
     "text": (
@@ -63,7 +63,7 @@ OF_SEVERAL = {
     "consolidate": "pruning stopping traces",
     "curate": "poisoning repeating",
     "daemon": "digest",
-    "gateway": "bills faults google_sdk passing sdks settling upstream",
+    "gateway": "bills degrading faults google_sdk passing sdks settling upstream",
     "gateway/wires": (
         "anthropic_prompts anthropic_replies anthropic_splicing chat_splicing collected "
         "gemini_splicing offering prompts replies responses_splicing"

@@ -10,12 +10,14 @@ import pytest
 
 from lore.memory import Memory
 from lore.memory.composing import Composer
-from lore.records import Dialogue, Entry, Speaker, TokenUse
+from lore.records import Dialogue, Entry, Pins, Speaker, TokenUse
 from lore.settings import load
+from lore.text.tokens import count
 from tests.fakes import FakeEmbedder, FixedClock
-from tests.memory.test_conversing import talk
+from tests.memory.test_conversing import entry, exchange, talk, words
 
 TALK = Speaker("s-1", "claude-code", "/code/almanac")
+PARTS = ("clock", "tide", "moon", "press", "index", "cover", "chart", "ledger")
 USED = TokenUse(cache_write_tokens=400, output_tokens=9)
 
 
@@ -37,6 +39,21 @@ def test_knowledge_is_chosen_when_a_session_begins_and_never_again(memory: Memor
     memory.remember("Deploys go through ops/other.sh now", kind="decision", project=TALK.project)
     assert "ops/deploy.sh" in first.knowledge
     assert composer.compose(TALK, said(talk(2)[:5])).knowledge == first.knowledge
+
+
+@pytest.mark.parametrize(("window", "most"), [(200_000, 1_000), (3_000, 150), (20, 0)])
+def test_knowledge_takes_a_twentieth_of_a_small_window(
+    tmp_path: Path, clock: FixedClock, window: int, most: int
+):
+    prices = (f"claude-sonnet-4-5 input=1 output=5 window={window}",)
+    config = replace(load({}, home=tmp_path / "home").settings, prices=prices)
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
+        for n in range(40):
+            fact = f"Rule {n}: {PARTS[n % 8]} number {n} is deployed by ops/{n}.sh, never by hand"
+            memory.remember(fact, kind="decision", project=TALK.project)
+        knowledge = Composer(memory).compose(TALK, said(talk(1)[:1])).knowledge
+    assert bool(knowledge) is bool(most)
+    assert count(knowledge) <= most
 
 
 def test_a_talk_that_has_gone_on_without_memory_is_not_told_any(memory: Memory):
@@ -87,7 +104,7 @@ def test_a_prompt_that_was_refused_raises_the_floor_also_after_a_restart(memory:
     memory.database.write(lambda db: db.rows("SELECT 1"))
     again = Composer(memory)
     again.compose(TALK, said(talk(8)))
-    assert "Layer" in again.describe(TALK)
+    assert "Layer" in again.describe(TALK, said(talk(8)))
     assert again.desk.held(TALK).pins.floor == 2
 
 
@@ -140,3 +157,98 @@ def test_notes_on_what_is_left_out_are_let_go_of(tmp_path: Path, clock: FixedClo
     assert composed.plan.busts
     assert composed.plan.start
     assert list(composed.notes) == [entries[-4].key]
+
+
+SUM_UP = entry("user", words("CRITICAL: Respond with TEXT ONLY. Sum up."))
+BOTH_SIZES = pytest.mark.parametrize("tokens", [120_000, 250_000])
+"""Below and above what the model can read, which is 200,000."""
+
+
+def long_talk(tokens: int) -> list[Entry]:
+    """Return a talk of about so many tokens, nearly all of them in outputs of tools."""
+    found: list[Entry] = []
+    for n in range(tokens // 1_000):
+        asked, called, given, answered = exchange(n)
+        given = replace(given, blocks=(replace(given.blocks[0], chars=3_800),))
+        found += [asked, called, given, answered]
+    return [*found, *exchange(9_999)[:1]]
+
+
+def billed(chars: int) -> TokenUse:
+    """Return what a provider reports that counts a token for four characters."""
+    return TokenUse(cache_write_tokens=chars // 4, output_tokens=9)
+
+
+@BOTH_SIZES
+def test_a_summary_that_an_agent_asks_for_is_made_of_the_whole(memory: Memory, tokens: int):
+    plan = Composer(memory).compose_whole(TALK, said([*long_talk(tokens), SUM_UP])).plan
+    assert (plan.layer, plan.start, plan.prefix, plan.annotated) == (0, 0, (), frozenset())
+
+
+@BOTH_SIZES
+def test_without_a_strategy_nothing_is_ever_left_out(
+    tmp_path: Path, clock: FixedClock, tokens: int
+):
+    config = replace(load({}, home=tmp_path).settings, context_strategy="off")
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
+        composed = Composer(memory).compose(TALK, said(long_talk(tokens)), least=2)
+    plan = composed.plan
+    assert (plan.layer, plan.start, plan.prefix, plan.annotated) == (0, 0, (), frozenset())
+    assert (plan.pins, plan.busts) == (Pins(), False)
+    assert composed.whole_tokens >= tokens
+
+
+@BOTH_SIZES
+def test_under_amnesia_nothing_is_left_out_since_nothing_could_be_recalled(
+    memory: Memory, tokens: int
+):
+    composer = Composer(memory)
+    composer.begin_amnesia(TALK)
+    for composed in (
+        composer.compose(TALK, said(long_talk(tokens)), least=2),
+        composer.compose_whole(TALK, said([*long_talk(tokens), SUM_UP])),
+    ):
+        plan = composed.plan
+        assert composed.amnesic
+        assert (plan.layer, plan.start, plan.prefix, plan.annotated) == (0, 0, (), frozenset())
+
+
+@BOTH_SIZES
+def test_a_summary_of_a_session_that_was_shortened_is_made_of_what_the_model_can_read(
+    tmp_path: Path, clock: FixedClock, tokens: int
+):
+    config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=20_000)
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
+        composer, entries = Composer(memory), long_talk(tokens)
+        composer.record(TALK, entries)
+        memory.distill(TALK.session)
+        last = composer.compose(TALK, said(entries))
+        assert last.plan.start
+        composer.settle(TALK, said(entries), last, billed(last.chars))
+        composed = composer.compose_whole(TALK, said([*entries, SUM_UP]))
+    if tokens < 200_000:
+        assert (composed.plan.layer, composed.plan.start) == (0, 0)
+        return
+    assert composed.plan.tokens < 200_000 < composed.whole_tokens
+    assert (composed.plan.start, composed.plan.prefix) == (last.plan.start, last.plan.prefix)
+    assert composed.plan.annotated == last.plan.annotated
+    assert not composed.plan.busts
+
+
+def test_a_turn_under_amnesia_does_not_calibrate_those_after_it(memory: Memory):
+    composer, entries = Composer(memory), long_talk(20_000)
+    for end in (37, 41):
+        composed = composer.compose(TALK, said(entries[:end]))
+        composer.settle(TALK, said(entries[:end]), composed, billed(composed.chars))
+    before = composer.compose(TALK, said(entries)).whole_tokens
+    composer.begin_amnesia(TALK)
+    for end in (45, 49):
+        composed = composer.compose(TALK, said(entries[:end]))
+        without = composer.settle(TALK, said(entries[:end]), composed, billed(50_000))
+        assert without.input_tokens >= 12_500
+    composer.end_amnesia(TALK, said(entries[:49]))
+    after = composer.compose(TALK, said(entries))
+    assert after.whole_tokens == before
+    composer.settle(TALK, said(entries), after, billed(after.chars))
+    memory.database.write(lambda db: db.rows("SELECT 1"))
+    assert composer.desk.held(TALK).measured.tokens_per_char == pytest.approx(0.25, rel=0.1)

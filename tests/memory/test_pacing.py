@@ -10,7 +10,7 @@ import pytest
 
 from lore.memory import Memory
 from lore.memory.pacing import Pacing
-from lore.records import Spend
+from lore.records import Spend, TokenUse
 from lore.settings import load
 from lore.store import spend
 from tests.fakes import FakeEmbedder, FixedClock
@@ -45,6 +45,19 @@ def test_an_answer_that_says_nothing_changes_nothing(memory: Memory):
     pacing.note_quotas("anthropic", NEARLY_USED_UP)
     pacing.note_quotas("anthropic", {"request-id": "r"})
     assert pacing.delay_s("anthropic") > 50
+
+
+def test_a_day_that_would_cost_too_much_demands_a_shorter_prompt(tmp_path: Path, clock: FixedClock):
+    prices = ("m input=1 output=10 window=200000",)
+    config = replace(load({}, home=tmp_path / "paid").settings, daily_budget=0.01, prices=prices)
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
+        pacing = Pacing(memory)
+        assert pacing.least_layer() == 0
+        used = TokenUse(fresh_tokens=8_000)
+        memory.settle_request(memory.reserve_request("m", used), used)
+        memory.database.write(lambda _: None)
+        clock.advance(minutes=10)
+        assert pacing.least_layer() == 2
 
 
 def test_no_wait_outlives_half_of_the_cache(memory: Memory):

@@ -62,3 +62,9 @@ def test_spend_by_rest_is_a_report_and_a_page(served: Served):
     assert {"layer", "busts", "delay_ms", "without_usd"} <= set(tree["items"][0])
     assert served.get("/api/v1/spend?by=moon").status == 422
     assert served.get("/api/v1/spend?since=whenever").status == 422
+
+
+def test_requests_without_memory_are_told_by_reason(served: Served):
+    served.memory.passing.count("late")
+    found = samples(served.get("/metrics").body.decode())
+    assert found['lore_requests_degraded_total{reason="late"}'] == 1

@@ -118,6 +118,10 @@ class Catalogue:
                 self._loading = threading.Thread(target=self._load, name="lore-prices", daemon=True)
                 self._loading.start()
 
+    def wait(self, within_s: float) -> bool:
+        """Wait until the lists are loaded, and tell whether they are."""
+        return self._loaded.wait(within_s)
+
     def find(
         self, model: str, provider: str = "", *, service: str = "", wait_s: float = _LOAD_S
     ) -> Pricing | None:

@@ -25,7 +25,7 @@ CACHE_SHARE = 0.5
 saves."""
 
 _OVERSHOOT_SCALE = 3.0
-"""At three times the rate that the budget allows the delay is three quarters of the longest."""
+"""At four times the rate that the budget allows the delay is three quarters of the longest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,10 @@ from lore.text import chat_commands
 _OWN = 12
 """Digits of the entry before that name an entry: a 'yes' said twice stays two."""
 
+_RECALL = "recall"
+"""The tool that the gateway offers; a client that has one of this name is offered none, and what
+that gives is memory as well."""
+
 _STOPPED = "[Request interrupted by user"
 """What Claude Code puts between results and what a person says instead."""
 
@@ -139,7 +143,8 @@ def _spoken(block: Block, key: str, at: datetime) -> Iterator[NewMessage]:
 
 
 def _result(block: Block, key: str, at: datetime) -> NewMessage:
-    parts = blocks.result(block.text, block.tool, block.call_id, failed=block.failed)
+    text = blocks.GIVEN if block.tool == _RECALL else block.text
+    parts = blocks.result(text, block.tool, block.call_id, failed=block.failed)
     return NewMessage(
         "tool", parts, at, _by_call("result", block, key), origin=tools.origin_of(block.tool)
     )

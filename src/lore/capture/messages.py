@@ -21,7 +21,7 @@ from lore.records import (
     Role,
 )
 from lore.redaction import UNKEPT
-from lore.store import messages, session_states, sessions
+from lore.store import echoes, messages, session_states, sessions
 from lore.store.db import Connection, Database
 from lore.store.messages import PreparedMessage
 from lore.store.places import Place
@@ -106,6 +106,10 @@ def _store(
     now: datetime,
 ) -> list[str]:
     """Write messages of a conversation, in the transaction of the caller."""
+    if conversation.channel == "gateway":
+        prepared = echoes.unforgotten(db, prepared)
+        if not prepared:
+            return []
     session_n = sessions.find_number(db, conversation.session, agent=conversation.agent)
     if session_n is None:
         session_n = _new_session(db, conversation, place, prepared[0].new.created_at, now)

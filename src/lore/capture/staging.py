@@ -19,7 +19,7 @@ from lore.errors import InvalidInput
 from lore.projects import Projects
 from lore.records import NewMessage
 from lore.redaction import UNKEPT
-from lore.store import claims, dialogues, messages, names, sessions
+from lore.store import claims, copies, dialogues, messages, names, sessions
 from lore.store.db import Connection
 from lore.store.keywords import NewMessageText
 from lore.store.messages import PreparedMessage
@@ -69,6 +69,8 @@ class Run:
     context: Context
     new: list[NewMessage] = field(default_factory=list)
     prepared: list[PreparedMessage] = field(default_factory=list)
+    switches: list[tuple[datetime, bool]] = field(default_factory=list)
+    """When amnesia was turned on, and when off."""
 
 
 @dataclass(slots=True)
@@ -95,7 +97,7 @@ class Batch:
             self.runs.append(run)
         self.bytes += size
         for message in searches.taken_apart(new):
-            if self._is_for_lore(context.session, message):
+            if self._is_for_lore(run, message):
                 continue
             try:
                 check(message)
@@ -105,13 +107,18 @@ class Batch:
             run.new.append(message)
             self.messages += 1
 
-    def _is_for_lore(self, session: str, message: NewMessage) -> bool:
+    def _is_for_lore(self, run: Run, message: NewMessage) -> bool:
         """Tell whether a message is typed to Lore itself, or is its answer."""
+        session = run.context.session
         if message.role == "assistant":
             return bool(session) and self._asked_lore == session
         texts = [part.text for part in message.parts]
         if message.role in ("user", "system") and any("lore:" in text for text in texts):
-            is_command = bool(chat_commands.find(["".join(texts), *texts]))
+            typed = ["".join(texts), *texts]
+            is_command = bool(chat_commands.find(typed))
+            switch = chat_commands.find_switch(typed)
+            if switch is not None:
+                run.switches.append((message.created_at, switch))
         else:
             is_command = False
         if is_command or message.role == "user":
@@ -181,8 +188,14 @@ def write(
     """
     session_n, added = None, 0
     for run in batch.runs:
+        dialogues.note_switches(db, _name(run), run.switches, now=now)
         run.context = without_forgotten(db, agent, run.context)
-        told = dialogues.to_be_stored(db, _name(run), run.prepared)
+        parent = words.clean(run.context.parent)
+        told = dialogues.to_be_stored(db, _name(run), run.prepared, parent=parent)
+        if len(told) < len(run.prepared) and run.context.lasting_keys:
+            kept = {message.key for message in told}
+            unstored = [message for message in run.prepared if message.key not in kept]
+            copies.bury(db, agent, unstored, now=now)
         own = messages.not_forgotten(db, (agent, _name(run)), "file", told)
         run.prepared = own
         if not own:
@@ -196,8 +209,13 @@ def write(
 
 
 def without_forgotten(db: Connection, agent: str, context: Context) -> Context:
-    """Return what was told of a session without the names of it that were forgotten."""
+    """Return what was told of a session without the names of it that were forgotten.
+
+    What an agent calls a session, and the files that it works on, may be of a stretch of amnesia.
+    """
     name = words.clean(context.session)
+    if any(dialogues.was_amnesic(db, one) for one in {name, words.clean(context.parent)} if one):
+        context = replace(context, title="", files=())
     title = names.kept(db, agent, name, "title", words.clean(context.title))
     branch = names.kept(db, agent, name, "branch", words.clean(context.branch))
     if bool(title) == bool(context.title) and bool(branch) == bool(context.branch):

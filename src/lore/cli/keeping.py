@@ -266,8 +266,10 @@ def doctor(
 def _check_doors(context: typer.Context) -> list[Check]:
     """Look at what stands between agents and the memory."""
     from lore.cli.setting_up import check_agents
+    from lore.daemon import status
     from lore.settings import load
     from lore.setup.reaching import check_daemon
 
     settings = load(home=context.obj).settings
-    return [check_daemon(settings), *check_agents(settings.home)]
+    passed = status.check_gateway(status.read(settings.home), settings.gateway_within_ms)
+    return [check_daemon(settings), *passed, *check_agents(settings.home)]

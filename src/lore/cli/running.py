@@ -152,7 +152,7 @@ def _answers(home: Path) -> bool:
 
 
 def _print_status(found: Status) -> None:
-    from lore.daemon.status import told_hooks
+    from lore.daemon.status import told_gateway, told_hooks
 
     if found.running and found.since:
         colour = "red" if found.state == "hung" else "green"
@@ -167,6 +167,8 @@ def _print_status(found: Status) -> None:
         print(f"server   {one_line(found.server_notice, 300)}")
     if found.running and (hooks := told_hooks(found)):
         print(f"hooks    {hooks}")
+    if found.running and (passed := told_gateway(found)):
+        print(f"gateway  {clean(passed)}")
     parked = f", {found.jobs_parked:,} parked ('lore jobs')" if found.jobs_parked else ""
     pending = counted(found.jobs_pending, "job")
     print(f"waiting  {counted(found.waiting, 'item')} to embed, {pending} pending{parked}")

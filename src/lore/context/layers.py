@@ -13,6 +13,7 @@ from itertools import accumulate
 
 from lore.context import annotating, turns
 from lore.context.sizing import Measure
+from lore.context.standing import Standing
 from lore.records.dialogues import Dialogue, Layer, Summary
 
 OUTPUT_SHARE, KNOWLEDGE_SHARE = 0.25, 0.05
@@ -120,6 +121,7 @@ class Scene:
         self.known = tuple(sorted(summaries, key=lambda one: (one.until, one.generation)))
         self._begin_of_turns = turns.turn_starts(self.entries)
         self.starts = turns.whole_starts(self.entries)
+        self._standing = Standing(self.entries)
 
     @cached_property
     def current(self) -> int:
@@ -236,7 +238,12 @@ class Scene:
         )
 
     def raw_tokens(self, start: int, annotated: frozenset[str]) -> int:
-        """Return how long a window is."""
+        """Return how long a window is, with what stands of the entries before it."""
+        stands = (self.measure.of_block(one.block) for one in self._standing.before(start))
+        return self.tokens_from(start, annotated) + sum(stands)
+
+    def tokens_from(self, start: int, annotated: frozenset[str]) -> int:
+        """Return how long all entries are from one on."""
         saved = 0
         if annotated:
             saved = sum(s for n, id_, s in self._outputs if n >= start and id_ in annotated)

@@ -76,6 +76,22 @@ def plan(dialogue: Dialogue, pins: Pins, summaries: Sequence[Summary], terms: Te
     return settled(scene, pins, pinned, then, why=why, cold=terms.cold)
 
 
+def plan_whole(dialogue: Dialogue, pins: Pins, terms: Terms) -> Plan:
+    """Return a prompt as it came, however long; a session that had a shorter one holds no more."""
+    scene = scene_of(dialogue, (), terms)
+    whole = scene.whole() if pins.layer else _reported(scene.whole(), scene)
+    tokens = scene.room.fixed_tokens + whole.tokens
+    return Plan(
+        0,
+        Pins(floor=pins.floor),
+        tokens=tokens,
+        busts=bool(pins.layer),
+        why="whole" if pins.layer else "",
+        unfit=tokens > scene.room.window_tokens,
+        notes=_notes(scene, whole, tokens),
+    )
+
+
 def scene_of(dialogue: Dialogue, summaries: Sequence[Summary], terms: Terms) -> Scene:
     """Return a dialogue as it is measured under these terms."""
     fixed = terms.room.fixed_tokens + terms.measure.of_chars(dialogue.fixed_chars)
@@ -133,7 +149,7 @@ def _reported(shape: Shape, scene: Scene) -> Shape:
     told = scene.measure
     if not told.reported_tokens or not shape.start < told.reported_entries <= len(scene.entries):
         return shape
-    since = scene.raw_tokens(told.reported_entries, shape.annotated)
+    since = scene.tokens_from(told.reported_entries, shape.annotated)
     raw = told.reported_tokens - scene.room.fixed_tokens - shape.prefix_tokens + since
     return replace(shape, raw_tokens=max(0, raw))
 
@@ -191,12 +207,20 @@ def _new_pins(scene: Scene, pins: Pins, then: Shape, *, busts: bool, cold: bool)
 def _notes(scene: Scene, then: Shape, tokens: int) -> tuple[str, ...]:
     """Say honestly what a prompt lacks."""
     notes = []
-    if then.layer == 4 and then.start > scene.covered:
+    if then.start > scene.covered:
         left_out = then.start - scene.covered
         notes.append(f"{left_out} entries are left out that no summary tells of")
     if tokens > scene.room.window_tokens:
-        notes.append("the current turn alone is longer than the model can read")
+        notes.append(_told_unfit(scene, then))
     return tuple(notes)
+
+
+def _told_unfit(scene: Scene, then: Shape) -> str:
+    if not scene.room.usable_tokens:
+        return "system prompt and tools alone are longer than the model can read"
+    if then.start == scene.current:
+        return "the current turn alone is longer than the model can read"
+    return "the prompt may be longer than the model can read"
 
 
 def _layer(number: int) -> Layer:

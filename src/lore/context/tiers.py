@@ -10,8 +10,8 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from lore.context.layers import Scene, Shape
-from lore.context.planning import Pinned, Terms, find_pinned, scene_of, settled
+from lore.context.layers import OUTPUT_SHARE, Scene, Shape
+from lore.context.planning import Pinned, Terms, find_pinned, never, plan, scene_of, settled
 from lore.records.dialogues import Dialogue, Pins, Plan, Summary
 from lore.text import tokens
 
@@ -28,7 +28,8 @@ MADE = "tier-"
 """How the ids begin of summaries that are made here."""
 
 _MOST_ROUNDS = 64
-"""Each round pushes something down, and what is at the bottom only becomes less."""
+"""Each round pushes something down, and what is at the bottom only becomes less; as many rounds
+as there are turns come before these, in which a turn each becomes a topic."""
 
 Summarise = Callable[[Sequence[str], int], str]
 """Sums up texts in so many tokens."""
@@ -54,6 +55,8 @@ def plan_tiers(
     Summaries that are made here stand in the plan only: whoever asks keeps them and gives them
     back with the others, because the pins name them.
     """
+    if pins.layer > 1:
+        return _by_layers(dialogue, pins, summaries, terms)
     scene = scene_of(dialogue, summaries, terms)
     pinned = find_pinned(scene, pins)
     now = pinned.shape
@@ -62,14 +65,22 @@ def plan_tiers(
     if now.tokens <= most:
         return settled(scene, pins, pinned, now, why="", cold=terms.cold)
     then = _stable(scene, pinned, most, summarise)
-    smaller = then.tokens < now.tokens
-    return settled(scene, pins, pinned, then if smaller else now, why="fit", cold=terms.cold)
+    then = then if then.tokens < now.tokens else now
+    if then.tokens > int((1 - OUTPUT_SHARE) * scene.room.usable_tokens):
+        return _by_layers(dialogue, pins, summaries, terms)
+    return settled(scene, pins, pinned, then, why="fit", cold=terms.cold)
+
+
+def _by_layers(dialogue: Dialogue, pins: Pins, summaries: Sequence[Summary], terms: Terms) -> Plan:
+    """Return what fits where too little is summed up by now, until all is written anew."""
+    room = replace(terms.room, keep_tokens=0)
+    return plan(dialogue, pins, summaries, replace(terms, room=room, cost=never))
 
 
 def _stable(scene: Scene, pinned: Pinned, most: int, summarise: Summarise) -> Shape:
     """Push the oldest of the fullest tier down until all keep within their shares."""
     tiers = _tiers_of(pinned.shape)
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(len(scene.starts) + _MOST_ROUNDS):
         over = {
             "current": scene.raw_tokens(tiers.start, frozenset()) - CURRENT * most,
             "topics": _size(tiers.topics) - TOPICS * most,

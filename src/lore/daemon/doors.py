@@ -16,7 +16,7 @@ from lore import __version__
 from lore.daemon import address, status
 from lore.daemon.address import Listening
 from lore.daemon.attempts import Failure, attempt, log
-from lore.daemon.status import Status, told_hooks
+from lore.daemon.status import Status, told_gateway, told_hooks
 from lore.memory import Memory
 from lore.server.tally import Tally
 from lore.settings import Settings
@@ -148,6 +148,7 @@ def _told(now: Status) -> list[tuple[str, str]]:
             f"${now.spent_usd:.2f} of ${now.budget_usd:.2f}" if now.budget_usd else "",
         ),
         ("hooks", told_hooks(now)),
+        ("gateway", told_gateway(now)),
         ("memory in use", f"{now.memory_mb:,.0f} MB" if now.memory_mb else ""),
         ("last error", now.last_error),
         ("remark", " ".join(filter(None, (now.notice, now.server_notice)))),
@@ -178,6 +179,8 @@ def mounts_of(make_server: Callable[[], Server[Any]]) -> Sequence[Mount]:
 
 def gateway_of(memory: Memory) -> Mount:
     """Return the door to models, which has all paths that are not the server's own."""
+    from anyio import to_thread
+
     from lore.gateway.app import Gateway
     from lore.gateway.routing import Upstreams
     from lore.gateway.turning import MemoryTurning
@@ -192,11 +195,15 @@ def gateway_of(memory: Memory) -> Mount:
         turning=turning,
         most_bytes=settings.gateway_max_body_bytes,
         within_s=settings.gateway_within_ms / 1000,
+        # Then nothing is looked up but a price, and two changes of threads would cost the most.
+        at_once=not settings.gateway_memory and settings.daily_budget is None,
+        passing=memory.passing,
     )
 
     @asynccontextmanager
     async def run() -> AsyncIterator[None]:
         async with gateway.run():
+            await to_thread.run_sync(turning.wait_until_warm)
             yield
         turning.close()
 

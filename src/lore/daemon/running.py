@@ -206,6 +206,8 @@ class Daemon:
                 self._status,
                 memory_mb=round(status.resident_mb(), 1),
                 hooks=asdict(self._hooks),
+                requests=self._memory.passing.requests,
+                degraded=self._memory.passing.degraded(),
             )
         passed_s = self._clocks.monotonic() - self._written_s
         if _essence(present) != _essence(self._written) or passed_s >= UNCHANGED_S:

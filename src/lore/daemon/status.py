@@ -14,8 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from lore.daemon import lock
+from lore.records import Check
 
 STATUS_FILE = "status.json"
+
+LATE = "late"
+"""The reason of a request for which memory took too long; the gateway's own word."""
+
+MOST_LATE = 1 / 20
+"""Of more requests than that, each of which may cost a cache, a person should know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,9 @@ class Status:
     server: str = ""
     server_notice: str = ""
     hooks: Mapping[str, int] = field(default_factory=dict)
+    requests: int = 0
+    degraded: Mapping[str, int] = field(default_factory=dict)
+    """Requests that the gateway let pass without memory since the start, by reason."""
     chores: tuple[ChoreStatus, ...] = ()
 
 
@@ -82,6 +92,7 @@ def read(home: Path) -> Status:
         return replace(said, running=False, state="stopped", pid=None, memory_mb=0.0, server="")
     if said.pid != holder.pid:
         said = replace(said, state="starting", chores=(), memory_mb=0.0, server="", hooks={})
+        said = replace(said, requests=0, degraded={})
     return replace(said, running=True, pid=holder.pid, since=holder.since, version=holder.version)
 
 
@@ -117,6 +128,27 @@ def told_hooks(status: Status) -> str:
     }
     counts = [f"{status.hooks.get(name, 0):,} {told}" for name, told in words.items()]
     return ", ".join(counts) if any(status.hooks.values()) else ""
+
+
+def told_gateway(status: Status) -> str:
+    """Return what the gateway let pass, in words; nothing if that was nothing."""
+    if not status.requests:
+        return ""
+    told = f"{status.requests:,} requests, {sum(status.degraded.values()):,} without memory"
+    reasons = ", ".join(f"{why} {n:,}" for why, n in sorted(status.degraded.items()))
+    return f"{told} ({reasons})" if reasons else told
+
+
+def check_gateway(status: Status, within_ms: int) -> list[Check]:
+    """Look whether memory keeps up with the requests of agents, if any came since the start."""
+    if not status.running or not status.requests:
+        return []
+    late = status.degraded.get(LATE, 0)
+    if late <= MOST_LATE * status.requests:
+        return [Check("gateway", "ok", told_gateway(status))]
+    told = f"{told_gateway(status)}: memory takes longer than {within_ms} ms."
+    remedy = "gateway.within_ms allows for more; 'lore logs' shows what else is slow."
+    return [Check("gateway", "degraded", told, remedy)]
 
 
 def resident_mb() -> float:

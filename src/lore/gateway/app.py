@@ -12,9 +12,9 @@ from functools import partial
 import aiohttp
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
-from lore.errors import ProviderError
+from lore.errors import InvalidInput, ProviderError
 from lore.gateway import bodies, peers, streaming
 from lore.gateway import headers as heads
 from lore.gateway.exchanges import Answer, Incoming, Prepared, Turning, Wire
@@ -23,6 +23,7 @@ from lore.gateway.preparing import WITHIN_S, Preparing, Watched, is_unread
 from lore.gateway.refusals import refusal
 from lore.gateway.routing import Provider, Upstreams, may_cost, provider_of, spelled, wire_of
 from lore.gateway.streaming import answer_with
+from lore.memory.passing import Passing
 from lore.records import AccessScope
 from lore.tools.callers import find_grant
 
@@ -103,12 +104,16 @@ class Gateway:
         most_bytes: int = 64_000_000,
         owner: peers.Owner | None = None,
         within_s: float = WITHIN_S,
+        at_once: bool = False,
+        passing: Passing | None = None,
     ) -> None:
         self._upstreams = upstreams
         self._turning = turning
         self._most_bytes = most_bytes
         self._owner = owner
         self._within_s = within_s
+        self._at_once = at_once
+        self._passing = passing
         self._forwarding: Forwarding | None = None
         self._preparing: Preparing | None = None
 
@@ -117,7 +122,9 @@ class Gateway:
         """Serve within this context."""
         self._forwarding = Forwarding()
         if self._turning is not None:
-            self._preparing = Preparing(self._turning, self._within_s)
+            self._preparing = Preparing(
+                self._turning, self._within_s, self._passing, at_once=self._at_once
+            )
         try:
             yield
         finally:
@@ -144,8 +151,8 @@ class Gateway:
         """Return the answer to what goes no further."""
         if asked.method == "HEAD" and asked.target == "/":
             return WELL
-        if heads.shows_key_of_lore(asked.headers):
-            return refusal(asked.provider, 401, _OWN_KEY)
+        if misled := self._misled(asked):
+            return misled
         grant = find_grant(scope)
         if grant is None and not await peers.is_own(scope, self._owner):
             return refusal(asked.provider, 401, _NO_KEY)
@@ -153,6 +160,16 @@ class Gateway:
             return refusal(asked.provider, 403, "This key does not open the gateway.")
         if "websocket" in asked.headers.get("upgrade", "").lower():
             return refusal(asked.provider, 426, _NO_SOCKETS)
+        return None
+
+    def _misled(self, asked: Asked) -> Answer | None:
+        """Return the answer to what no upstream may see, whoever asks."""
+        try:
+            self._upstreams.address(asked.provider, asked.target)
+        except InvalidInput as error:
+            return refusal(asked.provider, 400, f"Lore: {error}")
+        if heads.shows_key_of_lore(asked.raw_headers, asked.target):
+            return refusal(asked.provider, 401, _OWN_KEY)
         return None
 
     async def _serve(self, asked: Asked, receive: Receive, send: Send) -> None:
@@ -192,21 +209,20 @@ class Gateway:
         if prepared.delay_s:
             await asyncio.sleep(prepared.delay_s)
         changed = prepared.body is not None
+        ask = partial(self._ask, asked, prepared, changed=True)
         try:
             response = await self._ask(
                 asked, prepared, prepared.body if changed else body, changed=changed
             )
+            try:
+                ended = await self._pass_on(response, prepared, watched, send, ask)
+            finally:
+                response.close()
+            watched.end("complete" if ended else "failed")
         except ProviderError as error:
             watched.end("failed")
             answer = refusal(asked.provider, 502, f"Lore: {error}")
             await answer_with(answer, send, prepared.headers)
-            return
-        try:
-            ask = partial(self._ask, asked, prepared, changed=True)
-            ended = await self._pass_on(response, prepared, watched, send, ask)
-            watched.end("complete" if ended else "failed")
-        finally:
-            response.close()
 
     async def _pass_on(
         self,
@@ -218,14 +234,12 @@ class Gateway:
     ) -> bool:
         splice = prepared.splice if response.status == 200 else None
         watched.begin(response.status, streaming.told(response))
-        headers = heads.for_client(response.raw_headers, spliced=splice is not None)
-        headers += [(name.encode(), value.encode("latin-1")) for name, value in prepared.headers]
-        start = {"type": "http.response.start", "status": response.status, "headers": headers}
-        await send(start)
+        head = partial(_head, prepared)
         if splice is None or self._preparing is None:
+            await send(head(response, spliced=False))
             return await streaming.pass_on(response, send, watched)
         think = partial(self._preparing.think, "splice")
-        return await streaming.splice_on(response, send, watched, splice, ask, think)
+        return await streaming.splice_on(response, send, head, watched, splice, ask, think)
 
     async def _ask(
         self, asked: Asked, prepared: Prepared, body: Body | None, *, changed: bool
@@ -238,6 +252,13 @@ class Gateway:
             headers.append(("content-length", asked.headers["content-length"]))
         address = self._upstreams.address(asked.provider, asked.target)
         return await self._forwarding.ask(asked.method, address, headers, body)
+
+
+def _head(prepared: Prepared, response: aiohttp.ClientResponse, *, spliced: bool) -> Message:
+    """Return the head of an upstream's answer as the client is given it."""
+    headers = heads.for_client(response.raw_headers, spliced=spliced)
+    headers += [(name.encode(), value.encode("latin-1")) for name, value in prepared.headers]
+    return {"type": "http.response.start", "status": response.status, "headers": headers}
 
 
 def _passing(asked: Asked, receive: Receive, is_in: asyncio.Event) -> Body | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,8 @@ _BOUND = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))")
 """Two ends of a line in a row; each may be written in three ways."""
 
 _LONGEST_BOUND = 4
+
+_USUAL_BOUNDS = (b"\n\n", b"\r\n\r\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +27,37 @@ class Event:
 
     def document(self) -> dict[str, Any]:
         """Return the data as a table; empty if they are something else, such as `[DONE]`."""
-        try:
-            value = orjson.loads(self.data)
-        except orjson.JSONDecodeError:
-            return {}
-        return value if isinstance(value, dict) else {}
+        return _table(self.data)
+
+
+def _table(data: bytes) -> dict[str, Any]:
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def end_of_last(stream: bytes) -> int:
+    """Return where the last event ends that is complete, 0 if none is."""
+    if stream.endswith(_USUAL_BOUNDS):
+        return len(stream)
+    ends = [found.end() for found in _BOUND.finditer(stream)]
+    if ends and ends[-1] == len(stream) and stream.endswith(b"\r"):
+        ends.pop()  # it may be the first half of a line's end
+    return ends[-1] if ends else 0
+
+
+def documents(stream: bytes) -> Iterator[dict[str, Any]]:
+    """Yield what all events of a stream say; quicker than to read them while they come."""
+    data: list[bytes] = []
+    # Of bytes, only the three ends of a line that events know are ends of a line.
+    for line in (*stream.splitlines(), b""):
+        if line.startswith(b"data:"):
+            data.append(line[5:].removeprefix(b" "))
+        elif data and not line:
+            yield _table(b"\n".join(data))
+            data.clear()
 
 
 class EventReader:

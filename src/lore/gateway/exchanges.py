@@ -3,15 +3,17 @@
 The proxy itself (`app`, `forwarding`, `streaming`) knows no format of any provider. What memory
 does is plugged in as a `Turning`:
 
-1. `prepare(incoming)` is called once for each request on a known wire, in a worker thread. It
-   returns a `Prepared`: another body or None for the original bytes, headers for the answer, how
-   long to wait before forwarding, an `Observer`, a `Splice`, or an `Answer` in place of all that.
-   It has 150 ms. For one that raises, or takes most of that, `go_on` is asked how the request
-   is forwarded with what its session has at hand; if that is not there in time either, the
-   original bytes go out. The answer says so in `x-lore-degraded`. A `Prepared` that is not used is
-   given back: its observer is told `end("unused")`. Before original bytes go out `admit` is asked,
-   for a budget that is spent is spent for these requests too; and for those on no known wire that
-   may cost something, whose bodies nobody reads: `wire` and `raw` are empty then.
+1. `prepare(incoming)` is called once for each request on a known wire, in a worker thread, or in
+   the event loop where it is known never to wait. It returns a `Prepared`: another body or None
+   for the original bytes, headers for the answer, how long to wait before forwarding, an
+   `Observer`, a `Splice`, or an `Answer` in place of all that. It has 150 ms. For one that raises,
+   or takes most of that, `go_on` is asked how the request is forwarded with what its session has
+   at hand; if that is not there in time either, the original bytes go out. The answer says so in
+   `x-lore-degraded`. A `Prepared` that is not used is given back: its observer is told
+   `end("unused")`. Before original bytes go out `admit` is asked, for a budget that is spent is
+   spent for these requests too; and for those on no known wire that may cost something, whose
+   bodies nobody reads: `wire` and `raw` are empty then. What a person typed to Lore itself is a
+   `Command`: it may take some seconds, and no upstream is ever asked instead.
 2. The `Observer` sees a copy of what upstream answers: `begin` with status and headers, `see` for
    each piece of the body as it passes (on the event loop: put it away, read it later), and `end`
    exactly once, in a worker thread. Whatever it raises is logged and ends there.
@@ -25,7 +27,7 @@ Credentials are in none of this. With no `Turning`, every byte passes as it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -36,6 +38,9 @@ Wire = Literal["anthropic", "chat", "responses", "gemini", ""]
 
 Outcome = Literal["complete", "aborted", "failed", "unused"]
 """How an answer ended: whole, cut off by the client or by a stop, by upstream, or not begun."""
+
+COMMAND = b"lore:"
+"""What a person types to Lore itself begins so, in any case of letters."""
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -55,6 +60,11 @@ class Incoming:
     def target(self) -> str:
         """Return the path with what stands behind it: Gemini tells there whether it streams."""
         return f"{self.path}?{self.query}" if self.query else self.path
+
+    @property
+    def may_be_command(self) -> bool:
+        """Tell whether a command may be in it; cheap for most that have none."""
+        return bool(self.headers.get("content-encoding")) or COMMAND in self.raw.lower()
 
     def body(self) -> bytes:
         """Return the body without the encoding it came in; raise where it cannot be read."""
@@ -100,6 +110,14 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Command:
+    """What a person asks of Lore itself: how it is done, and what is said where that fails."""
+
+    carry_out: Callable[[], Answer]
+    excuse: Answer
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """How a request is forwarded; as it stands, every byte passes as it came."""
 
@@ -112,6 +130,7 @@ class Prepared:
     """Whether the observer reads the body; what it does not may be encoded in any way."""
     splice: Splice | None = None
     answer: Answer | None = None
+    command: Command | None = None
 
 
 class Turning(Protocol):
@@ -122,6 +141,9 @@ class Turning(Protocol):
 
     def go_on(self, incoming: Incoming) -> Prepared | None:
         """Return the same of what the session has at hand; None for what is no turn of one."""
+
+    def find_command(self, incoming: Incoming) -> Command | None:
+        """Return what a request that was not prepared in time asks of Lore itself, if it does."""
 
     def admit(self, incoming: Incoming) -> Prepared:
         """Return the same for a request that goes out as it came: only money is looked at."""

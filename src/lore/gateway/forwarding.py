@@ -25,6 +25,9 @@ KEEP_ALIVE_S = 45.0
 PAUSES_S = (0.1, 0.4)
 """Before another attempt to connect; nothing else is ever tried again."""
 
+_ENDING = range(200, 600)
+"""What an answer may have for a status (RFC 9110, 15)."""
+
 _LONGEST_HEADER_BYTES = 65_536
 _WHOLE_AT_ONCE_BYTES = 1_000_000
 """aiohttp sends what is shorter in one piece."""
@@ -70,7 +73,7 @@ class Forwarding:
         self, method: str, address: str, headers: Sequence[tuple[str, str]], body: Body | None
     ) -> aiohttp.ClientResponse:
         try:
-            return await self._session.request(
+            response = await self._session.request(
                 method,
                 URL(address.replace("#", "%23"), encoded=True),
                 headers=headers,
@@ -83,6 +86,11 @@ class Forwarding:
         except (aiohttp.ClientError, ConnectionError, TimeoutError, ValueError) as error:
             msg = "The provider's answer could not be read."
             raise ProviderUnavailable(msg) from error
+        if response.status not in _ENDING:
+            response.close()
+            msg = f"The provider answered with status {response.status}, which ends no request."
+            raise ProviderUnavailable(msg)
+        return response
 
 
 def _payload(body: Body | None) -> Body | BytesIO | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from urllib.parse import parse_qsl
 
 RawHeaders = Iterable[tuple[bytes, bytes]]
 
@@ -35,7 +37,10 @@ CREDENTIALS = frozenset({
 
 _OF_LORE = b"x-lore-"
 _LORE_COOKIE = "lore_"
-_LORE_KEY = "lore_"
+_LORE_KEY = b"lore_"
+
+_SECRET = re.compile(rb"key|auth|token|secret")
+"""What the name of a header or of a parameter has in it where a provider's key may stand."""
 
 
 def for_upstream(
@@ -52,11 +57,11 @@ def for_upstream(
     if changed:
         dropped |= {b"content-encoding"}
     told = [
-        (name.decode("latin-1"), value.decode("latin-1"))
+        (name.decode("latin-1"), _decoded(value))
         for name, value in kept
         if name not in dropped and not name.startswith(_OF_LORE)
     ]
-    cookies = (value.decode("latin-1") for name, value in kept if name == b"cookie")
+    cookies = (_decoded(value) for name, value in kept if name == b"cookie")
     told += [("cookie", others) for others in map(_without_ours, cookies) if others]
     return [*told, ("accept-encoding", "identity")] if identity else told
 
@@ -75,11 +80,22 @@ def to_show(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name not in CREDENTIALS}
 
 
-def shows_key_of_lore(headers: Mapping[str, str]) -> bool:
+def shows_key_of_lore(headers: RawHeaders, target: str) -> bool:
     """Tell whether a client shows a key of Lore as if it were its provider's."""
-    scheme, _, key = headers.get("authorization", "").partition(" ")
-    shown = (key.strip() or scheme, headers.get("x-api-key", ""), headers.get("x-goog-api-key", ""))
-    return any(one.startswith(_LORE_KEY) for one in shown)
+    query = target.partition("?")[2].encode("latin-1")
+    pairs = [(name, value) for name, value in headers if not name.startswith(_OF_LORE)]
+    pairs += [(name.lower(), value) for name, value in parse_qsl(query)]
+    # a scheme may stand before it
+    words = [word for name, value in pairs if _SECRET.search(name) for word in value.split()]
+    return any(word.startswith(_LORE_KEY) for word in words)
+
+
+def _decoded(value: bytes) -> str:
+    """Return a value so that UTF-8, which it is written in, has the same bytes."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 def _named_by_connection(headers: RawHeaders) -> frozenset[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -43,6 +44,16 @@ _UNCOUNTED = Measure()
 _OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 _USUAL = Course()
+
+MOST_KEPT_BYTES = 8_000_000
+"""Of a stream; the longest answers of models have about one."""
+
+MOST_WHOLE_BYTES = 32_000_000
+"""Of an answer that is one document: it may hold pictures, and is read whole or not at all."""
+
+KEPT_END_BYTES = 65_536
+"""What a stream took is told at its end."""
+
 
 _STREAM = "text/event-stream"
 
@@ -131,13 +142,32 @@ def refused(provider: Provider, error: BudgetSpent, now: datetime) -> Prepared:
     return Prepared(answer=told)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Kept:
-    """An answer as it came."""
+    """An answer as it came; of one that is too long, its beginning and its end."""
 
     status: int
     streams: bool
-    pieces: list[bytes] = field(default_factory=list)
+    _first: list[bytes] = field(default_factory=list)
+    _last: deque[bytes] = field(default_factory=deque)
+    _first_bytes: int = 0
+    _last_bytes: int = 0
+
+    def add(self, piece: bytes) -> None:
+        """Take the next piece."""
+        if self._first_bytes < (MOST_KEPT_BYTES if self.streams else MOST_WHOLE_BYTES):
+            self._first.append(piece)
+            self._first_bytes += len(piece)
+            return
+        self._last.append(piece)
+        self._last_bytes += len(piece)
+        while self._last_bytes - len(self._last[0]) >= KEPT_END_BYTES:
+            self._last_bytes -= len(self._last.popleft())
+
+    @property
+    def pieces(self) -> list[bytes]:
+        """Return what is kept; where some is missing, one event ends and another begins."""
+        return [*self._first, b"\n\n", *self._last] if self._last else self._first
 
 
 @dataclass(slots=True)
@@ -161,7 +191,7 @@ class Observing:
 
     def see(self, piece: bytes) -> None:
         """Keep a piece of it: it is read at the end, off the path."""
-        self._answers[-1].pieces.append(piece)
+        self._answers[-1].add(piece)
 
     def end(self, outcome: Outcome) -> None:
         """Read all that was kept; what cannot be read is no reason to keep money set aside."""

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import os
-import socket
-import struct
 import sys
-from collections.abc import Callable, MutableMapping
-from pathlib import Path
+from collections.abc import MutableMapping
 from typing import Any, Final
+
+from lore.gateway.sockets import End, Find, find_owner
 
 CONNECTION: Final = "connection"
 """Where the state of a request has what is known of its connection, as long as that is open."""
@@ -23,11 +22,8 @@ TELLS_OWNERS: Final = sys.platform == "linux"
 """Whether this system says whose a connection is. Where it does not, every user of the machine may
 pass: a name that others cannot guess would have to stand in the address of each client."""
 
-_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-_LOCAL, _REMOTE, _UID = 1, 2, 7
-
-Owner = Callable[[tuple[str, int], tuple[str, int]], int | None]
-Ends = tuple[tuple[str, int], tuple[str, int]]
+Owner = Find
+Ends = tuple[End, End]
 
 
 async def is_own(scope: MutableMapping[str, Any], owner: Owner | None = None) -> bool:
@@ -59,32 +55,3 @@ def _is_ours(ends: Ends, owner: Owner | None) -> bool:
         return True
     (client, server) = ends
     return (owner or find_owner)(client, server) == os.geteuid()
-
-
-def find_owner(client: tuple[str, int], server: tuple[str, int]) -> int | None:
-    """Return the user id of the process at the client's end of a connection, or None."""
-    wanted = {(_spelt(client, six), _spelt(server, six)) for six in (False, True)}
-    for table in _TABLES:
-        try:
-            lines = table.read_text("ascii").splitlines()[1:]
-        except OSError:
-            continue
-        for line in lines:
-            cells = line.split()
-            if (cells[_LOCAL], cells[_REMOTE]) in wanted:
-                return int(cells[_UID])
-    return None
-
-
-def _spelt(end: tuple[str, int], six: bool) -> str:  # noqa: FBT001 - one of two tables
-    """Return an address as the kernel writes it: words in the order of this machine's bytes."""
-    address = ipaddress.ip_address(end[0])
-    if six:
-        mapped = address if address.version == 6 else ipaddress.ip_address(f"::ffff:{end[0]}")
-        packed = mapped.packed
-    else:
-        mapped = getattr(address, "ipv4_mapped", None) or address
-        packed = mapped.packed
-    words = struct.unpack(f"!{len(packed) // 4}I", packed)
-    spelt = "".join(f"{socket.htonl(word):08X}" for word in words)
-    return f"{spelt}:{end[1]:04X}"

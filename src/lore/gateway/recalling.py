@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 
-from lore.errors import LoreError
+from lore.errors import LoreError, StoreBusy
+from lore.gateway.boundary import Failure, attempt
 from lore.gateway.wires.wire import Call, Splice
 
 Search = Callable[[Call], str]
@@ -34,10 +36,7 @@ class Recalling:
     def follow(self) -> bytes | None:
         """Return the body of the next request to upstream, or None."""
         self._held += self._splice.pause()
-        results: dict[str, str] = {}
-        for call in self._splice.calls:
-            with suppress(LoreError):
-                results[call.id] = self._search(call)
+        results = self._searched()
         goes_on = self._splice.goes_on
         stored = self._splice.answer(results)
         # A marker that could not be kept stays in the client's history as the text that it is.
@@ -49,10 +48,20 @@ class Recalling:
         self.asked = self._splice.follow_up()
         return self.asked
 
+    def _searched(self) -> dict[str, str]:
+        """Return what was found, by the ids of calls; the others of them failed."""
+        results: dict[str, str] = {}
+        for call in self._splice.calls:
+            found = attempt("recall", partial(self._search, call))
+            if not isinstance(found, Failure):
+                results[call.id] = found
+            elif found.kind == StoreBusy.__name__:
+                break  # The next would wait as long.
+        return results
+
     def fail(self, status: int, body: bytes) -> bytes:
         """Return what ends the answer where upstream refused the next request."""
-        told = body.decode(errors="replace") or "The upstream could not be reached."
-        return self._released() + self._splice.fail(f"{status}: {told}")
+        return self._released() + self._splice.fail(status, body)
 
     def rest(self) -> bytes:
         """Return what ends the answer."""

@@ -28,6 +28,7 @@ _GEMINI = {
     503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
 }
+_PHRASES = {int(one): one.phrase for one in HTTPStatus}
 _UPGRADE = (("upgrade", "HTTP/1.1"), ("connection", "upgrade"))
 
 
@@ -42,7 +43,18 @@ def refusal(provider: Provider, status: int, told: str) -> Answer:
         tree = {"error": {"code": status, "message": told, "status": kind}}
     else:
         kind = "server_error" if status >= 500 else "invalid_request_error"
-        code = HTTPStatus(status).phrase.lower().replace(" ", "_")
+        code = _PHRASES.get(status, "error").lower().replace(" ", "_")
         tree = {"error": {"message": told, "type": kind, "param": None, "code": code}}
     headers = (("content-type", "application/json"), *(_UPGRADE if status == 426 else ()))
     return Answer(status, headers, orjson.dumps(tree))
+
+
+def error_of(provider: Provider, status: int, body: bytes) -> bytes:
+    """Return the error of an upstream on one line: its own, or its text in the clients' shape."""
+    try:
+        tree = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        tree = None
+    if isinstance(tree, dict) and isinstance(tree.get("error"), dict):
+        return orjson.dumps(tree)
+    return refusal(provider, status, body.decode(errors="replace")).body

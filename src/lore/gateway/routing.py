@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
 
+from yarl import URL
+
+from lore.errors import InvalidInput
 from lore.gateway.exchanges import Wire
 from lore.settings import Settings
 
@@ -51,6 +54,10 @@ def spelled(path: str) -> str:
     """
     plain = posixpath.normpath("/" + _PARAMETERS.sub("", unquote(path)).lstrip("/"))
     return plain.lower() if plain.lower() in _WIRES else plain
+
+
+_TARGET = re.compile(r"/(?!/)[!->@-\[\]-~]*(?:\?[!-~]*)?")
+"""A path below an address: it begins with one slash, and nothing in it may stand for another."""
 
 
 def wire_of(method: str, path: str) -> Wire:
@@ -105,7 +112,13 @@ class Upstreams:
         )
 
     def address(self, provider: Provider, path: str) -> str:
-        """Return where a path is asked for; a version that the address has is not repeated."""
+        """Return where a path is asked for; a version that the address has is not repeated.
+
+        Raises `InvalidInput` where that would be another host than the one that is configured.
+        """
+        if not _TARGET.fullmatch(path):
+            msg = "A request names a path here, one that begins with a single slash."
+            raise InvalidInput(msg)
         given: dict[Provider, str] = {
             "anthropic": self.anthropic,
             "openai": self.openai,
@@ -113,8 +126,17 @@ class Upstreams:
             "gemini": self.gemini,
         }
         above = given[provider].rstrip("/")
-        if provider == "chatgpt" and self.chatgpt:
-            return above + path.removeprefix(_VERSION)
-        if above.endswith(_VERSION) and path.startswith(f"{_VERSION}/"):
-            above = above.removesuffix(_VERSION)
+        if path.startswith(f"{_VERSION}/"):
+            if provider == "chatgpt" and self.chatgpt:
+                path = path.removeprefix(_VERSION)
+            else:
+                above = above.removesuffix(_VERSION)
+        if _origin(above + path) != _origin(given[provider]):
+            msg = "A request goes to the provider's own address."
+            raise InvalidInput(msg)
         return above + path
+
+
+def _origin(address: str) -> tuple[str, str]:
+    url = URL(address, encoded=True)
+    return url.scheme, url.authority

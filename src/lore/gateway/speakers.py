@@ -1,14 +1,11 @@
 """Speakers: whose request it is, and whether it is a turn of a conversation at all.
 
-Agents name their sessions in headers, each in its own. A program that names none is known by what
-it has said before.
+Agents name their sessions in headers, each in its own.
 """
 
 from __future__ import annotations
 
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +13,6 @@ from urllib.parse import unquote
 
 import orjson
 
-from lore.context import turns
 from lore.records import Entry, Speaker, Voice
 
 PROJECT = "x-lore-project"
@@ -48,9 +44,6 @@ _FIRST: tuple[Voice, ...] = ("system", "user")
 
 _HEADS = ("system", "developer")
 """Roles of the first messages in OpenAI's formats, which are the agent's prompt."""
-
-_KNOWN_TALKS = 1_000
-"""Conversations without a name that are remembered; each costs some 100 bytes a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,51 +188,3 @@ def _json(text: str) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         return {}
     return parsed if isinstance(parsed, dict) else {}
-
-
-class Talks:
-    """Conversations of programs that do not name them, known by what they began with.
-
-    A request that goes on where an earlier one ended belongs to its conversation. One that begins
-    with the same words again is another conversation, as long as this process remembers the first;
-    after a restart both would be taken for one.
-    """
-
-    def __init__(self, most: int = _KNOWN_TALKS) -> None:
-        self._most = most
-        self._lock = threading.Lock()
-        self._sessions: OrderedDict[str, str] = OrderedDict()
-        self._ends: OrderedDict[str, str] = OrderedDict()
-        self._begun: OrderedDict[str, int] = OrderedDict()
-
-    def find_session(self, entries: Sequence[Entry]) -> str:
-        """Return the name of the conversation that entries belong to."""
-        spoken = [entry for entry in entries if entry.voice != "system"]
-        chain = turns.chain(spoken)
-        with self._lock:
-            session = next(
-                (self._sessions[link] for link in reversed(chain) if link in self._sessions), ""
-            )
-            end = chain[-1] if chain else ""
-            is_retry = self._ends.get(session) == end
-            if not session or not (is_retry or _goes_on(entries)):
-                session = self._begin(chain[0] if chain else "")
-            _put(self._sessions, end, session, self._most)
-            _put(self._ends, session, end, self._most)
-            return session
-
-    def _begin(self, first: str) -> str:
-        count = self._begun.get(first, 0) + 1
-        _put(self._begun, first, count, self._most)
-        return f"talk-{first}" if count == 1 else f"talk-{first}-{count}"
-
-
-def _goes_on(entries: Sequence[Entry]) -> bool:
-    return any(entry.voice == "assistant" for entry in entries)
-
-
-def _put(held: OrderedDict[str, Any], key: str, value: Any, most: int) -> None:
-    held[key] = value
-    held.move_to_end(key)
-    while len(held) > most:
-        held.popitem(last=False)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import aiohttp
-from starlette.types import Receive, Send
+from starlette.types import Message, Receive, Send
 
-from lore.errors import ProviderError
+from lore.errors import ProviderError, ProviderUnavailable
 from lore.gateway.boundary import Failure, attempt
 from lore.gateway.exchanges import Answer, Splice
 from lore.gateway.preparing import Watched
@@ -22,10 +22,20 @@ from lore.gateway.preparing import Watched
 Ask = Callable[[bytes], Awaitable[aiohttp.ClientResponse]]
 Think = Callable[[Callable[[], Any]], Awaitable[Any]]
 
+
+class Head(Protocol):
+    """Makes the head of an answer out of that of an upstream."""
+
+    def __call__(self, response: aiohttp.ClientResponse, *, spliced: bool) -> Message:
+        """Return the head that the client is given."""
+
+
 _BROKEN = (aiohttp.ClientError, ConnectionError, TimeoutError)
 """How an answer ends that upstream did not bring to an end."""
 
 _LONGEST_REFUSAL_BYTES = 65_536
+_STREAM = "text/event-stream"
+_LOST = b"Lore could not go on with this answer."
 
 
 async def while_present(
@@ -75,47 +85,99 @@ async def pass_on(response: aiohttp.ClientResponse, send: Send, watched: Watched
     return True
 
 
+class Outlet:
+    """Where the client hears an answer: its head waits for the first words, or for an error."""
+
+    def __init__(self, send: Send, start: Message) -> None:
+        self._send = send
+        self._start = start
+        self.is_begun = False
+
+    async def begin(self) -> None:
+        """Send the head, once."""
+        if not self.is_begun:
+            self.is_begun = True
+            await self._send(self._start)
+
+    async def say(self, piece: bytes) -> None:
+        """Send a piece of the body, if there is any."""
+        if piece:
+            await self.begin()
+            await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+
+    async def end(self) -> bool:
+        """Send the end, and tell that it came."""
+        await self.begin()
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        return True
+
+
 async def splice_on(
     response: aiohttp.ClientResponse,
     send: Send,
+    head: Head,
     watched: Watched,
     splice: Splice,
     ask: Ask,
     think: Think,
 ) -> bool:
-    """Send on what a splice makes of one answer after the other; tell whether they ended."""
+    """Send on what a splice makes of one answer after the other; tell whether they ended.
 
-    async def say(piece: bytes) -> None:
-        if piece:
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-
+    Raises `ProviderError` where they did not before the client was told anything.
+    """
+    client = Outlet(send, head(response, spliced=True))
     try:
         while True:
-            async for piece in response.content.iter_any():
-                fed = attempt("splice", partial(splice.feed, piece))
-                if isinstance(fed, Failure):
-                    return False  # what was held back is lost: the client has to ask again
-                await say(fed)
-                watched.see(piece)
+            await _feed(splice, response, client, watched)
             body = await think(splice.follow)
+            if isinstance(body, Failure) and not client.is_begun:
+                return _lost(client)
             if not isinstance(body, bytes):
-                await say(splice.rest() if body is None else splice.fail(500, b""))
-                break
+                await client.say(splice.rest() if body is None else splice.fail(500, _LOST))
+                return await client.end()
             response.close()
             response = await ask(body)
             watched.begin(response.status, told(response))
+            if response.status != 200 and not client.is_begun:
+                await send(head(response, spliced=False))
+                return await pass_on(response, send, watched)
             if response.status != 200:
                 refused = await response.content.read(_LONGEST_REFUSAL_BYTES)
-                await say(splice.fail(response.status, refused))
-                break
-    except ProviderError:
-        await say(splice.fail(502, b""))
+                watched.see(refused)
+                await client.say(splice.fail(response.status, refused))
+                return await client.end()
+    except ProviderError as error:
+        if not client.is_begun:
+            raise
+        await client.say(splice.fail(502, str(error).encode()))
+        return await client.end()
     except _BROKEN:
-        return False
+        return _lost(client)
     finally:
         response.close()
-    await send({"type": "http.response.body", "body": b"", "more_body": False})
-    return True
+
+
+async def _feed(
+    splice: Splice, response: aiohttp.ClientResponse, client: Outlet, watched: Watched
+) -> None:
+    """Send on what a splice makes of one answer."""
+    if told(response).get("content-type", "").startswith(_STREAM):
+        await client.begin()
+    async for piece in response.content.iter_any():
+        fed = attempt("splice", partial(splice.feed, piece))
+        if isinstance(fed, Failure):
+            # what was held back is lost: the client has to ask again
+            raise ConnectionAbortedError
+        await client.say(fed)
+        watched.see(piece)
+
+
+def _lost(client: Outlet) -> bool:
+    """Tell that an answer did not come to its end, or raise where it has not begun."""
+    if not client.is_begun:
+        msg = "The answer was broken off."
+        raise ProviderUnavailable(msg)
+    return False
 
 
 def told(response: aiohttp.ClientResponse) -> dict[str, str]:

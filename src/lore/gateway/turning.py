@@ -5,37 +5,39 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple, dataclass, replace
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import astuple, replace
 from functools import partial
 from typing import NamedTuple
 
-from lore.context import turns
-from lore.errors import BudgetSpent, InvalidInput, LoreError
-from lore.gateway import commands, paying
+from lore.context import silences, turns
+from lore.errors import BudgetSpent, InvalidInput, LoreError, StoreBusy
+from lore.gateway import commands, paying, talks
 from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt, log
-from lore.gateway.exchanges import Incoming, Prepared
+from lore.gateway.exchanges import COMMAND, Answer, Command, Incoming, Prepared
 from lore.gateway.glancing import glance, is_cached_long
+from lore.gateway.latest import LatestMarkers
 from lore.gateway.paying import PROVIDERS, Bill, Ended, Observing, Unread
 from lore.gateway.recalling import Recalling
 from lore.gateway.speakers import (
     Said,
-    Talks,
     agent_of,
     find_speaker,
     folder_of,
     is_compaction,
     is_errand,
 )
-from lore.gateway.wires import keys, markers
+from lore.gateway.talks import Talks
+from lore.gateway.turn import Turn
+from lore.gateway.wires import anthropic, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.memory.holding import Composed
 from lore.memory.pacing import Pacing
-from lore.records import Course, Entry, Speaker, TokenUse
+from lore.records import Course, Speaker, TokenUse
 from lore.redaction import redact_tree
 from lore.text import marks
 from lore.tools import catalogue
@@ -43,6 +45,17 @@ from lore.tools.tool import Caller
 
 PROMPT_S = 0.08
 """So much of the time that a request has may go into finding what its prompt needs."""
+
+WARM_S = 10.0
+"""A start waits so long for the model and the price lists, which take one to three seconds: the
+first request of a session would go out without memory, and the second begin differently."""
+
+SEARCH_S = 2.0
+"""So long an answer waits for a search: one takes some milliseconds, and half a second more at
+most where something waits to be embedded."""
+
+_SEARCHES = 4
+"""Searches at once; a store that is locked may hold each of them up for a minute."""
 
 _MOST_ASKED_CHARS = 20_000
 """What is longer was not typed; what it asks for stands at its beginning."""
@@ -53,36 +66,6 @@ _TOOL_CHARS = sum(len(str(part)) for part in astuple(commands.RECALL))
 
 _NAMED = 4
 """So many parts of a path tell what is asked for, the empty one before it included."""
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One request that is a turn of a conversation, and the body that it was sent as."""
-
-    request: Request
-    speaker: Speaker
-    composed: Composed
-    wire: Wire
-    path: str
-    body: bytes
-    recalling: Recalling | None = None
-
-    def said(self, replies: Sequence[Reply]) -> tuple[Entry, ...]:
-        """Return all that was said, as the client's next request will say it.
-
-        Between the answers to one request stand the results that the gateway found.
-        """
-        entries = self.request.dialogue.entries
-        if self.recalling is not None and self.recalling.asked:
-            sent = len(self.wire.read(self.body, self.path).dialogue.entries)
-            asked = self.wire.read(self.recalling.asked, self.path).dialogue.entries
-            for entry in asked[sent:]:
-                entries = (*entries, keys.following(entries, entry))
-        last = replies[-1].entry if replies else None
-        # One that was cut off may hold nothing.
-        if last is not None and last.blocks:
-            entries = (*entries, keys.following(entries, last))
-        return entries
 
 
 class _Asked(NamedTuple):
@@ -101,20 +84,33 @@ class MemoryTurning:
         self._memory = memory
         self._composer = composer
         self._pacing = Pacing(memory)
-        self._talks = Talks()
+        self._talks = Talks(composer.desk.find_talk)
         self._annotations = Annotations()
+        self._latest = LatestMarkers()
         self._digesting = ThreadPoolExecutor(1, "lore-digesting")
+        self._searching = ThreadPoolExecutor(_SEARCHES, "lore-searching")
         self._digested: set[str] = set()
+        self._warming: Future[object] | None = None
         self._lock = threading.Lock()
 
     def warm_up(self) -> None:
         """Begin to load what the first requests would have to wait for."""
         self._memory.load_prices()
-        self._digesting.submit(attempt, "warm up", self._memory.warm_up)
+        self._warming = self._digesting.submit(attempt, "warm up", self._load)
+
+    def wait_until_warm(self, within_s: float = WARM_S) -> None:
+        """Wait for what was begun, unless it takes too long."""
+        if self._warming is not None:
+            wait((self._warming,), within_s)
+
+    def _load(self) -> None:
+        self._memory.warm_up()
+        self._memory.load_prices(wait_s=WARM_S)
 
     def close(self) -> None:
         """Begin nothing more."""
         self._digesting.shutdown(wait=False, cancel_futures=True)
+        self._searching.shutdown(wait=False, cancel_futures=True)
 
     def prepare(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded."""
@@ -133,10 +129,10 @@ class MemoryTurning:
                 return errand
             return self._as_in_session(errand, wire, request, known)
         speaker = self._speaker(said)
-        told = commands.carry_out(self._memory, self._composer, speaker, request.dialogue)
-        if told:
-            return _answered(wire, request, told)
-        request = wire.expand(request, self._composer.markers(speaker).get)
+        command = self._command(wire, request, speaker)
+        if command is not None:
+            return Prepared(command=command)
+        request = self._expanded(wire, request, speaker)
         composed = self._composed(incoming, request, speaker)
         return self._forwarded(incoming, wire, request, speaker, composed)
 
@@ -147,11 +143,9 @@ class MemoryTurning:
             return None
         request = wire.read(incoming.body(), incoming.target)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
-        if is_errand(said):
+        speaker = self._speaker(said, at_hand=True)
+        if is_errand(said) or commands.find(speaker, request.dialogue) is not None:
             return None
-        speaker = self._speaker(said)
-        if commands.is_command(speaker, request.dialogue):
-            return _answered(wire, request, commands.LATE)
         request = wire.expand(request, self._composer.markers(speaker, at_hand=True).get)
         composed = self._composer.compose_held(
             speaker, request.dialogue, provider=PROVIDERS[incoming.wire]
@@ -160,10 +154,45 @@ class MemoryTurning:
             return self._errand(incoming, wire, request, bare=speaker)
         return self._forwarded(incoming, wire, request, speaker, composed)
 
-    def _speaker(self, said: Said) -> Speaker:
-        return find_speaker(said) or Speaker(
-            self._talks.find_session(said.entries), agent_of(said), folder_of(said)
+    def _speaker(self, said: Said, *, at_hand: bool = False) -> Speaker:
+        return find_speaker(said) or self._talks.find_speaker(
+            said.entries, agent_of(said), folder_of(said), at_hand=at_hand
         )
+
+    def _expanded(self, wire: Wire, request: Request, speaker: Speaker) -> Request:
+        """Put back what markers stand for; most requests have none, and need no store for that."""
+        if not markers.may_have_markers(request.body):
+            return request
+        return wire.expand(request, self._composer.markers(speaker).get)
+
+    def find_command(self, incoming: Incoming) -> Command | None:
+        """Return what a request that was not prepared in time asks of Lore itself, if it does."""
+        wire = WIRES.get(incoming.wire)
+        if not self._memory.settings.gateway_memory or wire is None:
+            return None
+        body = incoming.body()
+        if incoming.path.endswith(_COUNTING) or COMMAND not in body.lower():
+            return None
+        request = wire.read(body, incoming.target)
+        said = Said(incoming.headers, request.document, request.dialogue.entries)
+        speaker = self._speaker(said, at_hand=True)
+        return None if is_errand(said) else self._command(wire, request, speaker)
+
+    def _command(self, wire: Wire, request: Request, speaker: Speaker) -> Command | None:
+        """Return what a person typed to Lore, to be done where it may take its time."""
+        typed = commands.find(speaker, request.dialogue)
+        if typed is None:
+            return None
+        if typed.begins_amnesia:
+            self._composer.hush(speaker)
+
+        def carry_out() -> Answer:
+            told = commands.carry_out(
+                self._memory, self._composer, speaker, request.dialogue, typed
+            )
+            return wire.answer(request, told)
+
+        return Command(carry_out, wire.answer(request, commands.excuse(typed)))
 
     def admit(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded that memory had no time for."""
@@ -176,7 +205,18 @@ class MemoryTurning:
         limit = paying.output_limit(seen.asks, seen.model)
         most = paying.most_of_bytes(incoming.wire, seen.length, limit, long=seen.long)
         service = paying.service_of(seen.asks)
-        return self._paid(incoming, wire, _Asked(seen.model, most, service, seen.streams))
+        asked = _Asked(seen.model, most, service, seen.streams)
+        admitted = self._paid(incoming, wire, asked)
+        mended = attempt("mend", partial(self._mended, incoming))
+        return replace(admitted, body=mended) if isinstance(mended, bytes) else admitted
+
+    def _mended(self, incoming: Incoming) -> bytes | None:
+        """Return a body whose turn began with memory and goes on without, if it has to change."""
+        if incoming.wire != "anthropic":
+            return None  # elsewhere, markers are texts like others
+        body = incoming.body()
+        mended = anthropic.mend(body, self._latest.find)
+        return mended if mended is not body else None
 
     def _unread(self, incoming: Incoming) -> Prepared:
         """Let a request pass in a form that is not read, while there is any money."""
@@ -209,7 +249,7 @@ class MemoryTurning:
         self, errand: Prepared, wire: Wire, request: Request, speaker: Speaker
     ) -> Prepared:
         """Let a summary be made of the prompt that the session had: that one is cached."""
-        request = wire.expand(request, self._composer.markers(speaker).get)
+        request = self._expanded(wire, request, speaker)
         composed = self._composer.compose_whole(speaker, request.dialogue)
         tool = self._offered(request, composed, own=has_own_memory(request))
         body, tool = self._rewritten(wire, request, composed, tool)
@@ -265,7 +305,8 @@ class MemoryTurning:
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
         own_tools = has_own_memory(request)
         gives = not own_tools and not marks.may_have_memory(_persons_words(request))
-        if gives:
+        joined = speaker.marks_what_it_adds
+        if gives and not silences.is_silent(request.dialogue.entries, joined=joined):
             self._note_memory(speaker, request)
         return self._composer.compose(
             speaker,
@@ -348,14 +389,21 @@ class MemoryTurning:
         caller = Caller(speaker.project, speaker.session)
 
         def search(call: Call) -> str:
+            work = partial(catalogue.call, self._memory, tool.name, call.arguments, caller)
+            asked = self._searching.submit(work)
             try:
-                return catalogue.call(self._memory, tool.name, call.arguments, caller).text
+                return asked.result(SEARCH_S).text
+            except TimeoutError as error:
+                asked.cancel()
+                msg = "The search took too long."
+                raise StoreBusy(msg) from error
             except LoreError as error:
                 return " ".join(filter(None, (str(error), error.hint)))
 
         def keep(stored: Mapping[str, str]) -> None:
             redact = partial(redact_tree, self._memory.redactor)
             hidden = {id_: markers.redacted(one, redact) for id_, one in stored.items()}
+            self._latest.keep(hidden)
             self._composer.keep_markers(speaker, hidden)
 
         return Recalling(inner, search, keep)
@@ -379,14 +427,14 @@ class MemoryTurning:
     def _end_retelling(self, speaker: Speaker, ended: Ended) -> None:
         """Let a summary never be stored that may tell what was not to be."""
         self._end_errand(ended)
-        for reply in ended.replies:
-            if reply.entry is not None:
-                self._composer.desk.leave_unsaid(speaker, reply.entry)
+        retold = [reply.entry for reply in ended.replies if reply.entry is not None]
+        self._composer.desk.leave_unsaid(speaker, retold)
 
     def _end_turn(self, turn: Turn, ended: Ended) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
         plan, without, replies = turn.composed.plan, None, ended.replies
         paying.count(self._memory, ended)
+        speaker = turn.speaker
         try:
             if replies and replies[0].use.input_tokens:
                 without = self._composer.settle(
@@ -399,22 +447,30 @@ class MemoryTurning:
                 if turn.body is turn.request.body:
                     without = None  # It went out as it came.
             if ended.outcome != "unused":
-                self._record(turn, replies)
+                speaker = self._record(turn, replies)
         finally:
             # Session and project are known to the ledger once they are stored.
+            reserved = replace(ended.bill.reserved, session=speaker.session)
+            ended = replace(ended, bill=replace(ended.bill, reserved=reserved))
             course = Course(plan.layer, plan.busts, without=without)
             paying.settle(self._memory, ended, course)
 
-    def _record(self, turn: Turn, replies: Sequence[Reply]) -> None:
+    def _record(self, turn: Turn, replies: Sequence[Reply]) -> Speaker:
+        """Store what was said, and return whose words they are by what was answered."""
         composer, speaker = self._composer, turn.speaker
         for reply in replies:
             if reply.fault is not None and reply.fault.is_too_long:
                 composer.raise_floor(speaker, reply.fault.prompt_tokens, reply.fault.most_tokens)
         entries = turn.said(replies)
-        composer.record(speaker, entries, model=turn.request.dialogue.model)
+        named = talks.answered(speaker, entries[len(turn.request.dialogue.entries) :])
+        if named is None:
+            return speaker
+        model, silent = turn.request.dialogue.model, turn.composed.amnesic
+        composer.record(named, entries, model=model, silent=silent)
         if composer.needs_summaries(turn.composed):
             self._annotations.prepare(entries)
-            self._digest(speaker.session)
+            self._digest(named.session)
+        return named
 
     def _digest(self, session: str) -> None:
         """Have a session condensed in the background, unless that is under way."""
@@ -453,17 +509,13 @@ def _persons_words(request: Request) -> str:
     )
 
 
-def _answered(wire: Wire, request: Request, text: str) -> Prepared:
-    return Prepared(answer=wire.answer(request, text))
-
-
 def _told(composed: Composed, delay_s: float) -> tuple[tuple[str, str], ...]:
     plan = composed.plan
     told = [("x-lore-layer", str(plan.layer)), ("x-lore-tokens", str(plan.tokens))]
     if plan.busts:
         told.append(("x-lore-bust", plan.why))
-    if plan.unfit:
-        told.append(("x-lore-unfit", "the current turn alone is longer than the model can read"))
+    if plan.notes:
+        told.append(("x-lore-unfit", "; ".join(plan.notes)))
     if delay_s:
         told.append(("x-lore-delay-s", f"{delay_s:.1f}"))
     return tuple(told)

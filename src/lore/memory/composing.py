@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 from lore.budget import horizon
 from lore.budget.calibration import calibrate
-from lore.context import planning, tiers, turns
-from lore.context.planning import Terms
+from lore.context import planning, silences, tiers, turns
+from lore.context.layers import KNOWLEDGE_SHARE, OUTPUT_SHARE, Room
 from lore.context.sizing import Measure
 from lore.errors import StoreError
 from lore.memory import comparing, holding
-from lore.memory.conversing import Conversing
+from lore.memory.conversing import KNOWLEDGE_TOKENS, Conversing
 from lore.memory.costing import KEPT_TOKENS, Economy, SoFar, foresee
 from lore.memory.front import Memory
 from lore.memory.holding import Composed, Live
@@ -32,10 +33,8 @@ from lore.records import (
     Measured,
     ModelPrice,
     PastTurns,
-    Pins,
     Plan,
     Speaker,
-    Summary,
     TokenUse,
 )
 
@@ -60,6 +59,8 @@ class Composer:
         self._desk = Conversing(memory)
         self._sessions = Recent[Live](_MOST_SESSIONS)
         self._passed: deque[str] = deque(maxlen=_MOST_SESSIONS)
+        self._hushed: set[str] = set()
+        """Sessions whose amnesia is not written down yet."""
 
     @property
     def desk(self) -> Conversing:
@@ -84,17 +85,18 @@ class Composer:
         price = self._price(dialogue.model, provider)
         with live.lock:
             cold = holding.is_cold(live.held.measured, now)
-            if live.held.amnesic:
-                return replace(holding.whole(live.held, dialogue, price), cold=cold)
+            if live.held.amnesic or _is_silent(speaker, dialogue):
+                return self._silent(live, speaker, dialogue, price, cold=cold)
             self._note_bare(live, speaker, dialogue)
-            tells = partial(self._tell, live, speaker, dialogue, gives_memory=gives_memory)
+            budget = self._room_for_knowledge(live, dialogue, price) if gives_memory else 0
+            tells = partial(self._tell, live, speaker, dialogue, budget_tokens=budget)
             tells(anew=cold)
             self._look_up_summaries(live, speaker, dialogue)
             plan = self._planned(live, live.held, dialogue, price, cold=cold, least=least)
             if plan.busts and live.held.bare:
                 tells(anew=True)
             if plan.pins != live.held.pins or plan.busts:
-                live.held = _following(live.held, dialogue, plan)
+                live.held = holding.following(live.held, dialogue, plan)
                 self._hold(speaker, live)
             return holding.composed(live, live.held, dialogue, plan, price, cold=cold)
 
@@ -106,14 +108,16 @@ class Composer:
         For a request that memory has no time for: nothing is looked up, except whether anything
         was forgotten, and nobody is waited for.
         """
-        live = self._sessions.find(speaker.session)
-        if live is None or not (live.held.measured.turns or live.held.amnesic):
+        live = self._sessions.find(speaker.place)
+        silent = _is_silent(speaker, dialogue)
+        if live is None or not (live.held.measured.turns or live.held.amnesic or silent):
             return None
         price = self._price(dialogue.model, provider)
-        held = live.held if self._era(live) == live.era else holding.without_texts(live.held)
+        era, amnesic = self._standing(speaker, live)
+        held = live.held if era == live.era else holding.without_texts(live.held)
         cold = holding.is_cold(held.measured, self._memory.database.now())
-        if held.amnesic:
-            return replace(holding.whole(held, dialogue, price), cold=cold)
+        if amnesic or silent:
+            return self._silent(live, speaker, dialogue, price, cold=cold)
         last = turns.last_said(dialogue.entries)
         if last is not None and last.key not in held.notes:
             live.unnoted.append(last.key)
@@ -121,18 +125,32 @@ class Composer:
         return holding.composed(live, held, dialogue, plan, price, cold=cold)
 
     def compose_whole(self, speaker: Speaker, dialogue: Dialogue) -> Composed:
-        """Return a prompt with nothing left out, that begins as the session's prompts do."""
-        return holding.whole(self._live(speaker).held, dialogue, self._price(dialogue.model, ""))
+        """Return a prompt with nothing left out, that begins as the session's prompts do.
+
+        A session that has grown longer than the model can read is told as its last turn was.
+        """
+        live = self._live(speaker)
+        price = self._price(dialogue.model, "")
+        with live.lock:
+            silent = live.held.amnesic or _is_silent(speaker, dialogue)
+            held = replace(live.held, amnesic=silent)
+            whole = holding.whole(live, held, dialogue, price)
+            is_long = whole.plan.tokens > (1 - OUTPUT_SHARE) * price.window_tokens
+            if held.amnesic or not held.pins.layer or not is_long:
+                return whole
+            self._look_up_summaries(live, speaker, dialogue)
+            plan = self._planned(live, held, dialogue, price, cold=False, saves=False)
+        return replace(whole, plan=plan)
 
     def pass_bare(self, speaker: Speaker) -> None:
         """Take note that a session began with a request that went out as it came."""
-        self._passed.append(speaker.session)
+        self._passed.append(speaker.place)
 
     def add_note(self, speaker: Speaker, entry: Entry, note: str) -> None:
         """Put a text behind an entry, from now on, unless it has gone out without one."""
         live = self._live(speaker)
         with live.lock:
-            if entry.key not in live.unnoted:
+            if entry.key not in live.unnoted and not live.held.amnesic:
                 live.held = replace(live.held, notes={**live.held.notes, entry.key: note})
 
     def markers(self, speaker: Speaker, *, at_hand: bool = False) -> Mapping[str, str]:
@@ -141,7 +159,7 @@ class Composer:
         With `at_hand` only those that this process knows are, and nothing is looked up.
         """
         if at_hand:
-            live = self._sessions.find(speaker.session)
+            live = self._sessions.find(speaker.place)
             return (live.markers if live is not None else None) or {}
         live = self._live(speaker)
         known = live.markers
@@ -174,6 +192,9 @@ class Composer:
         with live.lock:
             before = live.held.measured
             without = comparing.without_lore(live, dialogue, composed, use, tool_chars=tool_chars)
+            if composed.amnesic:
+                # It was sent whole and is not stored: what is known of planned prompts stays.
+                return without
             live.calibration = calibrate(live.calibration, composed.chars, use)
             if before.at_s:
                 live.gaps_s.append(max(0.0, now - before.at_s))
@@ -195,14 +216,16 @@ class Composer:
                 without.input_tokens,
             )
             live.held = replace(live.held, measured=measured)
-            self._hold(speaker, live)
+            if not composed.amnesic:
+                self._hold(speaker, live)
         if live.past is None:
             live.past = self._memory.past_turns(project=speaker.project)
         return without
 
     def cache_left_s(self, speaker: Speaker) -> float | None:
         """Return how long the last prompt of a session is still cached, None if it is not."""
-        last = self._live(speaker).held.measured
+        live = self._sessions.find(speaker.place)
+        last = live.held.measured if live is not None else Measured()
         if not last.at_s:
             return None
         left = last.at_s + last.lifetime_s - self._memory.database.now().timestamp()
@@ -216,10 +239,21 @@ class Composer:
             live.held = replace(live.held, pins=raised)
             self._hold(speaker, live)
 
-    def record(self, speaker: Speaker, entries: Sequence[Entry], *, model: str = "") -> int:
-        """Store what was said since the last time; return how many messages that were."""
+    def record(
+        self, speaker: Speaker, entries: Sequence[Entry], *, model: str = "", silent: bool = False
+    ) -> int:
+        """Store what was said since the last time; return how many messages that were.
+
+        What a `silent` session was asked is never stored, though it ended its amnesia meanwhile.
+        """
         live = self._live(speaker)
         if live.held.amnesic:
+            if speaker.session in self._hushed:
+                self.begin_amnesia(speaker)  # It could not be written down yet.
+            return 0
+        if silent:
+            if not speaker.unnamed:
+                self._desk.leave_unsaid(speaker, entries)
             return 0
         chain = turns.chain(entries)
         known = set(live.recorded)
@@ -232,17 +266,35 @@ class Composer:
         """Tell whether a session is so long that it will soon need summaries of all it said."""
         return composed.whole_tokens >= self._economy().kept_tokens
 
+    def hush(self, speaker: Speaker) -> None:
+        """Let nothing of a session be stored or given from now on, as long as this process runs.
+
+        The store is not asked: it may be locked.
+        """
+        if not speaker.unnamed:
+            self._hushed.add(speaker.session)
+
     def begin_amnesia(self, speaker: Speaker) -> None:
-        """Let nothing of a session be stored or given from now on."""
+        """Let nothing of a session be stored or given from now on.
+
+        Of an unnamed one nothing is kept: its history tells, and others may have its name.
+        """
+        if speaker.unnamed:
+            return
+        self.hush(speaker)
         self._desk.begin_amnesia(speaker)
         self._set_amnesic(speaker, amnesic=True)
+        self._hushed.discard(speaker.session)
 
     def end_amnesia(self, speaker: Speaker, dialogue: Dialogue) -> None:
         """Let what a session says after this dialogue be stored and given to again."""
+        if speaker.unnamed:
+            return
         self._desk.end_amnesia(speaker, dialogue.entries)
+        self._hushed.discard(speaker.session)
         self._set_amnesic(speaker, amnesic=False)
 
-    def describe(self, speaker: Speaker) -> str:
+    def describe(self, speaker: Speaker, dialogue: Dialogue) -> str:
         """Say how a session stands, for the person who asks."""
         held = self._live(speaker).held
         last = held.measured
@@ -250,47 +302,93 @@ class Composer:
         if speaker.project:
             told.append(f"Project: {speaker.project}.")
         told.append(f"Layer {held.pins.layer}; last prompt {last.tokens:,} tokens.")
-        if held.amnesic:
+        if held.amnesic or _is_silent(speaker, dialogue):
             told.append("Amnesia is on: nothing of this is stored.")
         return "\n".join(told)
 
     def _live(self, speaker: Speaker) -> Live:
-        found = self._sessions.find(speaker.session)
+        live = self._found(speaker)
+        if self._is_hushed(speaker) and not live.held.amnesic:
+            with live.lock:
+                live.held = replace(live.held, amnesic=True)
+        return live
+
+    def _is_hushed(self, speaker: Speaker) -> bool:
+        return speaker.session in self._hushed or speaker.parent in self._hushed
+
+    def _found(self, speaker: Speaker) -> Live:
+        found = self._sessions.find(speaker.place)
         if found is not None:
-            self._let_go_of_forgotten(found)
+            self._bring_up_to_date(speaker, found)
             return found
         # The era first: what is forgotten between the two is then let go of once more.
         era = self._desk.era()
         held = self._desk.held(speaker)
+        if speaker.began and not holding.has_begun(held):
+            held = self._going_on(speaker, held)
         live = Live(held, holding.calibration(held.measured), era)
-        return self._sessions.add(speaker.session, live)
+        return self._sessions.add(speaker.place, live)
+
+    def _going_on(self, speaker: Speaker, held: Held) -> Held:
+        """Return what a session holds on to that had another name at its first request."""
+        first = self._live(speaker.first).held
+        with suppress(StoreError):
+            self._desk.go_on_from(speaker)
+        return replace(first, amnesic=held.amnesic)
 
     def _set_amnesic(self, speaker: Speaker, *, amnesic: bool) -> None:
         live = self._live(speaker)
         with live.lock:
             live.held = replace(live.held, amnesic=amnesic)
 
-    def _let_go_of_forgotten(self, live: Live) -> None:
-        """Drop all texts of a session if anything was forgotten since, by whatever process."""
-        era = self._era(live)
-        if era == live.era:
+    def _bring_up_to_date(self, speaker: Speaker, live: Live) -> None:
+        """Drop all texts of a session if anything was forgotten since, by whatever process.
+
+        Whether it is amnesic may have been said to another one, too.
+        """
+        era, amnesic = self._standing(speaker, live)
+        if (era, amnesic) == (live.era, live.held.amnesic):
             return
         with live.lock:
-            live.held, live.markers, live.era = holding.without_texts(live.held), None, era
+            live.held = replace(live.held, amnesic=amnesic)
+            if era != live.era:
+                live.held, live.markers = holding.without_texts(live.held), None
+                live.era, live.kept = era, None
 
-    def _era(self, live: Live) -> str:
-        """Return the era that it is; where nothing can be read, nothing was forgotten either."""
+    def _standing(self, speaker: Speaker, live: Live) -> tuple[str, bool]:
+        """Return the era, and whether a session is amnesic; as before, where nothing is read."""
         try:
-            return self._desk.era()
+            era, amnesic = self._desk.standing(speaker)
         except StoreError:
-            return live.era
+            return live.era, live.held.amnesic
+        return era, amnesic or self._is_hushed(speaker)
+
+    def _silent(
+        self, live: Live, speaker: Speaker, dialogue: Dialogue, price: ModelPrice, *, cold: bool
+    ) -> Composed:
+        """Return a prompt of a session that is given nothing; its helpers are to know that."""
+        if not speaker.unnamed and (speaker.parent or not live.held.amnesic):
+            with suppress(StoreError):
+                self._desk.stay_amnesic(speaker)
+        held = replace(live.held, amnesic=True)
+        return replace(holding.whole(live, held, dialogue, price), cold=cold)
 
     def _hold(self, speaker: Speaker, live: Live) -> None:
         """Keep what a session holds on to; under its lock, so that the last comes last."""
         if live.held.amnesic:
             return
-        with suppress(StoreError):
-            self._desk.hold(speaker, live.held, era=live.era)
+        before, live.kept = live.kept, live.held
+
+        def note_failure(writing: Future[None]) -> None:
+            if writing.cancelled() or writing.exception() is not None:
+                live.kept = None
+
+        try:
+            writing = self._desk.hold(speaker, live.held, era=live.era, before=before)
+        except StoreError:
+            live.kept = None
+        else:
+            writing.add_done_callback(note_failure)
 
     def _price(self, model: str, provider: str) -> ModelPrice:
         return self._memory.find_model_price(model, provider=provider) or UNKNOWN_PRICE
@@ -298,20 +396,26 @@ class Composer:
     def _note_bare(self, live: Live, speaker: Speaker, dialogue: Dialogue) -> None:
         """Let a session go on without memory that began so, unless little is cached of it."""
         held = live.held
-        if held.measured.turns or speaker.session not in self._passed:
+        if held.measured.turns or speaker.first.place not in self._passed:
             return
         if holding.raw_chars(dialogue) + dialogue.fixed_chars >= _YOUNG_CHARS:
             live.held = replace(held, knowledge="", bare=True)
             self._hold(speaker, live)
 
+    def _room_for_knowledge(self, live: Live, dialogue: Dialogue, price: ModelPrice) -> int:
+        """Return how many tokens of knowledge a prompt has room for."""
+        fixed = holding.measure(live, dialogue).of_chars(dialogue.fixed_chars)
+        usable = Room(price.window_tokens, fixed).usable_tokens
+        return min(KNOWLEDGE_TOKENS, int(KNOWLEDGE_SHARE * usable))
+
     def _tell(
-        self, live: Live, speaker: Speaker, dialogue: Dialogue, *, gives_memory: bool, anew: bool
+        self, live: Live, speaker: Speaker, dialogue: Dialogue, *, budget_tokens: int, anew: bool
     ) -> None:
         """Choose what a session is told: as it begins, and where it is written `anew` anyway."""
         if live.held.knowledge is not None and not anew:
             return
-        may = gives_memory and (anew or holding.raw_chars(dialogue) < _YOUNG_CHARS)
-        chosen = self._desk.choose_knowledge(speaker) if may else ""
+        may = budget_tokens > 0 and (anew or holding.raw_chars(dialogue) < _YOUNG_CHARS)
+        chosen = self._desk.choose_knowledge(speaker, budget_tokens=budget_tokens) if may else ""
         live.held = replace(live.held, knowledge=chosen, bare=False)
         self._hold(speaker, live)
 
@@ -331,7 +435,9 @@ class Composer:
         *,
         cold: bool,
         least: Layer = 0,
+        saves: bool = True,
     ) -> Plan:
+        """Return the plan of the next prompt; unless it `saves`, only what must is left out."""
         measure = holding.measure(live, dialogue)
         terms = self._economy().terms(
             price,
@@ -341,9 +447,11 @@ class Composer:
             cold=cold,
             least=least,
         )
+        if not saves:
+            terms = replace(terms, cost=planning.never)
         pins, strategy = held.pins, self._settings.context_strategy
         if strategy == "off":
-            return planning.plan(dialogue, Pins(), (), Terms(terms.room, measure))
+            return holding.plan_whole(live, held, dialogue, price)
         summaries = (*live.summaries, *held.tiers)
         if strategy == "tiered":
             return tiers.plan_tiers(dialogue, pins, summaries, terms, summarise=summarise)
@@ -380,19 +488,9 @@ class Composer:
         )
 
 
-def _following(held: Held, dialogue: Dialogue, plan: Plan) -> Held:
-    """Return what a session holds on to by a plan; notes on what a bust leaves out go with it."""
-    notes = held.notes
-    if plan.busts and plan.start and notes:
-        sent = {entry.key for entry in dialogue.entries[plan.start :]}
-        notes = {key: note for key, note in notes.items() if key in sent}
-    return replace(held, pins=plan.pins, notes=notes, tiers=_made(held.tiers, plan))
-
-
-def _made(known: Sequence[Summary], plan: Plan) -> tuple[Summary, ...]:
-    """Return the summaries that tiers made, those of this plan among them."""
-    made = {one.id: one for one in (*known, *plan.prefix) if one.id.startswith(tiers.MADE)}
-    return tuple(one for one in made.values() if one.id in plan.pins.prefix)
+def _is_silent(speaker: Speaker, dialogue: Dialogue) -> bool:
+    """Tell whether a talk says itself that nothing of it is to be stored."""
+    return silences.is_silent(dialogue.entries, joined=speaker.marks_what_it_adds)
 
 
 def summarise(texts: Sequence[str], most_tokens: int) -> str:

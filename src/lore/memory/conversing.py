@@ -6,19 +6,21 @@ A client waits while it is asked: nothing here embeds what waits, and no state w
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import asdict
+from functools import lru_cache, partial
 from typing import Any
 
 from lore.capture import dialogues as telling
 from lore.capture import messages
 from lore.capture.dialogues import Told
-from lore.context import turns
-from lore.errors import NotFound
+from lore.context import silences, turns
+from lore.errors import NotFound, StoreBusy
 from lore.memory.front import Memory
 from lore.records import Entry, Held, Measured, Pins, Speaker, Summary
 from lore.redaction import home_key
-from lore.store import claims, dialogues, distillations, sessions
+from lore.store import claims, dialogues, distillations, injections, sessions
 from lore.store.db import Connection
 from lore.text import tokens
 
@@ -28,8 +30,30 @@ with their sessions."""
 
 _UNTOLD = "What was said here is not recorded, as the person wished."
 
+_NAMES = 256
+"""Sessions whose names are remembered as redacted: as many as the composer has in mind."""
+
 KNOWLEDGE_TOKENS = 1_000
-"""A twentieth of the smallest window that models in use have left for a prompt."""
+"""The most that a session is told at its beginning; a small window has less room for it."""
+
+
+_KEYS = 16_384
+"""Keys of messages that are remembered as redacted: those of some thirty long sessions. To redact
+them anew was most of what a request of a long session took."""
+
+_HELD: dict[dialogues.Name, Callable[[Held], Any]] = {
+    "pins": lambda held: _packed(held.pins),
+    "measured": lambda held: asdict(held.measured),
+    "knowledge": lambda held: held.knowledge,
+    "notes": lambda held: dict(held.notes),
+    "tiers": lambda held: [asdict(one) for one in held.tiers],
+    "bare": lambda held: held.bare,
+}
+"""What a session holds on to, as it is stored."""
+
+
+KEEP_S = 1.0
+"""So long an answer waits for its markers to be durable: a commit takes some milliseconds."""
 
 
 class Conversing:
@@ -40,12 +64,14 @@ class Conversing:
         self._database = memory.database
         self._redact = memory.redactor.redact
         self._salt = home_key(memory.settings, "amnesia")
+        self._named = lru_cache(_NAMES)(self._redact)
+        self._redacted_key = lru_cache(_KEYS)(self._redact)
 
     def held(self, speaker: Speaker) -> Held:
         """Return what a session holds on to."""
         with self._database.read() as db:
-            states = dialogues.find_all(db, self._name(speaker))
-            amnesic = dialogues.is_amnesic(db, self._name(speaker))
+            states = dialogues.find_all(db, self._place(speaker))
+            amnesic = self._is_amnesic(db, speaker)
         return Held(
             _pins(states.get("pins") or {}),
             Measured(**(states.get("measured") or {})),
@@ -61,20 +87,22 @@ class Conversing:
         with self._database.read() as db:
             return dialogues.era(db)
 
-    def hold(self, speaker: Speaker, held: Held, *, era: str) -> None:
+    def standing(self, speaker: Speaker) -> tuple[str, bool]:
+        """Return the era, and whether nothing of a session is to be stored now."""
+        with self._database.read() as db:
+            return dialogues.era(db), self._is_amnesic(db, speaker)
+
+    def hold(
+        self, speaker: Speaker, held: Held, *, era: str, before: Held | None = None
+    ) -> Future[None]:
         """Keep what a session holds on to, without waiting for it; its texts are of an era.
 
-        That nothing was chosen is kept too: it is not to be chosen anew after a restart.
+        Only what is not as `before` is written. What was measured alone may wait for company. That
+        nothing was chosen is kept too: it is not to be chosen anew after a restart.
         """
-        session, now = self._name(speaker), self._database.now()
-        states: dict[dialogues.Name, Any] = {
-            "pins": _packed(held.pins),
-            "measured": asdict(held.measured),
-            "knowledge": held.knowledge,
-            "notes": dict(held.notes),
-            "tiers": [asdict(one) for one in held.tiers],
-            "bare": held.bare,
-        }
+        session, now = self._place(speaker), self._database.now()
+        changed = [name for name in _HELD if before is None or _differs(name, held, before)]
+        states = {name: _HELD[name](held) for name in changed}
 
         def keep(db: Connection) -> None:
             may_quote = dialogues.era(db) == era
@@ -84,20 +112,21 @@ class Conversing:
                 elif may_quote or name not in dialogues.QUOTING:
                     dialogues.put(db, session, name, value, now=now)
 
-        self._database.submit(keep)
+        return self._database.submit(keep, patient=changed == ["measured"])
 
     def record(
         self, speaker: Speaker, entries: Sequence[Entry], *, first: int = 0, model: str = ""
     ) -> list[str]:
         """Store what a dialogue says from the `first` entry on, each message once."""
         with self._database.read() as db:
-            if dialogues.is_amnesic(db, self._name(speaker)):
+            if self._is_amnesic(db, speaker):
                 return []
             unsaid = dialogues.find_unsaid(db, self._name(speaker))
-            retells = dialogues.was_amnesic(db, self._name(speaker))
+            was_amnesic = dialogues.was_amnesic(db, self._name(speaker))
         told = self._told(speaker, entries, first=first, model=model)
         placed = zip(told.messages, told.entries, strict=True)
-        silent = self._silent(entries, unsaid)
+        silent = self._silent(speaker, entries, unsaid)
+        retells = was_amnesic or bool(silent)
         spoken = [
             message
             for message, at in placed
@@ -118,11 +147,14 @@ class Conversing:
             n = sessions.find_number(db, self._name(speaker), agent=speaker.agent)
             if n is None:
                 return []
-            told = self._told(speaker, entries)
-            places = self._places(db, n, told)
-            silent = self._silent(entries, dialogues.find_unsaid(db, self._name(speaker)))
+            unsaid = dialogues.find_unsaid(db, self._name(speaker))
+            silent = self._silent(speaker, entries, unsaid)
             extents = distillations.extents(db, n)
             logs = [log for log in distillations.of_session(db, n) if log.id in extents]
+            if not logs and not silent:
+                return []
+            told = self._told(speaker, entries)
+            places = self._places(db, n, told)
         last = _last_ordinals(len(entries), told.entries, places)
         found = []
         for log in sorted(logs, key=lambda log: extents[log.id][0]):
@@ -130,6 +162,17 @@ class Conversing:
             if until:
                 found.append(Summary(log.id, log.text, log.tokens, until, log.generation))
         return [*found, *_silences(entries, silent, max((one.until for one in found), default=0))]
+
+    def find_talk(self, names: Sequence[str], agent: str) -> str:
+        """Return the first of the names that a stored session of an agent has, or ''."""
+        with self._database.read() as db:
+            known = sessions.known_names(db, names, agent=agent)
+        return next((name for name in names if name in known), "")
+
+    def go_on_from(self, speaker: Speaker) -> None:
+        """Note that a session was given what its first request was, without waiting for it."""
+        first, now = speaker.first.session, self._database.now()
+        self._database.submit(lambda db: injections.copy(db, first, speaker.session, now=now))
 
     def choose_knowledge(self, speaker: Speaker, *, budget_tokens: int = KNOWLEDGE_TOKENS) -> str:
         """Return the memory that a session has in its system prompt from its first turn on."""
@@ -139,20 +182,46 @@ class Conversing:
             speaker.session, project=speaker.project, budget_tokens=budget_tokens
         ).text
 
-    def keep_markers(self, speaker: Speaker, markers: Mapping[str, str]) -> None:
-        """Keep what markers stand for, and return once that is durable."""
-        session, now = self._name(speaker), self._database.now()
-        self._database.write(lambda db: dialogues.add_markers(db, session, markers, now=now))
+    def keep_markers(
+        self, speaker: Speaker, markers: Mapping[str, str], *, within_s: float = KEEP_S
+    ) -> None:
+        """Keep what markers stand for, and return once that is durable.
+
+        Raises `StoreBusy` where that takes longer; they are kept once the store is free again.
+        """
+        session, now = self._place(speaker), self._database.now()
+        add = partial(dialogues.add_markers, session=session, markers=markers, now=now)
+        kept = self._database.submit(add)
+        try:
+            kept.result(within_s)
+        except TimeoutError as error:
+            msg = "The database is busy: what was searched for is kept later."
+            raise StoreBusy(msg) from error
 
     def markers(self, speaker: Speaker) -> dict[str, str]:
         """Return what the markers of a session stand for, by their ids."""
         with self._database.read() as db:
-            return dialogues.markers(db, self._name(speaker))
+            begun = dialogues.markers(db, self._place(speaker.first))
+            return begun | dialogues.markers(db, self._place(speaker))
 
     def begin_amnesia(self, speaker: Speaker) -> None:
         """Let nothing of a session be stored from now on."""
         session, now = self._name(speaker), self._database.now()
         self._database.write(lambda db: dialogues.forget_from(db, session, now=now))
+
+    def stay_amnesic(self, speaker: Speaker) -> None:
+        """Note that a session is in amnesia by its parent or by its history, without waiting.
+
+        A helper stays so for good: what it was asked in amnesia is in all that it says later. One
+        that was told of amnesia itself, and of its end, is not silenced by a history from before.
+        """
+        session, now = self._name(speaker), self._database.now()
+
+        def note(db: Connection) -> None:
+            if speaker.parent or not dialogues.was_amnesic(db, session):
+                dialogues.forget_from(db, session, now=now)
+
+        self._database.submit(note)
 
     def end_amnesia(self, speaker: Speaker, entries: Sequence[Entry]) -> None:
         """Let a session be stored again; what of these entries is not stored by now never is."""
@@ -160,10 +229,7 @@ class Conversing:
         told = self._told(speaker, entries)
 
         def end(db: Connection) -> None:
-            n = sessions.find_number(db, session, agent=speaker.agent)
-            places = [None] * len(told.entries) if n is None else self._places(db, n, told)
-            placed = zip(told.entries, places, strict=True)
-            unsaid = {entries[at].key for at, place in placed if place is None}
+            unsaid = self._unstored(db, speaker, entries, told)
             unsaid |= dialogues.find_unsaid(db, session)
             dialogues.remember_from(db, session, unsaid=set(map(self._sealed, unsaid)), now=now)
 
@@ -174,11 +240,30 @@ class Conversing:
         with self._database.read() as db:
             return dialogues.was_amnesic(db, self._name(speaker))
 
-    def leave_unsaid(self, speaker: Speaker, retold: Entry) -> None:
-        """Let an entry never be stored, in which all that was said is told again."""
+    def leave_unsaid(self, speaker: Speaker, entries: Sequence[Entry]) -> None:
+        """Let entries never be stored, as far as they are not by now."""
         session, now = self._name(speaker), self._database.now()
-        keys = [self._sealed(retold.key)]
-        self._database.write(lambda db: dialogues.leave_unsaid(db, session, keys, now=now))
+        told = self._told(speaker, entries)
+
+        def leave(db: Connection) -> None:
+            unsaid = self._unstored(db, speaker, entries, told)
+            dialogues.leave_unsaid(db, session, set(map(self._sealed, unsaid)), now=now)
+
+        self._database.write(leave)
+
+    def _unstored(
+        self, db: Connection, speaker: Speaker, entries: Sequence[Entry], told: Told
+    ) -> set[str]:
+        """Return the keys of the entries of which something is not stored."""
+        n = sessions.find_number(db, self._name(speaker), agent=speaker.agent)
+        places = [None] * len(told.entries) if n is None else self._places(db, n, told)
+        placed = zip(told.entries, places, strict=True)
+        return {entries[at].key for at, place in placed if place is None}
+
+    def _is_amnesic(self, db: Connection, speaker: Speaker) -> bool:
+        """Tell whether nothing of a session, or of its parent, is to be stored now."""
+        names = (self._name(speaker), self._redact(speaker.parent))
+        return any(dialogues.is_amnesic(db, name) for name in names if name)
 
     def _sealed(self, key: str) -> str:
         """Return the digest of an entry as it is kept of what was not to be stored.
@@ -189,18 +274,24 @@ class Conversing:
             return key
         return _SEALED + hashlib.blake2b(key.encode(), key=self._salt, digest_size=12).hexdigest()
 
-    def _silent(self, entries: Sequence[Entry], unsaid: Collection[str]) -> frozenset[int]:
+    def _silent(
+        self, speaker: Speaker, entries: Sequence[Entry], unsaid: Collection[str]
+    ) -> frozenset[int]:
         """Return the numbers of the entries that were said while nothing was to be stored."""
+        silent = silences.find_silent(entries, joined=speaker.marks_what_it_adds)
         if not unsaid:
-            return frozenset()
-        return frozenset(
+            return silent
+        return silent | {
             number
             for number, entry in enumerate(entries)
             if self._sealed(entry.key) in unsaid or entry.key in unsaid
-        )
+        }
 
     def _name(self, speaker: Speaker) -> str:
-        return self._redact(speaker.session)
+        return self._named(speaker.session)
+
+    def _place(self, speaker: Speaker) -> str:
+        return self._named(speaker.place)
 
     def _told(
         self, speaker: Speaker, entries: Sequence[Entry], *, first: int = 0, model: str = ""
@@ -211,7 +302,7 @@ class Conversing:
 
     def _places(self, db: Connection, session_n: int, told: Told) -> list[int | None]:
         """Return where messages stand in the stored talk, None for those that are not in it."""
-        keys = [self._redact(key) for key in told.keys]
+        keys = [self._redacted_key(key) for key in told.keys]
         ordinals = claims.ordinals(db, session_n, "gateway", keys)
         return [ordinals.get(key) for key in keys]
 
@@ -269,6 +360,10 @@ def _silences(entries: Sequence[Entry], silent: Container[int], covered: int) ->
             id_ = f"unsaid-{entries[number - 1].key}"
             yield Summary(id_, text, tokens.count(text), number)
             covered, begun = max(covered, number), None
+
+
+def _differs(name: str, held: Held, before: Held) -> bool:
+    return bool(getattr(held, name) != getattr(before, name))
 
 
 def _packed(pins: Pins) -> dict[str, Any]:

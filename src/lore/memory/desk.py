@@ -11,6 +11,7 @@ from lore.capture import embedding
 from lore.checking import Seconds, checked_class
 from lore.errors import EmbedderError, StoreError
 from lore.llm.digester import Digester
+from lore.memory.passing import Passing
 from lore.recall.sources import Sources
 from lore.settings import Settings
 from lore.store.db import Database
@@ -44,6 +45,7 @@ class Desk:
     digester_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     requests: RequestLedger | None = field(default=None, repr=False)
     requests_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    passing: Passing = field(default_factory=Passing, repr=False)
 
     def embed_waiting(
         self, *, within_s: Seconds | None = None, progress: embedding.Progress | None = None

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from lore.budget.calibration import Calibration, Reported
-from lore.context import annotating, planning
+from lore.context import annotating, planning, tiers
 from lore.context.layers import Room
 from lore.context.planning import Terms
 from lore.context.sizing import Measure
+from lore.context.standing import Standing
 from lore.records import (
     Dialogue,
     Held,
     Measured,
     ModelPrice,
     PastTurns,
-    Pins,
     Plan,
     Summary,
     TokenUse,
@@ -40,6 +40,8 @@ class Live:
     calibration: Calibration
     era: str = ""
     """When its texts were chosen: once anything is forgotten, they are no longer said."""
+    kept: Held | None = None
+    """What of it was handed to the store last; None if that has failed, or texts were dropped."""
     gaps_s: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
     grown: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
     past: PastTurns | None = None
@@ -95,6 +97,11 @@ def measure(live: Live, dialogue: Dialogue) -> Measure:
     return Measure(ratio, last.tokens if goes_on else 0, last.entries if goes_on else 0)
 
 
+def has_begun(held: Held) -> bool:
+    """Tell whether a session had a prompt before."""
+    return held.knowledge is not None or bool(held.measured.turns)
+
+
 def raw_chars(dialogue: Dialogue) -> int:
     """Return how long all that was said is."""
     return sum(entry.chars for entry in dialogue.entries)
@@ -105,13 +112,22 @@ def without_texts(held: Held) -> Held:
     return replace(held, knowledge=None, notes={}, tiers=())
 
 
-def whole(held: Held, dialogue: Dialogue, price: ModelPrice) -> Composed:
+def plan_whole(live: Live, held: Held, dialogue: Dialogue, price: ModelPrice) -> Plan:
+    """Return a plan that leaves nothing out, however long that is."""
+    measured = measure(live, dialogue)
+    told = 0 if held.amnesic else measured.of_chars(len(held.knowledge or ""))
+    terms = Terms(Room(price.window_tokens, told), measured)
+    return planning.plan_whole(dialogue, held.pins, terms)
+
+
+def whole(live: Live, held: Held, dialogue: Dialogue, price: ModelPrice) -> Composed:
     """Return a prompt with nothing left out."""
-    whole = planning.plan(dialogue, Pins(), (), Terms(Room(price.window_tokens)))
+    plan = plan_whole(live, held, dialogue, price)
     if held.amnesic:
-        return Composed(whole, price, amnesic=True, whole_tokens=whole.tokens)
+        plan = replace(plan, busts=False, why="")
+        return Composed(plan, price, amnesic=True, whole_tokens=plan.tokens)
     return Composed(
-        whole, price, held.knowledge or "", held.notes, bare=held.bare, whole_tokens=whole.tokens
+        plan, price, held.knowledge or "", held.notes, bare=held.bare, whole_tokens=plan.tokens
     )
 
 
@@ -137,10 +153,26 @@ def is_cold(measured: Measured, now: datetime) -> bool:
     return bool(measured.at_s) and now.timestamp() - measured.at_s > measured.lifetime_s
 
 
+def following(held: Held, dialogue: Dialogue, plan: Plan) -> Held:
+    """Return what a session holds on to by a plan; notes on what a bust leaves out go with it."""
+    notes = held.notes
+    if plan.busts and plan.start and notes:
+        sent = {entry.key for entry in dialogue.entries[plan.start :]}
+        notes = {key: note for key, note in notes.items() if key in sent}
+    return replace(held, pins=plan.pins, notes=notes, tiers=_made(held.tiers, plan))
+
+
+def _made(known: Sequence[Summary], plan: Plan) -> tuple[Summary, ...]:
+    """Return the summaries that tiers made, those of this plan among them."""
+    made = {one.id: one for one in (*known, *plan.prefix) if one.id.startswith(tiers.MADE)}
+    return tuple(one for one in made.values() if one.id in plan.pins.prefix)
+
+
 def _chars(dialogue: Dialogue, plan: Plan, held: Held) -> int:
     """Return how long a planned prompt is in characters."""
     total = dialogue.fixed_chars + len(held.knowledge or "") + sum(map(len, held.notes.values()))
     total += sum(len(one.text) for one in plan.prefix)
+    total += sum(one.block.chars for one in Standing(dialogue.entries).before(plan.start))
     for entry in dialogue.entries[plan.start :]:
         for block in entry.blocks:
             short = block.call_id in plan.annotated and annotating.is_long(block)

@@ -36,6 +36,9 @@ reads on from there."""
 
 NOTHING = Injection()
 
+_HELPER = "/agent-"
+"""Stands in the name of a subagent's session of Claude Code behind that of its parent."""
+
 _ANY_PROMPT = "What was decided?"
 
 
@@ -169,9 +172,10 @@ class Prompting(Capturing, Digesting):
     def warm_up(self) -> None:
         """Load what the first prompt would have to wait for: the model, and the vector index."""
         with suppress(LoreError):
+            self.begin_session("")
+            self.find_fits(_ANY_PROMPT)
             [vector] = self.sources.embedder.embed([_ANY_PROMPT], query=True)
             self.sources.nearest(vector, 1)
-            self.find_fits(_ANY_PROMPT)
 
     def find_fits(
         self, prompt: str, *, session: str = "", project: str = "", now: datetime | None = None
@@ -279,8 +283,11 @@ class Prompting(Capturing, Digesting):
         """Tell whether a session is told nothing: nobody is, or it is not to be remembered."""
         if not self.settings.inject_on:
             return True
+        name = self.redactor.redact(session)
         with self.database.read() as db:
-            return dialogues.is_amnesic(db, self.redactor.redact(session))
+            return dialogues.is_amnesic(db, name) or (
+                _HELPER in name and dialogues.is_amnesic(db, name.partition(_HELPER)[0])
+            )
 
     def _project_of(self, db: Connection, folder: str) -> int:
         """Return the number of the project that a folder belongs to.

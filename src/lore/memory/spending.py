@@ -11,7 +11,7 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from lore.checking import checked_class
+from lore.checking import Seconds, checked_class
 from lore.memory.allowing import Allowance
 from lore.memory.desk import Desk
 from lore.records import (
@@ -51,12 +51,14 @@ class Spending(Desk):
 
     __slots__ = ()
 
-    def load_prices(self) -> None:
-        """Begin to load the price lists, so that no request waits for them.
+    def load_prices(self, *, wait_s: Seconds = 0.0) -> bool:
+        """Begin to load the price lists, so that no request waits; tell whether they are.
 
         What a process had under way that was killed is entered on this occasion.
         """
-        self._requests().begin()
+        requests = self._requests()
+        requests.begin()
+        return requests.catalogue.wait(wait_s)
 
     def find_model_price(self, model: str, *, provider: str = "") -> ModelPrice | None:
         """Return what a model costs, None where nobody knows or the lists are not loaded yet."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 BlockKind = Literal["text", "call", "result", "reasoning", "other"]
@@ -129,12 +129,28 @@ class Pins:
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """Whose request it is: a session of an agent, in a project; a helper's has a parent."""
+    """Whose request it is: a session of an agent, in a project; a helper's has a parent.
+
+    `began` is the name that the first request of a session had, where it was another one. A
+    session that is `unnamed` by its client goes by what was said: another may say the same.
+    """
 
     session: str
     agent: str
     project: str = ""
     parent: str = ""
+    began: str = ""
+    unnamed: bool = False
+
+    @property
+    def place(self) -> str:
+        """Return what its states are kept by: what one project was told is nobody else's."""
+        return f"{self.session}\0{self.agent}\0{self.project}"
+
+    @property
+    def first(self) -> Speaker:
+        """Return the speaker of the first request of the session."""
+        return replace(self, session=self.began, began="") if self.began else self
 
     @property
     def marks_what_it_adds(self) -> bool:

@@ -45,6 +45,8 @@ def _text(memory: Memory) -> str:
                  _by_model(counted, lambda one: one.requests)),
         *_family("lore_requests_refused_total", "Requests that the budget of the day refused.",
                  _by_model(counted, lambda one: one.refused)),
+        *_family("lore_requests_degraded_total", "Requests that went without memory, by reason.",
+                 [({"reason": why}, n) for why, n in sorted(memory.passing.degraded().items())]),
         *_family("lore_tokens_total", "Tokens by class, each counted once.", _tokens(counted)),
         *_family("lore_spend_usd_total", "What requests cost in US dollars.",
                  _by_model(counted, lambda one: one.usd)),

@@ -202,6 +202,14 @@ def sources(db: Connection, ns: Sequence[int]) -> dict[str, str]:
     return {f"{id_}/copy": _source(agent, _Mark(*same)) for id_, agent, *same in rows}
 
 
+def bury(db: Connection, agent: str, unstored: Sequence[PreparedMessage], *, now: datetime) -> None:
+    """Let no session store a copy of messages that were not to be stored."""
+    sources = {f"{one.id}/copy": _source(agent, _mark_of(one)) for one in unstored}
+    known = changes.buried_sources(db, list(sources.values())) if sources else {}
+    fresh = {id_: source for id_, source in sources.items() if source not in known}
+    changes.bury(db, list(fresh), now, sources=fresh)
+
+
 def _source(agent: str, mark: _Mark) -> str:
     return changes.source_of(agent, "", f"\0copy\0{unpack_key(mark.key)}\0{mark[1:]}")
 

@@ -8,7 +8,7 @@ that costs a prompt its cache, and leaves no trace.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -24,7 +24,9 @@ from lore.text import digests, fences
 KEPT_DAYS = 60
 """No session goes on for longer."""
 
-Name = Literal["pins", "measured", "knowledge", "notes", "tiers", "bare", "amnesia", "unsaid"]
+Name = Literal[
+    "pins", "measured", "knowledge", "notes", "tiers", "bare", "amnesia", "unsaid", "silence"
+]
 
 _FOR_EVER = 2**62
 
@@ -155,7 +157,7 @@ def is_amnesic(db: Connection, session: str) -> bool:
 
 def was_amnesic(db: Connection, session: str) -> bool:
     """Tell whether anything of a session was not to be stored, at any time."""
-    return bool(_spans(db, session))
+    return bool(_all_spans(db, session))
 
 
 def is_retelling(message: NewMessage) -> bool:
@@ -163,30 +165,63 @@ def is_retelling(message: NewMessage) -> bool:
     return any(part.text.lstrip().startswith(fences.RETELLINGS) for part in message.parts)
 
 
+def note_switches(
+    db: Connection, session: str, switches: Sequence[tuple[datetime, bool]], *, now: datetime
+) -> None:
+    """Note when a person turned amnesia on and off, as a transcript tells.
+
+    A fork brings that with the copies of what was said in between. Whether a session is amnesic
+    now is not decided by it: a transcript comes late.
+    """
+    if not switches:
+        return
+    known = list(find(db, session, "silence") or ())
+    spans = [list(span) for span in known]
+    for at, on in switches:
+        us = clock.to_us(at)
+        if on and not _covers(spans, us):
+            spans.append([us, None])
+        elif not on and spans and spans[-1][1] is None:
+            spans[-1][1] = us
+    if spans != known:
+        put(db, session, "silence", spans, now=now)
+
+
 def to_be_stored(
-    db: Connection, session: str, prepared: Sequence[PreparedMessage]
+    db: Connection, session: str, prepared: Sequence[PreparedMessage], *, parent: str = ""
 ) -> Sequence[PreparedMessage]:
     """Return the messages that were not said while a session was not to be stored.
 
-    An agent that sums up its conversation afterwards tells all of it again: that is not stored
-    either.
+    Neither is what its helpers do meanwhile. An agent that sums up its conversation afterwards
+    tells all of it again: that is not stored either.
     """
-    spans = _spans(db, session)
+    spans = _all_spans(db, session)
+    if parent and parent != session:
+        spans += _all_spans(db, parent)
     if not spans:
         return prepared
     return [
         message
         for message in prepared
-        if not is_retelling(message.new)
-        and not any(
-            (begin or 0) <= clock.to_us(message.new.created_at) < (end or _FOR_EVER)
-            for begin, end in spans
-        )
+        if not is_retelling(message.new) and not _covers(spans, clock.to_us(message.new.created_at))
     ]
+
+
+def _covers(spans: Iterable[Sequence[int | None]], at_us: int) -> bool:
+    return any((begin or 0) <= at_us < (end or _FOR_EVER) for begin, end in spans)
 
 
 def _spans(db: Connection, session: str) -> list[list[int | None]]:
     return list(find(db, session, "amnesia") or ())
+
+
+def _all_spans(db: Connection, session: str) -> list[list[int | None]]:
+    rows = db.rows(
+        "SELECT value FROM dialogue_states WHERE session = :session"
+        " AND name IN ('amnesia', 'silence')",
+        session=digests.of_text(session),
+    )
+    return [span for (value,) in rows for span in unpack_json(value)]
 
 
 def tidy(db: Connection, *, now: datetime) -> None:

@@ -16,6 +16,7 @@ from lore.store import (
     copies,
     cycles,
     dialogues,
+    echoes,
     fragments,
     items,
     keywords,
@@ -229,6 +230,7 @@ def forget(db: Connection, doomed: Doomed, *, text: str = "", now: datetime) -> 
     sources = _sources(db, doomed.item_ns)
     elsewhere = claims.sources_elsewhere(db, doomed.item_ns)
     elsewhere |= copies.sources(db, doomed.item_ns)
+    elsewhere |= echoes.sources(db, doomed.item_ns, set(doomed.session_ns))
     _clean_logs(db, gone)
     overviews.withdraw(db, doomed.item_ns, now=now)
     _clean_titles(db, doomed, now)

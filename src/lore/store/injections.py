@@ -94,6 +94,15 @@ def began(db: Connection, session: str) -> datetime | None:
     return None if at is None else clock.from_us(at)
 
 
+def copy(db: Connection, source: str, target: str, *, now: datetime) -> None:
+    """Keep that a session was given what another one was."""
+    rows = db.rows(
+        "SELECT item_n, digest FROM injections WHERE session = :session",
+        session=digests.of_text(source),
+    )
+    add(db, target, [(item_n, digest) for item_n, digest in rows], now=now)
+
+
 def remove(db: Connection, session: str) -> None:
     """Forget what a session was given: its prompt was condensed, and has it no longer."""
     db.run("DELETE FROM injections WHERE session = :session", session=digests.of_text(session))

@@ -11,7 +11,7 @@ from lore.errors import InvalidInput, NotFound
 from lore.records import Project, Session
 from lore.store import keywords, names
 from lore.store.packing import moment, number
-from lore.store.sqlite import Connection, Row, among, numbers
+from lore.store.sqlite import Connection, Row, among, numbers, texts
 
 _PROJECT = "id, path, remote, name, created_at"
 _SESSION = (
@@ -93,6 +93,17 @@ def find_number(db: Connection, external_id: str, *, agent: str) -> int | None:
     if found is None and (renamed := names.find_renamed(db, agent, external_id)):
         found = db.value("SELECT n FROM sessions WHERE id = :id", id=renamed)
     return None if found is None else int(found)
+
+
+def known_names(db: Connection, external_ids: Sequence[str], *, agent: str) -> set[str]:
+    """Return those of an agent's own names that sessions have."""
+    rows = db.rows(
+        "SELECT external_id FROM sessions"
+        f" WHERE agent = :agent AND {among('external_id', 'names')}",
+        agent=agent,
+        names=texts(external_ids),
+    )
+    return {row[0] for row in rows}
 
 
 def ensure_session(

@@ -20,6 +20,13 @@ _OFFERED = re.compile(
 _MOST_CHARS = 20_000
 """Longer than that nobody types."""
 
+_SWITCHES = {"lore:amnesia on": True, "lore:amnesia off": False}
+
+
+def find_switch(texts: Sequence[str]) -> bool | None:
+    """Return whether amnesia is to begin or to end by what is typed, None if by neither."""
+    return _SWITCHES.get(" ".join(find(texts).lower().split()))
+
 
 def find(texts: Sequence[str]) -> str:
     """Return the command that is typed in the texts of a message, without its slash, or ''."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -9,7 +10,8 @@ import httpx2
 from hypothesis import strategies as st
 from openai import OpenAI
 
-from lore.gateway.wires.wire import Call, Tool, Wire
+from lore.gateway.wires import markers
+from lore.gateway.wires.wire import MOST_RECALLS, Call, Tool, Wire
 from tests.clients.script import Call as Called
 from tests.clients.script import Reply
 
@@ -98,3 +100,13 @@ def scripts(draw: st.DrawFn) -> list[Reply]:
     theirs = tuple(Called("Read", {"path": str(n)}) for n in range(draw(st.integers(0, 2))))
     mixed = draw(st.permutations([*theirs, *recalls(draw(st.integers(0, 2)))])) if theirs else []
     return [*replies, reply(tuple(mixed), speaks=True)]
+
+
+def check_that_searching_ended(done: Driven, told: str) -> None:
+    """Check what a client was told of a model that would not stop searching: `told`, as JSON."""
+    assert len(done.calls) == len(done.stored) == MOST_RECALLS
+    assert len(done.bodies) == MOST_RECALLS + 1
+    assert markers.LIMIT.encode() in done.bodies[-1]
+    assert markers.LIMIT.encode() not in done.bodies[-2]
+    assert told.count("[memory searched: ") == MOST_RECALLS
+    assert told.count(json.dumps(markers.ENOUGH)[1:-1]) == 1

@@ -11,6 +11,7 @@ from anthropic import Anthropic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lore.gateway import events
 from lore.gateway.events import EventReader
 from lore.gateway.wires import anthropic
 from lore.gateway.wires.wire import MOST_RECALLS, Texts
@@ -18,7 +19,14 @@ from lore.records.dialogues import Pins, Plan
 from tests.clients import messages_wire
 from tests.clients.script import Call, Reply
 from tests.clients.usage import Usage
-from tests.gateway.wires.driving import RECALL, Driven, drive, recalls, scripts
+from tests.gateway.wires.driving import (
+    RECALL,
+    Driven,
+    check_that_searching_ended,
+    drive,
+    recalls,
+    scripts,
+)
 
 Json = dict[str, Any]
 USAGE = Usage(fresh=10, written=20, read=300, output=7)
@@ -127,6 +135,22 @@ def test_a_stream_without_recall_passes_byte_by_byte():
     assert whole.answer == upstream(whole.bodies[0], script[0], "a0")
 
 
+def test_a_word_of_the_answer_that_is_the_name_of_our_tool_passes():
+    script = [Reply(text='Say "recall", or {"name": "recall"}.')]
+    done = drive(anthropic, first_request(streams=True), upstream, script)
+    assert done.answer == upstream(done.bodies[0], script[0], "a0")
+
+
+def test_what_is_complete_passes_at_once_and_the_rest_with_its_end():
+    request = anthropic.read(first_request(streams=True))
+    splice = anthropic.open_splice(request, request.body, RECALL, lambda: "abcdefgh1")
+    assert splice.feed(b"data: {}\n\ndata: ") == b"data: {}\n\n"
+    assert splice.feed(b"{}\n") == b""
+    assert splice.feed(b"\n") == b"data: {}\n\n"
+    assert splice.feed(b"data: {}") == b""
+    assert splice.pause() == b"data: {}"
+
+
 def test_blocks_are_numbered_through_and_the_message_begins_and_ends_once():
     script = [
         Reply(text="I look.", thinking="Hm.", calls=recalls(2)),
@@ -192,9 +216,8 @@ def test_memory_is_searched_ten_times_at_most_and_the_answer_ends():
     script = [Reply(text=f"{n}", calls=recalls(1)) for n in range(MOST_RECALLS + 2)]
     for streams in (True, False):
         done = drive(anthropic, first_request(streams=streams), upstream, script)
-        assert len(done.calls) == MOST_RECALLS
-        assert len(done.stored) == len(done.bodies) == MOST_RECALLS + 2
         message = received(done.answer, streams=streams)
+        check_that_searching_ended(done, json.dumps(message["content"]))
         assert message["stop_reason"] == "end_turn"
         request = anthropic.read(next_request(done, message, streams=streams))
         expanded = anthropic.expand(request, done.stored.get)
@@ -221,7 +244,7 @@ def test_a_follow_up_that_fails_ends_the_answer_with_an_error():
     splice.feed(upstream(request.body, Reply(calls=recalls(1)), "a"))
     splice.pause()
     assert splice.goes_on
-    assert b"event: error" in splice.fail("Overloaded")
+    assert b"event: error" in splice.fail(529, b"Overloaded")
 
 
 def test_faults_inside_a_stream_pass():
@@ -229,4 +252,30 @@ def test_faults_inside_a_stream_pass():
     splice = anthropic.open_splice(request, request.body, RECALL, lambda: "abcdefgh1")
     error = messages_wire.error_event(529, "Overloaded", "x")
     assert splice.feed(error) == error
+    assert not splice.goes_on
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_a_marker_stands_on_a_line_of_its_own(streams):
+    script = [Reply(text="Let me look.", calls=recalls(1)), Reply(text="Answer 7")]
+    done = drive(anthropic, first_request(streams=streams), upstream, script)
+    content = received(done.answer, streams=streams)["content"]
+    shown = "".join(block.get("text", "") for block in content)
+    first, marker, last = shown.split("\n\n")
+    assert (first, last) == ("Let me look.", "Answer 7")
+    assert marker.startswith("[memory searched: lore-recall-")
+
+
+@pytest.mark.parametrize("delta", [{"type": "text_delta", "text": "a"}, {"partial_json": "{}"}])
+def test_what_belongs_to_no_block_passes_as_it_is_and_is_no_call(delta: Json):
+    request = anthropic.read(first_request(streams=True))
+    splice = anthropic.open_splice(request, request.body, RECALL, lambda: "abcdefgh1")
+    told: list[Json] = [
+        {"type": "content_block_delta", "index": 3, "delta": delta},
+        {"type": "content_block_stop", "index": 3},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}},
+    ]
+    stream = b"".join(events.write(one, one["type"]) for one in told)
+    assert splice.feed(stream) + splice.pause() == stream
+    assert splice.calls == ()
     assert not splice.goes_on

@@ -7,6 +7,7 @@ from typing import Any
 
 from lore.capture.adapters import asides, fields, payloads, tools
 from lore.records import Origin, Part
+from lore.text import own_tools
 
 _SECRET = ("signature", "encrypted_content", "encrypted_index", "thoughtSignature")
 """Fields that only the provider can read."""
@@ -15,6 +16,9 @@ REFERENCES = frozenset(
     "image image_url input_image image_file document file input_file input_audio".split()
 )
 TEXTS = frozenset("text input_text output_text refusal summary_text reasoning_text".split())
+
+GIVEN = "(What memory gave is not stored once more.)"
+"""In the place of what Lore's own tools returned."""
 
 _MOST_CALLS = 50
 """Calls whose result is still to come; agents have a handful open at a time."""
@@ -134,6 +138,9 @@ def result(content: Any, name: str, call_id: str, *, failed: bool = False) -> tu
         text = "\n".join(texts)
     elif content is not None:
         text = _plain(content)
+    if own_tools.is_own(name):
+        # What is forgotten must not stay where it was once given.
+        text, references = GIVEN, []
     part = Part("tool_result", text, name, call_id, origin, failed)
     return (*asides.result(part), *references)
 

@@ -57,14 +57,10 @@ def _before(items: Sequence[Json], request: Request, plan: Plan, words: Words) -
     told = framing.before(plan)
     if not told:
         return []
-    system: dict[str, Json] = {}
-    for at, one in enumerate(request.dialogue.entries[: plan.start]):
-        if one.voice == "system":
-            item = items[request.places[at][0]]
-            system.setdefault("".join(block.text for block in one.blocks), item)
+    systems = framing.standing_systems(request.dialogue, plan)
     standing = framing.standing(request.dialogue, plan)
     return [
-        *(words.normal(item, {}) for item in system.values()),
+        *(words.normal(items[request.places[at][0]], {}) for at in systems),
         words.user([*standing, told]),
         words.assistant(framing.ACKNOWLEDGEMENT),
     ]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from lore.context.standing import Standing
 from lore.errors import InvalidInput
 from lore.gateway.wires.wire import Request, Texts
-from lore.records.dialogues import Block, Dialogue, Plan
-from lore.text import fences, marks
+from lore.records.dialogues import Dialogue, Plan
+from lore.text import marks
 
 ACKNOWLEDGEMENT = "Understood. I go on from there."
 """What the assistant says to the log of what went before."""
-
-_BOOT = "# AGENTS.md instructions for "
-"""How Codex begins the instructions of a project; it does not fence them."""
 
 _OPENING = (
     "What went before in this conversation, from Lore's log. It tells what was said and done, and"
@@ -29,38 +27,18 @@ def before(plan: Plan) -> str:
 
 
 def standing(dialogue: Dialogue, plan: Plan) -> list[str]:
-    """Return what holds for the whole conversation, of the entries that a plan leaves out.
-
-    Clients put the instructions of a project before the first prompt, in a user's place.
-    """
-    told: dict[str, None] = {}
-    for one in dialogue.entries[: plan.start]:
-        if one.voice == "assistant":
-            break
-        if one.voice == "user":
-            told.update({block.text: None for block in one.blocks if _is_standing(block)})
-    return list(told)
+    """Return what holds for the whole conversation, of the entries that a plan leaves out."""
+    kept = Standing(dialogue.entries).before(plan.start)
+    return [one.block.text for one in kept if dialogue.entries[one.entry].voice != "system"]
 
 
-def _is_standing(block: Block) -> bool:
-    if block.kind != "text" or not block.text:
-        return False
-    if block.text.startswith(_BOOT):
-        return True
-    pieces = marks.fences(block.text, fences.PUT_IN)
-    return all(is_fence or not piece.strip() for is_fence, piece in pieces)
-
-
-def system_texts(dialogue: Dialogue, plan: Plan) -> list[str]:
-    """Return what the client's program said among the entries that a plan leaves out, once each."""
-    told = {
-        block.text: None
-        for one in dialogue.entries[: plan.start]
-        if one.voice == "system"
-        for block in one.blocks
-        if block.kind == "text" and block.text
-    }
-    return list(told)
+def standing_systems(dialogue: Dialogue, plan: Plan) -> dict[int, list[str]]:
+    """Return what the client's program said and still holds, by the entries left out."""
+    told: dict[int, list[str]] = {}
+    for one in Standing(dialogue.entries).before(plan.start):
+        if dialogue.entries[one.entry].voice == "system":
+            told.setdefault(one.entry, []).append(one.block.text)
+    return told
 
 
 def check(dialogue: Dialogue, plan: Plan) -> None:

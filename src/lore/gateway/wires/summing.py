@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 from lore.gateway.wires.shapes import Json
 
+_MOST = 2**63 - 1
+"""No longer number can be written."""
+
 
 def summed(rounds: Sequence[Json]) -> Json:
     """Return the numbers of several usages added up, at every depth; the rest of the last one.
@@ -36,7 +39,7 @@ def _added(total: Json, more: Json) -> Json:
         if isinstance(value, dict):
             made[name] = _added(held if isinstance(held, dict) else {}, value)
         elif isinstance(value, int) and not isinstance(value, bool):
-            made[name] = value + (held if isinstance(held, int) else 0)
+            made[name] = min(_MOST, value + (held if isinstance(held, int) else 0))
         elif value is not None:
             made[name] = value
         else:

@@ -147,8 +147,8 @@ class Splice(Protocol):
     def follow_up(self) -> bytes:
         """Return the body of the next request to the upstream."""
 
-    def fail(self, message: str) -> bytes:
-        """Return what ends the answer where the upstream did not go on."""
+    def fail(self, status: int, body: bytes) -> bytes:
+        """Return what ends the answer where the upstream did not go on, in its own words."""
 
 
 class Wire(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lore.gateway.wires import markers, shapes
-from lore.gateway.wires.anthropic.reading import blocks_of, read_document
+from lore.gateway.wires.anthropic.reading import blocks_of, is_said, read, read_document
 from lore.gateway.wires.markers import Marker
 from lore.gateway.wires.shapes import Json, text
 from lore.gateway.wires.wire import FindMarker, Request
@@ -15,28 +15,84 @@ Atom = Json | Marker
 
 def expand(request: Request, find: FindMarker) -> Request:
     """Put calls of recall and their results back where markers stand."""
+    return _put_back(request, find, 0)
+
+
+def mend(body: bytes, find: FindMarker) -> bytes:
+    """Return a prompt that goes out without memory so that its thoughts are what they were.
+
+    Thoughts of a turn that waits for results are checked. Before that, markers are texts.
+    """
+    if not markers.may_have_markers(body):
+        return body
+    request = read(body)
+    made = _put_back(request, find, _turn_begins(shapes.tables(request.document["messages"])))
+    return shapes.written(made.document) if made.is_expanded else body
+
+
+def _put_back(request: Request, find: FindMarker, since: int) -> Request:
+    """Put back what markers from a message on stand for."""
     if not markers.may_have_markers(request.body):
         return request
+    find = markers.once(find)
+    given = shapes.tables(request.document["messages"])
+    turn = _turn_begins(given)
     messages: list[Json] = []
     waiting: list[Json] = []
-    is_expanded = False
-    for message in shapes.tables(request.document["messages"]):
-        atoms = list(_atoms(message, find))
-        if any(isinstance(atom, Marker) for atom in atoms):
-            made, waiting = _expanded(message, atoms)
+    for at, message in enumerate(given):
+        held = list(_atoms(message, find)) if at >= since else []
+        atoms = _as_thought(held) if at >= turn else held
+        if len(atoms) < len(held) or any(isinstance(atom, Marker) for atom in atoms):
+            made, waiting = _expanded(message, list(filter(_is_said, atoms)))
             messages += made
-            is_expanded = True
         elif waiting and message.get("role") == "user":
             content = [*waiting, *blocks_of(message.get("content"))]
             messages.append({**message, "content": content})
             waiting = []
         else:
             messages.append(message)
-    if not is_expanded:
-        return request
     if waiting:
         messages.append({"role": "user", "content": waiting})
+    if messages == given:
+        return request
     return read_document(request.body, {**request.document, "messages": messages}, is_expanded=True)
+
+
+def _turn_begins(messages: list[Json]) -> int:
+    """Return where the turn begins that waits for results: behind the last words of the user."""
+    for at in range(len(messages) - 1, -1, -1):
+        blocks = blocks_of(messages[at].get("content"))
+        is_result = any(one.get("type") == "tool_result" for one in blocks)
+        if messages[at].get("role") == "user" and not is_result:
+            return at + 1
+    return 0
+
+
+def _as_thought(atoms: list[Atom]) -> list[Atom]:
+    """Return the last answer alone, where those before it end in a marker that nobody knows.
+
+    Together they are no answer that the model gave, and its thoughts may not be joined.
+    """
+    thoughts = [at for at, atom in enumerate(atoms) if _is_thought(atom)]
+    last = thoughts[-1] if thoughts else 0
+    lost = [at for at in range(last) if _names_marker(atoms[at])]
+    return atoms[lost[-1] + 1 :] if lost else atoms
+
+
+def _is_thought(atom: Atom) -> bool:
+    return isinstance(atom, dict) and text(atom.get("type")).endswith("thinking")
+
+
+def _names_marker(atom: Atom) -> bool:
+    return isinstance(atom, dict) and any(found for found, _ in markers.split(_said(atom)))
+
+
+def _said(block: Json) -> str:
+    return text(block.get("text")) if block.get("type") == "text" else ""
+
+
+def _is_said(atom: Atom) -> bool:
+    return isinstance(atom, Marker) or is_said(atom)
 
 
 def _atoms(message: Json, find: FindMarker) -> Iterator[Atom]:
@@ -44,7 +100,7 @@ def _atoms(message: Json, find: FindMarker) -> Iterator[Atom]:
     if message.get("role") != "assistant":
         return
     for block in blocks_of(message.get("content")):
-        said = text(block.get("text")) if block.get("type") == "text" else ""
+        said = _said(block)
         if not markers.may_have_markers(said.encode(errors="replace")):
             yield block
             continue

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from lore.gateway.wires import keys, shapes
 from lore.gateway.wires.keys import Piece
+from lore.gateway.wires.remembered import MOST_BYTES, Remembered
 from lore.gateway.wires.shapes import Json, text
 from lore.gateway.wires.wire import Request
 from lore.records.dialogues import Block, Dialogue, Entry, Voice
@@ -19,33 +21,113 @@ _BILLING = "x-anthropic-billing-header:"
 _VOICES: dict[str, Voice] = {"user": "user", "assistant": "assistant", "system": "system"}
 
 
+class Fixed(NamedTuple):
+    """A tool or a block of the system prompt; what differs between requests has no key."""
+
+    told: Any
+    name: str = ""
+    chars: int = 0
+    key: str = ""
+    has_breakpoint: bool = False
+
+
+_MESSAGES: Remembered[tuple[Json, Entry]] = Remembered()
+_FIXED: Remembered[Fixed] = Remembered(MOST_BYTES // 4)
+
+
 def read(body: bytes, path: str = "") -> Request:  # noqa: ARG001 (Gemini's says more)
-    """Read a request to a path, or raise `InvalidInput` if it has another shape."""
-    return read_document(body, shapes.read(body))
+    """Read a request to a path, or raise `InvalidInput` if it has another shape.
+
+    What the last requests said is not read again.
+    """
+    fields = shapes.split(body)
+    names: dict[str, str] = {}
+    known = [_message(one, names) for one in shapes.split_list(fields.get("messages", b""))]
+    told: Json = {"messages": [message for message, _ in known]}
+    fixed: dict[str, list[Fixed]] = {}
+    for name in ("tools", "system"):
+        if fields.get(name, b"").startswith(b"["):
+            fixed[name] = [_known_fixed(one) for one in shapes.split_list(fields[name])]
+            told[name] = [one.told for one in fixed[name]]
+    document = {
+        name: told[name] if name in told else shapes.value(raw) for name, raw in fields.items()
+    }
+    tools = fixed.get("tools", [])
+    system = fixed.get("system") or [_fix(one) for one in blocks_of(document.get("system"))]
+    return _request(body, document, [entry for _, entry in known], tools, system)
 
 
 def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> Request:
     """Read a request out of its document."""
-    messages = shapes.tables(document.get("messages"))
     names: dict[str, str] = {}
-    entries = keys.numbered(entry_of(one, names) for one in messages)
-    tools = shapes.found(document.get("tools"))
-    system = blocks_of(document.get("system"))
-    fixed = [shapes.dumped(bare(one)) for one in (*tools, *system) if not _is_billing(one)]
+    entries = [entry_of(one, names) for one in shapes.tables(document.get("messages"))]
+    tools = [_fix(one) for one in shapes.found(document.get("tools"))]
+    system = [_fix(one) for one in blocks_of(document.get("system"))]
+    return _request(body, document, entries, tools, system, is_expanded=is_expanded)
+
+
+def _message(raw: bytes, names: dict[str, str]) -> tuple[Json, Entry]:
+    """Return a message and its entry; to a result belongs the tool that its call names."""
+    found = _MESSAGES.find(raw)
+    if found is not None and _fits(found[1], names):
+        return found
+    message = shapes.value(raw)
+    shapes.tables([message])
+    made = message, entry_of(message, names)
+    _MESSAGES.put(raw, made)
+    return made
+
+
+def _fits(entry: Entry, names: dict[str, str]) -> bool:
+    """Tell whether an entry reads the same behind these calls, and add its own to them."""
+    for block in entry.blocks:
+        if block.kind == "call":
+            names[block.call_id] = block.tool
+        elif block.kind == "result" and block.tool != names.get(block.call_id, ""):
+            return False
+    return True
+
+
+def _known_fixed(raw: bytes) -> Fixed:
+    found = _FIXED.find(raw)
+    if found is None:
+        found = _fix(shapes.value(raw))
+        _FIXED.put(raw, found)
+    return found
+
+
+def _fix(told: Any) -> Fixed:
+    if not isinstance(told, dict) or _is_billing(told):
+        return Fixed(told)
+    written = shapes.dumped(bare(told))
+    name = text(told.get("name"))
+    return Fixed(told, name, len(written), keys.digest(written), "cache_control" in told)
+
+
+def _request(
+    body: bytes,
+    document: Json,
+    entries: list[Entry],
+    tools: list[Fixed],
+    system: list[Fixed],
+    *,
+    is_expanded: bool = False,
+) -> Request:
+    fixed = [*tools, *system]
     dialogue = Dialogue(
         model=text(document.get("model")),
-        entries=entries,
-        fixed_chars=sum(map(len, fixed)),
-        fixed_key=keys.digest(*fixed),
-        breakpoints=sum("cache_control" in one for one in (*tools, *system)),
+        entries=keys.numbered(entries),
+        fixed_chars=sum(one.chars for one in fixed),
+        fixed_key=keys.digest(*(one.key for one in fixed if one.key)),
+        breakpoints=sum(one.has_breakpoint for one in fixed),
     )
     return Request(
         body=body,
         document=document,
         dialogue=dialogue,
-        places=tuple((at, at + 1) for at in range(len(messages))),
+        places=tuple((at, at + 1) for at in range(len(entries))),
         streams=document.get("stream") is True,
-        tools=frozenset(text(tool.get("name")) for tool in tools),
+        tools=frozenset(one.name for one in tools if isinstance(one.told, dict)),
         is_expanded=is_expanded,
     )
 
@@ -64,6 +146,11 @@ def blocks_of(content: object) -> list[Json]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     return shapes.found(content)
+
+
+def is_said(block: Json) -> bool:
+    """Tell whether a block may stand in a request: a text of blanks alone is refused."""
+    return block.get("type") != "text" or bool(text(block.get("text")).strip())
 
 
 def bare(block: Json) -> Json:

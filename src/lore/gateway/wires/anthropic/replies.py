@@ -7,7 +7,7 @@ import orjson
 from lore.gateway import events
 from lore.gateway.exchanges import Answer
 from lore.gateway.wires import faults, listening, shapes
-from lore.gateway.wires.anthropic.reading import entry_of
+from lore.gateway.wires.anthropic.reading import entry_of, is_said
 from lore.gateway.wires.shapes import Json, count, table, text
 from lore.gateway.wires.wire import Reply, ReplyReader, Request
 from lore.records.dialogues import TokenUse
@@ -20,8 +20,12 @@ STREAM_HEADERS = (
 LOCAL_ID = "msg_lore"
 """The id of a message that no provider has written."""
 
-_WRITTEN = ("text", "thinking", "partial_json")
-"""What of a delta the model has written."""
+_WRITTEN = "partial_json"
+_SAID = ("text", "thinking", _WRITTEN)
+"""What of a delta the model has written, and is paid for."""
+
+_GROWING = ("text", "thinking", "signature", _WRITTEN)
+"""Fields of a delta that go on where the last one ended; of a call, its input as it is written."""
 
 
 class Assembly:
@@ -35,20 +39,22 @@ class Assembly:
         self.is_whole = False
         self.chars = 0
         self.error: Json = {}
-        self._written: dict[int, str] = {}
+        self._pieces: dict[tuple[int, str], list[str]] = {}
+        """What deltas add to the texts of blocks, by the block and the field."""
 
     def take(self, event: Json) -> None:
         """Take the next event."""
         kind, at = event.get("type"), event.get("index")
-        if kind == "message_start":
+        if kind == "content_block_delta" and isinstance(at, int):
+            self._add(at, table(event.get("delta")))
+        elif kind == "message_start":
             self.message = table(event.get("message"))
             self.usage |= table(self.message.get("usage"))
         elif kind == "content_block_start" and isinstance(at, int):
             self.blocks[at] = dict(table(event.get("content_block")))
-        elif kind == "content_block_delta" and isinstance(at, int):
-            self._add(at, table(event.get("delta")))
-        elif kind == "content_block_stop" and isinstance(at, int) and at in self._written:
-            self.blocks[at]["input"] = shapes.loaded(self._written[at] or "{}")
+        elif kind == "content_block_stop" and isinstance(at, int):
+            for name in _GROWING:
+                self._join(at, name)
         elif kind == "message_delta":
             self.stop = text(table(event.get("delta")).get("stop_reason"))
             told = table(event.get("usage"))
@@ -59,30 +65,43 @@ class Assembly:
             self.error = table(event.get("error"))
 
     def _add(self, at: int, delta: Json) -> None:
-        block = self.blocks.setdefault(at, {})
-        self.chars += sum(len(text(delta.get(name))) for name in _WRITTEN)
-        for name in ("text", "thinking", "signature"):
-            if isinstance(delta.get(name), str):
-                block[name] = text(block.get(name)) + delta[name]
-        if isinstance(delta.get("partial_json"), str):
-            self._written[at] = self._written.get(at, "") + delta["partial_json"]
+        self.chars += sum(len(text(delta.get(name))) for name in _SAID)
+        for name, value in delta.items():
+            if name in _GROWING and isinstance(value, str):
+                self._pieces.setdefault((at, name), []).append(value)
         if delta.get("type") == "citations_delta":
+            block = self.blocks.setdefault(at, {})
             block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
+
+    def _join(self, at: int, name: str) -> None:
+        pieces = self._pieces.pop((at, name), None)
+        if pieces is None:
+            return
+        block, joined = self.blocks.setdefault(at, {}), "".join(pieces)
+        if name == _WRITTEN:
+            block["input"] = shapes.loaded(joined or "{}")
+        else:
+            block[name] = text(block.get(name)) + joined
 
     @property
     def content(self) -> list[Json]:
-        """Return the blocks as a request would give them back: none is empty."""
+        """Return the blocks as a request would give them back: none is empty.
+
+        Of one that was cut off there is what it says, and of a call no input.
+        """
+        for at, name in [one for one in self._pieces if one[1] != _WRITTEN]:
+            self._join(at, name)
         ordered = [self.blocks[at] for at in sorted(self.blocks)]
-        return [one for one in ordered if one.get("type") != "text" or one.get("text")]
+        return [one for one in ordered if "type" in one and is_said(one)]
 
     def reply(self) -> Reply:
         """Return what the answer was, when it has ended or broken off."""
         use, error = use_of(self.usage), self.error
         if error:
-            said = faults.fault(text(error.get("type")), text(error.get("message")))
-            return Reply(use=use, fault=said, is_whole=False, chars=self.chars)
-        said_blocks = {"role": "assistant", "content": self.content}
-        entry = entry_of(said_blocks, {}) if self.blocks else None
+            fault = faults.fault(text(error.get("type")), text(error.get("message")))
+            return Reply(use=use, fault=fault, is_whole=False, chars=self.chars)
+        said = {"role": "assistant", "content": self.content}
+        entry = entry_of(said, {}) if self.blocks else None
         model = text(self.message.get("model"))
         return Reply(
             entry,

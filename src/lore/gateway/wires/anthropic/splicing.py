@@ -8,9 +8,10 @@ import orjson
 
 from lore.gateway import events
 from lore.gateway.events import Event
-from lore.gateway.refusals import refusal
-from lore.gateway.wires import markers, shapes, summing
+from lore.gateway.refusals import error_of
+from lore.gateway.wires import shapes, summing
 from lore.gateway.wires.anthropic.expanding import result_of
+from lore.gateway.wires.anthropic.reading import is_said
 from lore.gateway.wires.anthropic.replies import Assembly, text_events
 from lore.gateway.wires.rounds import Rounds
 from lore.gateway.wires.shapes import Json, table, text
@@ -33,6 +34,9 @@ class Splice(Rounds):
         super()._begin()
         self._assembly = Assembly()
         self._places: dict[int, int] = {}
+        self._withheld: set[int] = set()
+        self._broken: list[Json] = []
+        """Calls whose arguments are none: cut off, or to be told that they failed."""
         self._has_client_calls = False
 
     @property
@@ -44,7 +48,8 @@ class Splice(Rounds):
     def answer(self, results: Mapping[str, str]) -> dict[str, str]:
         """Take results by the ids of calls; return what is to be stored, by the ids of markers."""
         last = self._searches.last_place
-        tail = sum(at > last for at in self._assembly.blocks)
+        blocks = self._assembly.blocks
+        tail = sum(at > last and is_said(blocks[at]) for at in blocks)
         return self._searches.answer(results, tail=tail, is_mixed=self._has_client_calls)
 
     def follow_up(self) -> bytes:
@@ -55,13 +60,13 @@ class Splice(Rounds):
             {"role": "assistant", "content": self._assembly.content},
             {"role": "user", "content": [result_of(one) for one in self._searches.answered]},
         ]
-        self._body = orjson.dumps(document)
+        self._body = shapes.written(document)
         self._begin()
         return self._body
 
-    def fail(self, message: str) -> bytes:
-        """Return what ends the answer where the upstream did not go on."""
-        error = refusal("anthropic", 502, message).body
+    def fail(self, status: int, body: bytes) -> bytes:
+        """Return what ends the answer where the upstream did not go on, in its own words."""
+        error = error_of("anthropic", status, body)
         return events.frame(error, "error") if self._streams else error
 
     def _pass(self, event: Event) -> bytes:
@@ -85,27 +90,45 @@ class Splice(Rounds):
             block = table(told.get("content_block"))
             if block.get("type") == "tool_use":
                 if block.get("name") == self._tool:
+                    self._withheld.add(at)
                     return b""
                 self._has_client_calls = True
             self._places[at] = self._next
             self._next += 1
-        if at not in self._places:
+        if at in self._withheld:
             return self._mark(at) if told.get("type") == "content_block_stop" else b""
-        place = self._places[at]
+        place = self._places.get(at, at)
         return event.raw if place == at else events.write({**told, "index": place}, event.name)
 
     def _mark(self, at: int) -> bytes:
         """Show a marker in the place of a call; a call that was cut off leaves nothing."""
         block = self._assembly.blocks.get(at, {})
-        if not isinstance(block.get("input"), dict):
-            self._assembly.blocks.pop(at, None)
+        if self._searches.has(at) or not block:
             return b""
-        marker = self._searches.add(text(block.get("id")), block["input"], block, at)
-        shown = text_events(self._next, markers.sign(marker))
+        if shapes.arguments(block.get("input")) is None:
+            self._broken.append(self._assembly.blocks.pop(at))
+            return b""
+        return self._marked(block, at)
+
+    def _marked(self, block: Json, at: int) -> bytes:
+        _, sign = self._searches.add(text(block.get("id")), block["input"], block, at)
+        shown = text_events(self._next, sign)
         self._next += 1
         return b"".join(events.write(one, one["type"]) for one in shown)
 
     def _pass_end(self, event: Event, told: Json) -> bytes:
+        return self._mark_broken() + self._pass_delta(event, told)
+
+    def _mark_broken(self) -> bytes:
+        """Show markers of calls whose arguments are none, once it is known that they were ended."""
+        shown = b""
+        while self._broken and self._assembly.stop == "tool_use":
+            at = max(self._assembly.blocks, default=-1) + 1
+            block = self._assembly.blocks[at] = {**self._broken.pop(0), "input": {}}
+            shown += self._marked(block, at)
+        return shown
+
+    def _pass_delta(self, event: Event, told: Json) -> bytes:
         if self._round == 1 and not self._is_alone:
             return event.raw
         if not self._is_alone:
@@ -143,8 +166,12 @@ class Splice(Rounds):
         if block.get("name") != self._tool:
             self._has_client_calls = True
             return block
-        marker = self._searches.add(text(block.get("id")), table(block.get("input")), block, at)
-        return {"type": "text", "text": markers.sign(marker)}
+        given = shapes.arguments(block.get("input"))
+        if given is None:
+            given, block = {}, {**block, "input": {}}
+            self._assembly.blocks[at] = block
+        _, sign = self._searches.add(text(block.get("id")), given, block, at)
+        return {"type": "text", "text": sign}
 
 
 def open_splice(request: Request, body: bytes, tool: Tool, make_id: MakeId) -> Splice:

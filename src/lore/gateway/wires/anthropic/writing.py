@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import orjson
-
 from lore.gateway.wires import framing, shapes
 from lore.gateway.wires.anthropic.reading import bare, blocks_of
 from lore.gateway.wires.shapes import Json, text
@@ -37,11 +35,11 @@ def rewrite(request: Request, plan: Plan, texts: Texts) -> bytes:
     if is_raw:
         given = shapes.tables(document["messages"])
         document["messages"] = [_noted(one, notes.get(at, "")) for at, one in enumerate(given)]
-        return orjson.dumps(document)
+        return shapes.written(document)
     prefix = _prefix(request, plan)
     document["messages"] = [*prefix, *_window(request, plan, texts, notes)]
     _set_breakpoints(document, len(prefix))
-    return orjson.dumps(document)
+    return shapes.written(document)
 
 
 def offer(tool: Tool) -> Json:
@@ -68,8 +66,8 @@ def _prefix(request: Request, plan: Plan) -> list[Json]:
     if not told:
         return []
     told_before = [*framing.standing(request.dialogue, plan), told]
-    held = framing.system_texts(request.dialogue, plan)
-    system = {"role": "system", "content": [_said(one) for one in held]}
+    held = framing.standing_systems(request.dialogue, plan).values()
+    system = {"role": "system", "content": [_said(one) for texts in held for one in texts]}
     return [
         {"role": "user", "content": [_said(one) for one in told_before]},
         *([system] if held else []),

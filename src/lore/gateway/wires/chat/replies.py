@@ -55,9 +55,8 @@ class Assembly:
         for name in _TEXTS:
             if isinstance(delta.get(name), str):
                 self._texts[name] = self._texts.get(name, "") + delta[name]
-        for call in shapes.found(delta.get("tool_calls")):
-            at = call.get("index")
-            held = self.calls.setdefault(at if isinstance(at, int) else len(self.calls), {})
+        for number, call in enumerate(shapes.found(delta.get("tool_calls"))):
+            held = self.calls.setdefault(place_of(call, number), {})
             function, told = table(held.get("function")), table(call.get("function"))
             written = text(function.get("arguments")) + text(told.get("arguments"))
             held |= {name: value for name, value in call.items() if name != "index" and value}
@@ -96,6 +95,12 @@ def written_chars(message: Json) -> int:
     return sum(len(text(message.get(name))) for name in _TEXTS) + sum(
         len(text(table(call.get("function")).get("arguments"))) for call in calls
     )
+
+
+def place_of(call: Json, number: int) -> int:
+    """Return where a call stands; one that does not tell stands where it is in its delta."""
+    at = call.get("index")
+    return at if isinstance(at, int) else number
 
 
 def open_reader(*, streams: bool) -> ReplyReader:

@@ -8,10 +8,10 @@ import orjson
 
 from lore.gateway import events
 from lore.gateway.events import Event
-from lore.gateway.refusals import refusal
-from lore.gateway.wires import markers, shapes, summing
+from lore.gateway.refusals import error_of
+from lore.gateway.wires import shapes, summing
 from lore.gateway.wires.chat.expanding import extra_of, result_of, spoken
-from lore.gateway.wires.chat.replies import DONE, Assembly, choice_of
+from lore.gateway.wires.chat.replies import DONE, Assembly, choice_of, place_of
 from lore.gateway.wires.rounds import Rounds
 from lore.gateway.wires.shapes import Json, table, text
 from lore.gateway.wires.wire import MakeId, Request, Tool
@@ -66,13 +66,13 @@ class Splice(Rounds):
             spoken(said, answered, extra_of(self._message)),
             *map(result_of, answered),
         ]
-        self._body = orjson.dumps(document)
+        self._body = shapes.written(document)
         self._begin()
         return self._body
 
-    def fail(self, message: str) -> bytes:
-        """Return what ends the answer where the upstream did not go on."""
-        error = refusal("openai", 502, message).body
+    def fail(self, status: int, body: bytes) -> bytes:
+        """Return what ends the answer where the upstream did not go on, in its own words."""
+        error = error_of("openai", status, body)
         return events.frame(error) + DONE if self._streams else error
 
     def _pass(self, event: Event) -> bytes:
@@ -109,21 +109,23 @@ class Splice(Rounds):
     def _shown(self, delta: Json) -> Json:
         """Return what the client sees of a delta: no call of ours, all others in their order."""
         calls: list[Json] = []
-        for call in shapes.found(delta.get("tool_calls")):
-            at = call.get("index")
-            at = at if isinstance(at, int) else 0
+        for number, call in enumerate(shapes.found(delta.get("tool_calls"))):
+            at = place_of(call, number)
             if at not in self._places and at not in self._withheld:
                 if table(call.get("function")).get("name") == self._tool:
                     self._withheld.add(at)
                 else:
                     self._places[at] = len(self._places)
             if at in self._places:
-                calls.append({**call, "index": self._places[at]})
+                place = self._places[at]
+                calls.append(call if place == at else {**call, "index": place})
         shown = {name: value for name, value in delta.items() if name != "tool_calls"}
         if self._round > 1:
             # SDKs put deltas together, and would join the roles.
             shown.pop("role", None)
-        if calls or ("tool_calls" in delta and not delta["tool_calls"]):
+        if "tool_calls" in delta and not shapes.found(delta["tool_calls"]):
+            shown["tool_calls"] = delta["tool_calls"]
+        elif calls:
             shown["tool_calls"] = calls
         return shown
 
@@ -150,7 +152,7 @@ class Splice(Rounds):
         signs = [
             self._sign(call, at)
             for at, call in sorted(self._assembly.calls.items())
-            if at in self._withheld
+            if at in self._withheld and not self._searches.has(at)
         ]
         told = "".join(signs)
         if not told:
@@ -161,11 +163,13 @@ class Splice(Rounds):
 
     def _sign(self, call: Json, at: int) -> str:
         """Return the marker of a call; one that was cut off leaves nothing."""
-        given = shapes.loaded(text(table(call.get("function")).get("arguments")) or "{}")
-        if not isinstance(given, dict):
-            return ""
-        marker = self._searches.add(text(call.get("id")), given, call, at)
-        return f"\n\n{markers.sign(marker)}\n\n"
+        function = table(call.get("function"))
+        given = shapes.arguments(shapes.loaded(text(function.get("arguments")) or "{}"))
+        if given is None:
+            if self._assembly.stop in _CUT:
+                return ""
+            given, call = {}, {**call, "function": {**function, "arguments": "{}"}}
+        return self._searches.add(text(call.get("id")), given, call, at)[1]
 
     def _pass_whole(self, body: bytes) -> bytes:
         """Return what the client gets of an answer that came as one document."""

@@ -18,6 +18,7 @@ def expand(request: Request, find: FindMarker) -> Request:
     """Put calls of recall and their results back where markers stand."""
     if not markers.may_have_markers(request.body):
         return request
+    find = markers.once(find)
     contents: list[Json] = []
     waiting: list[Json] = []
     is_expanded = False

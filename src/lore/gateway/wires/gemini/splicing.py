@@ -8,8 +8,8 @@ import orjson
 
 from lore.gateway import events
 from lore.gateway.events import Event
-from lore.gateway.refusals import refusal
-from lore.gateway.wires import markers, shapes, summing
+from lore.gateway.refusals import error_of
+from lore.gateway.wires import shapes, summing
 from lore.gateway.wires.gemini.expanding import result_of
 from lore.gateway.wires.gemini.reading import field
 from lore.gateway.wires.gemini.replies import Assembly
@@ -54,14 +54,14 @@ class Splice(Rounds):
             {"role": "model", "parts": self._assembly.parts},
             {"role": "user", "parts": answered},
         ]
-        self._body = orjson.dumps(document)
+        self._body = shapes.written(document)
         self._usages.append(self._assembly.usage)
         self._begin()
         return self._body
 
-    def fail(self, message: str) -> bytes:
-        """Return what ends the answer where the upstream did not go on."""
-        error = refusal("gemini", 502, message).body
+    def fail(self, status: int, body: bytes) -> bytes:
+        """Return what ends the answer where the upstream did not go on, in its own words."""
+        error = error_of("gemini", status, body)
         return events.frame(error) if self._streams else error
 
     def _pass(self, event: Event) -> bytes:
@@ -114,9 +114,11 @@ class Splice(Rounds):
         place = len(self._assembly.parts) - 1
         # Without an id of its own a call is known by its place.
         call_id = text(call.get("id")) or f"{self._round}.{place}"
-        marker = self._searches.add(call_id, table(call.get("args")), part, place)
-        # Clients join texts that follow each other.
-        return {"text": f"\n\n{markers.sign(marker)}\n\n"}
+        given = shapes.arguments(call.get("args") or {})
+        if given is None:
+            given, part = {}, {**part, "functionCall": {**call, "args": {}}}
+            self._assembly.parts[place] = part
+        return {"text": self._searches.add(call_id, given, part, place)[1]}
 
     def _pass_whole(self, body: bytes) -> bytes:
         """Return what the client gets of an answer that came as one document."""

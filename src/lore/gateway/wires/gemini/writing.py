@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import orjson
-
 from lore.gateway.wires import arranging, shapes
 from lore.gateway.wires.arranging import Words
 from lore.gateway.wires.gemini.reading import field, is_bare
@@ -31,7 +29,7 @@ def rewrite(request: Request, plan: Plan, texts: Texts) -> bytes:
         document[name] = {**system, "parts": parts}
     if texts.recall:
         document["tools"] = [*shapes.found(document.get("tools")), offer(texts.recall)]
-    return orjson.dumps(document)
+    return shapes.written(document)
 
 
 def offer(tool: Tool) -> Json:

@@ -15,6 +15,7 @@ def expand(request: Request, find: FindMarker) -> Request:
     """Put calls of recall and their results back where markers stand."""
     if not markers.may_have_markers(request.body):
         return request
+    find = markers.once(find)
     items: list[Json] = []
     is_expanded = False
     for item in items_of(request.document):

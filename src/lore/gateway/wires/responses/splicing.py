@@ -8,8 +8,8 @@ import orjson
 
 from lore.gateway import events
 from lore.gateway.events import Event
-from lore.gateway.refusals import refusal
-from lore.gateway.wires import markers, shapes, summing
+from lore.gateway.refusals import error_of
+from lore.gateway.wires import shapes, summing
 from lore.gateway.wires.responses.expanding import called
 from lore.gateway.wires.responses.reading import items_of
 from lore.gateway.wires.responses.replies import Assembly, message_events, message_of
@@ -39,6 +39,7 @@ class Splice(Rounds):
         super()._begin()
         self._assembly = Assembly()
         self._places: dict[int, int] = {}
+        self._withheld: set[int] = set()
         self._has_client_calls = False
 
     @property
@@ -55,7 +56,7 @@ class Splice(Rounds):
         """Return the body of the next request to the upstream."""
         document = shapes.read(self._body)
         document["input"] = [*items_of(document), *self._said()]
-        self._body = orjson.dumps(document)
+        self._body = shapes.written(document)
         self._begin()
         return self._body
 
@@ -63,17 +64,20 @@ class Splice(Rounds):
         """Yield what the model said, each call with its result."""
         answered = {text(one.call.get("call_id")): one for one in self._searches.answered}
         for item in self._assembly.output:
-            if text(item.get("call_id")) in answered:
-                yield from called(answered[text(item["call_id"])])
+            if self._is_ours(item) and text(item.get("call_id")) in answered:
+                yield from called(answered[text(item.get("call_id"))])
             else:
                 yield item
 
-    def fail(self, message: str) -> bytes:
-        """Return what ends the answer where the upstream did not go on."""
+    def fail(self, status: int, body: bytes) -> bytes:
+        """Return what ends the answer where the upstream did not go on, in its own words."""
+        error = error_of("openai", status, body)
         if not self._streams:
-            return refusal("openai", 502, message).body
-        told = {"code": "server_error", "message": message, "param": None}
-        return self._write({"type": "error", **told})
+            return error
+        told = table(table(shapes.loaded(error.decode())).get("error"))
+        code = told.get("code") or told.get("type")
+        said = {"code": code, "message": text(told.get("message")), "param": told.get("param")}
+        return self._write({"type": "error", **said})
 
     def _write(self, told: Json) -> bytes:
         numbered = {**told, "sequence_number": self._number}
@@ -94,11 +98,26 @@ class Splice(Rounds):
             return b"" if self._round > 1 else self._unchanged(event)
         if self._assembly.response:
             self._usages.append(table(self._assembly.response.get("usage")))
+            untold = self._mark_untold()
             if not self._is_last:
-                return b""
+                return untold
             if self._round > 1 or self._searches:
-                return self._write({**told, "response": self._joined(self._assembly.response)})
+                joined = self._joined(self._assembly.response)
+                return untold + self._write({**told, "response": joined})
         return self._unchanged(event) if self._round == 1 else self._write(told)
+
+    def _mark_untold(self) -> bytes:
+        """Show markers of calls that only the end of an answer tells."""
+        marked = b""
+        for at, item in enumerate(shapes.found(self._assembly.response.get("output"))):
+            if (
+                self._is_ours(item)
+                and not self._searches.has(at)
+                and at not in self._assembly.items
+            ):
+                self._assembly.items[at] = item
+                marked += self._mark(item, at)
+        return marked
 
     def _unchanged(self, event: Event) -> bytes:
         self._number += 1
@@ -108,16 +127,17 @@ class Splice(Rounds):
         kind, item = told.get("type"), table(told.get("item"))
         if kind == "response.output_item.added":
             if self._is_ours(item):
+                self._withheld.add(at)
                 return b""
             self._has_client_calls = self._has_client_calls or _is_call(item)
             self._places[at] = self._next
             self._next += 1
-        if at not in self._places:
+        if at in self._withheld or self._is_ours(item):
             return self._mark(item, at) if kind == "response.output_item.done" else b""
         if kind == "response.output_item.done":
             self._shown.append(item)
-        place = self._places[at]
-        if place == at and self._number == told.get("sequence_number"):
+        place = self._places.get(at, at)
+        if place == at and self._number == told.get("sequence_number", self._number):
             return self._unchanged(event)
         return self._write({**told, "output_index": place})
 
@@ -126,7 +146,7 @@ class Splice(Rounds):
 
     def _mark(self, item: Json, at: int) -> bytes:
         """Show a marker in the place of a call; a call that was cut off leaves nothing."""
-        shown = self._marker(item, at)
+        shown = {} if self._searches.has(at) else self._marker(item, at)
         if not shown:
             return b""
         made = message_events(self._next, shown)
@@ -134,12 +154,14 @@ class Splice(Rounds):
         return b"".join(map(self._write, made))
 
     def _marker(self, item: Json, at: int) -> Json:
-        given = shapes.loaded(text(item.get("arguments")) or "{}")
-        if not isinstance(given, dict):
+        given = shapes.arguments(shapes.loaded(text(item.get("arguments")) or "{}"))
+        if given is None and item.get("status") == "incomplete":
             self._assembly.items.pop(at, None)
             return {}
-        marker = self._searches.add(text(item.get("call_id")), given, item, at)
-        shown = message_of(f"msg_{marker}", markers.sign(marker))
+        if given is None:
+            given, item = {}, {**item, "arguments": "{}"}
+        marker, sign = self._searches.add(text(item.get("call_id")), given, item, at)
+        shown = message_of(f"msg_{marker}", sign)
         self._shown.append(shown)
         return shown
 

@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+from lore.gateway.latest import LatestMarkers
+
+
+def test_the_latest_markers_are_known_and_older_ones_are_not():
+    latest = LatestMarkers(most=2)
+    for name in "abc":
+        latest.keep({name: f"call {name}"})
+    assert [latest.find(name) for name in "abc"] == [None, "call b", "call c"]

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import os
+import socket
+import sys
+
+import pytest
+
+from lore.gateway import sockets
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell")
+
+WAYS = [sockets.find_owner, sockets._asked, sockets._looked_up]
+"""The kernel is asked, and its tables are read where it does not answer: both say the same."""
+
+
+@pytest.mark.parametrize("find", WAYS)
+@pytest.mark.parametrize(
+    ("family", "host"),
+    [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")],
+)
+def test_the_owner_of_a_connection_is_found(find: sockets.Find, family: int, host: str):
+    try:
+        server = socket.create_server((host, 0), family=family)
+    except OSError:
+        pytest.skip("this machine has no such loopback")
+    with server, socket.create_connection(server.getsockname()[:2]) as client:
+        ends = client.getsockname()[:2], client.getpeername()[:2]
+        assert find(*ends) == os.geteuid()
+        assert find(ends[0], (host, 1)) is None
+
+
+@pytest.mark.parametrize("find", WAYS)
+def test_the_owner_of_a_mapped_connection_is_found(find: sockets.Find):
+    try:
+        server = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+    except (OSError, ValueError):
+        pytest.skip("this machine has no dual sockets")
+    port = server.getsockname()[1]
+    with server, socket.create_connection(("127.0.0.1", port)):
+        accepted, seen = server.accept()
+        with accepted:
+            ends = seen[:2], accepted.getsockname()[:2]
+            assert str(ends[0][0]).startswith("::ffff:")
+            assert find(*ends) == os.geteuid()
+
+
+@pytest.mark.parametrize("find", WAYS)
+def test_a_client_that_speaks_the_newer_kind_to_the_older_is_found(find: sockets.Find):
+    try:
+        client = socket.socket(socket.AF_INET6)
+        server = socket.create_server(("127.0.0.1", 0))
+        client.connect(("::ffff:127.0.0.1", server.getsockname()[1]))
+    except OSError:
+        pytest.skip("this machine has no dual sockets")
+    with server, client:
+        accepted, seen = server.accept()
+        with accepted:
+            assert find(seen[:2], accepted.getsockname()[:2]) == os.geteuid()
+
+
+def test_who_listens_at_the_clients_end_is_not_its_owner():
+    # Asked for a connection that is none, the kernel answers with who waits for one there.
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        assert sockets.find_owner(listening.getsockname(), ("127.0.0.1", 9)) is None
+
+
+@pytest.mark.parametrize("find", WAYS)
+def test_a_connection_that_is_over_belongs_to_nobody(find: sockets.Find):
+    # What is left of it for a while has no process, and is shown as the first user's.
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        client = socket.create_connection(server.getsockname())
+        ends = client.getsockname(), client.getpeername()
+        accepted, _ = server.accept()
+        client.close()
+        accepted.close()
+        assert find(*ends) is None
