@@ -29,7 +29,7 @@ from lore.gateway.speakers import (
     is_errand,
 )
 from lore.gateway.talks import Talks
-from lore.gateway.turn import Turn
+from lore.gateway.turn import Turn, persons_words, told_headers
 from lore.gateway.wires import anthropic, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
@@ -304,7 +304,7 @@ class MemoryTurning:
 
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
         own_tools = has_own_memory(request)
-        gives = not own_tools and not marks.may_have_memory(_persons_words(request))
+        gives = not own_tools and not marks.may_have_memory(persons_words(request))
         joined = speaker.marks_what_it_adds
         if gives and not silences.is_silent(request.dialogue.entries, joined=joined):
             self._note_memory(speaker, request)
@@ -351,7 +351,7 @@ class MemoryTurning:
         turn = Turn(request, speaker, composed, wire, incoming.target, body, recalling)
         return Prepared(
             body=body if body is not request.body else None,
-            headers=_told(composed, delay_s),
+            headers=told_headers(composed, delay_s),
             delay_s=delay_s,
             observer=self._observing(incoming, bill, partial(self._end_turn, turn)),
             splice=recalling,
@@ -496,26 +496,3 @@ def _wire_of(incoming: Incoming) -> Wire | None:
 def has_own_memory(request: Request) -> bool:
     """Tell whether a client has the tools of Lore by itself."""
     return any("lore" in name.lower() and name.endswith("recall") for name in request.tools)
-
-
-def _persons_words(request: Request) -> str:
-    """Return what stands in the place of a person's words: hooks put memory there."""
-    return "\n".join(
-        block.text
-        for entry in request.dialogue.entries
-        if entry.voice != "assistant"
-        for block in entry.blocks
-        if block.kind == "text"
-    )
-
-
-def _told(composed: Composed, delay_s: float) -> tuple[tuple[str, str], ...]:
-    plan = composed.plan
-    told = [("x-lore-layer", str(plan.layer)), ("x-lore-tokens", str(plan.tokens))]
-    if plan.busts:
-        told.append(("x-lore-bust", plan.why))
-    if plan.notes:
-        told.append(("x-lore-unfit", "; ".join(plan.notes)))
-    if delay_s:
-        told.append(("x-lore-delay-s", f"{delay_s:.1f}"))
-    return tuple(told)
