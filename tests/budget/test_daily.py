@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -339,3 +341,111 @@ def test_money_is_set_aside_for_the_service_that_is_asked_for(database):
         for service in ("", "fast")
     ]
     assert [one.usd for one in asked] == [pytest.approx(0.5), pytest.approx(3.0)]
+
+
+def test_money_that_is_only_held_by_this_process_is_not_told_as_spent(database):
+    ledger = ledger_of(database, 0.045, trouble_s=0)
+    database.full = True
+    ledger.reserve("m", DOLLAR)
+    database.full = False
+    with pytest.raises(BudgetSpent, match=r"left of today's \$0\.045 is set aside") as caught:
+        ledger.reserve("m", CENT)
+    assert caught.value.until == NOON + timedelta(seconds=LATER_S)
+
+
+def test_a_refusal_tells_all_digits_and_how_to_allow_for_more(database):
+    ledger = ledger_of(database, 0.045)
+    ledger.settle(ledger.reserve("m", CENT), TokenUse(50_000))
+    with pytest.raises(BudgetSpent, match=r"Today \$0\.05 of \$0\.045 are spent") as caught:
+        ledger.reserve("m", CENT)
+    assert "lore config daily_budget" in caught.value.hint
+
+
+def test_a_budget_of_nothing_promises_nothing_for_tomorrow(database):
+    with pytest.raises(BudgetSpent) as caught:
+        ledger_of(database, 0.0).reserve("m", CENT)
+    assert caught.value.until is None
+    assert "00:00" not in f"{caught.value} {caught.value.hint}"
+
+
+def test_what_a_full_store_refused_is_entered_with_the_next_request_though_that_is_refused(
+    database,
+):
+    ledger = ledger_of(database, 1.0)
+    reserved = ledger.reserve("m", CENT)
+    database.full = True
+    ledger.settle(reserved, TokenUse(2_000_000))
+    database.full = False
+    with pytest.raises(BudgetSpent):
+        ledger.reserve("m", CENT)
+    assert [entry.usd for entry in entries(database)] == [pytest.approx(2.0)]
+
+
+def test_what_a_full_store_refused_is_entered_when_the_ledger_is_closed(database):
+    ledger = ledger_of(database)
+    database.full = True
+    ledger.settle(ledger.reserve("m", CENT), CENT)
+    ledger.settle(ledger.reserve("m", CENT), CENT)
+    database.full = False
+    ledger.close()
+    assert len(entries(database)) == 2
+
+
+def test_a_client_that_asks_one_thing_after_the_other_is_not_refused_for_itself(database):
+    ledger = ledger_of(database, 1.0)
+    for _ in range(5):
+        reserved = ledger.reserve("m", DOLLAR)
+        later = threading.Timer(0.01, ledger.settle, (reserved, CENT))
+        later.start()
+    later.join()
+    assert len(entries(database)) == 5
+
+
+def test_what_a_request_did_not_take_is_given_back_before_it_is_settled(database):
+    ledger = ledger_of(database, 1.0)
+    first = ledger.reserve("m", DOLLAR)
+    ledger.count(first, CENT)
+    second = ledger.reserve("m", DOLLAR)
+    assert ledger.day().reserved_usd == pytest.approx(1.01)
+    for reserved in (first, second):
+        ledger.settle(reserved, CENT)
+    assert [entry.usd for entry in entries(database)] == [pytest.approx(0.01)] * 2
+    assert ledger.day().reserved_usd == 0
+
+
+def test_money_is_set_aside_for_a_stream_as_long_as_it_runs(database, clock):
+    ledger = ledger_of(database, 1.0)
+    ledger.reserve("m", DOLLAR)
+    clock.advance(minutes=30)
+    with pytest.raises(BudgetSpent):
+        ledger.reserve("m", CENT)
+
+
+def kill_itself(path: Path) -> None:
+    database = open_database(path, busy_timeout_s=30, backups=None, now=FixedClock())
+    ledger_of(database, 5.0).reserve("m", TokenUse(1_000_000, output_tokens=300_000))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_what_a_killed_process_had_under_way_is_entered_with_its_prompt(database):
+    dying = multiprocessing.get_context("spawn").Process(target=kill_itself, args=(database.path,))
+    dying.start()
+    dying.join()
+    assert reserved_rows(database) == 1
+    ledger = ledger_of(database, 5.0)
+    ledger.begin()
+    (entry,) = entries(database)
+    assert (entry.model, entry.purpose, entry.usd) == ("m", "request:turn", pytest.approx(1.0))
+    assert entry.usage == {"estimated": 1}
+    assert ledger.day().reserved_usd == 0
+
+
+def test_money_of_a_clock_that_ran_ahead_counts_on_its_own_day_only(database, clock):
+    tomorrow = Spend("a", NOON + timedelta(days=1), "request:turn", "m", {}, 5.0)
+    database.write(lambda db: spend.add(db, tomorrow))
+    ledger = ledger_of(database, 1.0)
+    ledger.release(ledger.reserve("m", CENT))
+    assert ledger.day().spent_usd == 0
+    clock.advance(days=1)
+    with pytest.raises(BudgetSpent):
+        ledger.reserve("m", CENT)

@@ -57,3 +57,21 @@ def test_where_nothing_was_asked_that_is_said(lore: Lore):
 def test_a_time_or_a_group_that_nobody_knows_is_refused(spent: Lore):
     spent("spend", "--since", "the other day, perhaps").fails_with(2)
     spent("spend", "--by", "moon").fails_with(2)
+
+
+def test_what_lore_cost_more_is_told_with_its_sign_before_the_dollars(lore: Lore):
+    environ = {"LORE_EMBED_PROVIDER": "none", "LORE_PRICES": PRICES, "LORE_DAILY_BUDGET": "0.42"}
+    with Memory.open(config=load(environ, home=lore.home).settings) as memory:
+        used, without = TokenUse(2_200), TokenUse(1_000)
+        memory.settle_request(memory.reserve_request("m", used), used, Course(without=without))
+    out = lore("spend", "--by", "session", env={"LORE_DAILY_BUDGET": "0.42"}).works().out
+    assert "-$0.0012" in out
+    assert "Lore cost $0.0012 more" in out
+    assert "$0.0022 of $0.4200 spent or set aside" in out
+    assert "(no session)" in out
+
+
+def test_status_tells_what_agents_have_spent(spent: Lore):
+    assert "agents   $0.01 spent today, no daily_budget is set" in spent("status").works().out
+    told = json.loads(spent("status", "--json").works().out)
+    assert (told["agents_usd"], told["day_budget_usd"]) == (0.007, None)

@@ -61,3 +61,19 @@ def test_what_cannot_be_decoded_is_taken_as_it_came():
 )
 def test_whether_an_answer_streams_is_found(path: str, raw: bytes, streams: bool):
     assert glance(incoming(raw, path)).streams is streams
+
+
+@pytest.mark.parametrize(
+    ("raw", "long"),
+    [
+        (b'{"system": [{"cache_control": {"type": "ephemeral", "ttl": "1h"}}]}', True),
+        (b'{"system": [{"cache_control": {"ttl":"1h"}}]}', True),
+        (b'{"system": [{"cache_control": {"type": "ephemeral"}}]}', False),
+    ],
+)
+def test_whether_anything_is_cached_for_an_hour_is_found(raw: bytes, long: bool):
+    assert glance(incoming(raw)).long is long
+
+
+def test_how_many_answers_are_asked_for_is_found():
+    assert glance(incoming(b'{"n": 100}')).asks["n"] == 100

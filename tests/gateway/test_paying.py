@@ -9,7 +9,16 @@ from datetime import UTC, datetime
 import pytest
 
 from lore.gateway.exchanges import Outcome
-from lore.gateway.paying import MOST_KEPT_BYTES, Bill, Ended, Observing, output_limit, service_of
+from lore.gateway.paying import (
+    MOST_KEPT_BYTES,
+    Bill,
+    Ended,
+    Observing,
+    most_of,
+    output_limit,
+    prompt_of,
+    service_of,
+)
 from lore.gateway.taking import Taken
 from lore.gateway.wires import gemini
 from lore.gateway.wires.wire import Reply
@@ -91,12 +100,29 @@ def test_an_answer_that_cannot_be_read_still_ends_its_request():
         ({"max_completion_tokens": 9}, 9),
         ({"max_output_tokens": 9}, 9),
         ({"generationConfig": {"maxOutputTokens": 9}}, 9),
-        ({"max_tokens": "many"}, 8_000),
-        ({}, 8_000),
+        ({"max_tokens": 9, "n": 100}, 900),
+        ({"generationConfig": {"maxOutputTokens": 9, "candidateCount": 3}}, 27),
+        # What a client does not say is what the model can.
+        ({"max_tokens": "many"}, 128_000),
+        ({"n": "many"}, 128_000),
+        ({}, 128_000),
     ],
 )
-def test_a_client_says_how_much_an_answer_may_take(document: dict[str, object], limit: int):
-    assert output_limit(document) == limit
+def test_a_client_says_how_much_its_answers_may_take(document: dict[str, object], limit: int):
+    assert output_limit(document, "gpt-5.1") == limit
+
+
+@pytest.mark.parametrize(
+    ("wire", "long", "most"),
+    [
+        ("anthropic", False, TokenUse(cache_write_tokens=7, output_tokens=9)),
+        ("anthropic", True, TokenUse(cache_write_1h_tokens=7, output_tokens=9)),
+        ("chat", True, TokenUse(7, output_tokens=9)),
+    ],
+)
+def test_all_of_a_prompt_may_be_new_to_the_cache(wire: str, long: bool, most: TokenUse):
+    assert most_of(wire, 7, 9, long=long) == most
+    assert prompt_of(most, counted=True).input_tokens == 7
 
 
 CUT = b'data: {"candidates": [{"content": {"parts": [{"text": "abcdefgh"}]}}]}\n\n'

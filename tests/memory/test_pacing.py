@@ -10,8 +10,9 @@ import pytest
 
 from lore.memory import Memory
 from lore.memory.pacing import Pacing
-from lore.records import TokenUse
+from lore.records import Spend, TokenUse
 from lore.settings import load
+from lore.store import spend
 from tests.fakes import FakeEmbedder, FixedClock
 
 NEARLY_USED_UP = {
@@ -63,3 +64,17 @@ def test_no_wait_outlives_half_of_the_cache(memory: Memory):
     pacing = Pacing(memory)
     pacing.note_quotas("anthropic", NEARLY_USED_UP)
     assert pacing.delay_s("anthropic", cache_left_s=20.0) == 10.0
+
+
+def test_what_is_free_waits_for_its_provider_and_not_for_money(tmp_path: Path, clock: FixedClock):
+    config = replace(load({}, home=tmp_path / "home").settings, daily_budget=0.0)
+    spent = Spend("a", clock(), "request:turn", "m", {}, 1.0)
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
+        memory.database.write(lambda db: spend.add(db, spent))
+        pacing = Pacing(memory)
+        assert pacing.delay_s("openai") > 50
+        assert pacing.delay_s("openai", free=True) == 0
+        assert pacing.least_layer("no-such-model", "openai") == 2
+        assert pacing.least_layer("ollama/llama3", "openai") == 0
+        pacing.note_quotas("openai", NEARLY_USED_UP)
+        assert pacing.delay_s("openai", free=True) > 50

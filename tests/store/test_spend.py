@@ -27,19 +27,22 @@ def test_spend_is_summed_by_the_word_its_purpose_begins_with(db: Connection) -> 
         ("d", minutes(5), "backgrounds:x", 8.0),
     ):
         spend.add(db, Spend(key, at, purpose, "m", {}, usd))
-    assert spend.total(db, "background", since=NOON) == 3.0
-    assert spend.total(db, "background", since=minutes(1)) == 2.0
-    assert spend.total(db, "background", since=minutes(9)) == 0.0
+    until = minutes(600)
+    assert spend.total(db, "background", since=NOON, until=until) == 3.0
+    assert spend.total(db, "background", since=minutes(1), until=until) == 2.0
+    assert spend.total(db, "background", since=minutes(9), until=until) == 0.0
+    assert spend.total(db, "background", since=NOON, until=minutes(5)) == 1.0
 
 
-def test_what_is_set_aside_is_given_back_by_key_or_by_age(db: Connection) -> None:
-    for key in "abc":
-        spend.reserve(db, key, "background:x", usd=1.0, now=NOON)
-    spend.reserve(db, "d", "background:x", usd=1.0, now=minutes(20))
+def test_what_is_set_aside_is_adjusted_and_given_back_by_its_key(db: Connection) -> None:
+    held = [spend.Holding(key, NOON, "background:x", 1.0, "7.a", "m", 0.25) for key in "abc"]
+    for one in held:
+        spend.reserve(db, one)
+    assert spend.holdings(db) == held
     spend.release(db, "a")
-    assert spend.reserved(db, "background", since=NOON) == 3.0
-    spend.drop_reservations(db, before=minutes(10))
-    assert spend.reserved(db, "background", since=NOON) == 1.0
+    spend.adjust(db, "b", 0.5)
+    assert spend.reserved(db, "background") == 1.5
+    assert spend.reserved(db, "request") == 0.0
 
 
 def test_what_is_known_of_a_request_is_kept(db: Connection) -> None:
@@ -51,11 +54,14 @@ def test_what_is_known_of_a_request_is_kept(db: Connection) -> None:
 
 
 def test_all_that_was_spent_is_added_up(db: Connection) -> None:
-    assert (spend.whole(db, since=NOON), spend.first_at(db, since=NOON)) == (0.0, None)
+    until = minutes(600)
+    assert spend.whole(db, since=NOON, until=until) == 0.0
+    assert spend.first_at(db, since=NOON) is None
     for place, purpose in enumerate(("background:x", "request:turn", "answer")):
         spend.add(db, Spend(purpose, minutes(place), purpose, "m", {}, 1.0))
-        spend.reserve(db, purpose, purpose, usd=2.0, now=minutes(place))
-    assert spend.whole(db, since=NOON) == 3.0
-    assert spend.whole(db, since=minutes(1)) == 2.0
+        spend.reserve(db, spend.Holding(purpose, minutes(place), purpose, 2.0))
+    assert spend.whole(db, since=NOON, until=until) == 3.0
+    assert spend.whole(db, since=minutes(1), until=until) == 2.0
+    assert spend.whole(db, since=NOON, until=minutes(1)) == 1.0
     assert spend.first_at(db, since=minutes(1)) == minutes(1)
-    assert spend.whole_reserved(db, since=minutes(2)) == 2.0
+    assert spend.whole_reserved(db) == 6.0

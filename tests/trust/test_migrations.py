@@ -70,14 +70,17 @@ def state_of(path: Path) -> tuple[bool, ...]:
     )
     columns = {row[1] for row in db.rows("PRAGMA table_info(fragments)")}
     spent = {row[1] for row in db.rows("PRAGMA table_info(spend)")}
+    held = {row[1] for row in db.rows("PRAGMA table_info(spend_reservations)")}
     db.close()
     assert sqlite.damage(path) == []
     first = {"m001_initial" in done, "items" in names, "spend" in names, "session_words" in names}
     second = {"m002_requests" in done, "layer" in spent, "without_usd" in spent}
     third = {"m003_dialogues" in done, "dialogue_states" in names, "recall_markers" in names}
+    fourth = {"m004_holders" in done, "process" in held, "prompt_usd" in held}
     last = {"m900_later" in done, "later" in names, "mood" in columns}
-    assert len(first) == len(second) == len(third) == len(last) == 1, (names, done)
-    return first.pop(), second.pop(), third.pop(), last.pop()
+    steps = (first, second, third, fourth, last)
+    assert all(len(step) == 1 for step in steps), (names, done)
+    return tuple(step.pop() for step in steps)
 
 
 def run_each(home: Path, step: str) -> list[Any]:
@@ -140,7 +143,7 @@ def test_after_a_killed_migration_the_next_start_migrates(tmp_path: Path) -> Non
     )
     assert pid.returncode == 9
     open_at(tmp_path).close()
-    assert state_of(tmp_path / "memory.db") == (True, True, True, False)
+    assert state_of(tmp_path / "memory.db") == (True, True, True, True, False)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -18,12 +19,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lore import clock
 from lore.budget.counters import Counters
-from lore.budget.ledger import HELD_FOR
+from lore.budget.holders import HELD_FOR, settle_dead, this_process
 from lore.budget.throttle import Pace, budget_delay_s
 from lore.errors import BudgetSpent, InvalidInput, NotFound, StoreError
 from lore.records import Course, DayBudget, Reserved, Spend, SpendCounter, SpendPressure
 from lore.records.dialogues import TokenUse
 from lore.store import sessions, spend
+from lore.text.money import dollars
 
 if TYPE_CHECKING:
     from lore.budget.catalogue import Catalogue
@@ -37,6 +39,10 @@ TROUBLE_S = 2.0
 
 LATER_S = 5.0
 """When to come again if money is only set aside for others: about what an answer takes."""
+
+SETTLING_S = 0.1
+"""So long a request waits whose money is set aside for another: an answer that has just gone out
+is settled by then, and a client that asks one thing after the other is not refused for it."""
 
 MOST_UNWRITTEN = 10_000
 """Entries that wait for a store which takes none; of more only the money is remembered."""
@@ -53,6 +59,13 @@ _USUAL = Course()
 
 _LONGEST = 200
 """A client may call a model anything; so much of it is written."""
+
+_DAY = timedelta(days=1)
+
+_MORE = (
+    "'lore config daily_budget 10' allows for $10 at once, unless LORE_DAILY_BUDGET is set,"
+    " which goes before it."
+)
 
 _SHORTEST_H = 1 / 12
 """A rate is that of five minutes at least: one dear request is no rate."""
@@ -72,15 +85,23 @@ class RequestLedger:
         budget_usd: float | None = None,
         *,
         named: Callable[[str], str] = str,
+        allowed: Callable[[], float | None] | None = None,
         patience_s: float = PATIENCE_S,
+        trouble_s: float = TROUBLE_S,
     ) -> None:
-        """Open a ledger; `named` says how the store calls what a client calls something."""
+        """Open a ledger; `named` says how the store calls what a client calls something.
+
+        Where the budget may change meanwhile, `allowed` says what it is by now.
+        """
         self.catalogue = catalogue
         self._named = named
         self.budget_usd = budget_usd
+        self._allowed = allowed or (lambda: budget_usd)
         self._database = database
-        self._patience_s = patience_s
+        self._patience_s, self._trouble_s = patience_s, trouble_s
         self._lock = threading.Lock()
+        self._ended, self._endings = threading.Condition(), 0
+        """How many requests have given back what was set aside, and who waits for one more."""
         self._held: dict[str, Reserved] = {}
         """What this process has set aside for requests that are under way."""
         self._unwritten: dict[str, tuple[Spend, Reserved]] = {}
@@ -110,18 +131,39 @@ class RequestLedger:
 
         Of one that nobody reads nobody knows what it takes: `most` is None, and so is `used` then.
         """
+        self.budget_usd = self._allowed()
         now = self._database.now()
         purpose = f"{spend.REQUEST}:{kind}"
         names = (model, provider, purpose, self._named(session), self._named(project))
         usd = None if most is None else self._most_usd(model, provider, service, most)
-        reserved = Reserved(clock.new_id(now), now, *names, usd=usd, kept=False)
+        prompt_usd = 0.0
+        if usd and most is not None:
+            asked = replace(most, output_tokens=0)
+            prompt_usd = self._most_usd(model, provider, service, asked) or 0.0
+        reserved = Reserved(clock.new_id(now), now, *names, usd, kept=False, prompt_usd=prompt_usd)
+        self._enter_again()
         if self.budget_usd is None or usd == 0:
             return reserved
         try:
-            return self._reserve(replace(reserved, kept=True), self.budget_usd)
+            return self._reserve_soon(replace(reserved, kept=True), self.budget_usd)
         except BudgetSpent:
             self._counters.refuse(self._model(model))
             raise
+
+    def count(self, reserved: Reserved, used: TokenUse, *, service: str = "") -> None:
+        """Give back at once what a request did not take; it is still to be settled."""
+        pricing = self.catalogue.find(reserved.model, reserved.provider, service=service, wait_s=0)
+        if pricing is None or self.budget_usd is None:
+            return
+        usd = pricing.cost(used)
+        with self._lock:
+            if reserved.key not in self._held:
+                return
+            self._held[reserved.key] = replace(reserved, usd=usd)
+        if reserved.kept:
+            with suppress(StoreError):
+                self._database.submit(partial(spend.adjust, key=reserved.key, usd=usd))
+        self._tell_ended()
 
     def settle(
         self,
@@ -153,10 +195,10 @@ class RequestLedger:
         self._counters.count(entry, used)
         with self._lock:
             self._held.pop(reserved.key, None)
-            again = self._due_again()
             self._unwritten[reserved.key] = (entry, reserved)
-        for waiting in (*again, (entry, reserved)):
-            self._enter(*waiting)
+        self._enter_again()
+        self._enter(entry, reserved)
+        self._tell_ended()
         return usd
 
     def release(self, reserved: Reserved) -> None:
@@ -164,23 +206,33 @@ class RequestLedger:
         with self._lock:
             self._held.pop(reserved.key, None)
         if reserved.kept:
-            try:
+            # What the store refuses to give back comes back by itself, after a while.
+            with suppress(StoreError):
                 self._database.submit(partial(spend.release, key=reserved.key))
-            except StoreError:
-                return  # It comes back by itself, after a while.
+        self._tell_ended()
+
+    def begin(self) -> None:
+        """Load the prices, and enter what processes had under way that were killed."""
+        self.catalogue.load()
+        with suppress(StoreError):
+            self._database.submit(partial(settle_dead, now=self._database.now()))
+
+    def close(self) -> None:
+        """Try once more to enter what the store has refused."""
+        self._enter_again(at_once=True)
 
     def day(self) -> DayBudget:
         """Return how the budget of today stands."""
         now = self._database.now()
         begun = _midnight(now)
         with self._database.read() as db:
-            spent = spend.whole(db, since=begun)
-            reserved = spend.whole_reserved(db, since=now - HELD_FOR)
+            spent = spend.whole(db, since=begun, until=begun + _DAY)
+            reserved = spend.whole_reserved(db)
         self._learn(begun, spent)
         with self._lock:
             spent += sum(entry.usd for entry, _ in self._unwritten.values() if entry.at >= begun)
             reserved += self._held_usd(now, kept=False)
-        return DayBudget(self.budget_usd, spent, reserved, begun + timedelta(days=1))
+        return DayBudget(self._allowed(), spent, reserved, begun + _DAY)
 
     def pressure(self) -> SpendPressure:
         """Return what the budget asks of the next request; looked up every few seconds."""
@@ -212,24 +264,46 @@ class RequestLedger:
     def _model(self, name: str) -> str:
         return self._named(name[:_LONGEST])
 
+    def _reserve_soon(self, reserved: Reserved, budget_usd: float) -> Reserved:
+        """Set money aside, where need be of what a request leaves that is just being settled."""
+        until = time.monotonic() + SETTLING_S
+        while True:
+            ended = self._endings
+            try:
+                return self._reserve(reserved, budget_usd)
+            except _SetAside:
+                if not self._held or not self._wait_for_ending(ended, until - time.monotonic()):
+                    raise
+
+    def _wait_for_ending(self, known: int, within_s: float) -> bool:
+        """Wait until one more request has ended than is known; tell whether one has."""
+        with self._ended:
+            return self._ended.wait_for(lambda: self._endings != known, max(0.0, within_s))
+
+    def _tell_ended(self) -> None:
+        with self._ended:
+            self._endings += 1
+            self._ended.notify_all()
+
     def _reserve(self, reserved: Reserved, budget_usd: float) -> Reserved:
         if time.monotonic() < self._trouble_until:
             return self._hold(replace(reserved, kept=False), budget_usd)
         begun = _midnight(reserved.at)
         with self._lock:
-            beside_usd = self._lost_usd + self._held_usd(reserved.at, kept=False)
-            beside_usd += sum(
+            held_usd = self._held_usd(reserved.at, kept=False)
+            beside_usd = self._lost_usd + sum(
                 entry.usd
                 for entry, whose in self._unwritten.values()
                 if not whose.kept and entry.at >= begun
             )
-        work = partial(_set_aside, reserved=reserved, left_usd=budget_usd - beside_usd)
+        left_usd = budget_usd - beside_usd - held_usd
+        work = partial(_set_aside, reserved=reserved, left_usd=left_usd)
         future: Future[_Told] | None = None
         try:
             future = self._database.submit(work)
             told = future.result(self._patience_s)
         except (StoreError, TimeoutError):
-            self._trouble_until = time.monotonic() + TROUBLE_S
+            self._trouble_until = time.monotonic() + self._trouble_s
             # One that has begun may still be set aside there, and is given back as if it were.
             kept = future is not None and not future.done() and not future.cancel()
             return self._hold(replace(reserved, kept=kept), budget_usd)
@@ -288,13 +362,18 @@ class RequestLedger:
             else:
                 self._failed.add(key)
 
-    def _due_again(self) -> list[tuple[Spend, Reserved]]:
-        """Take some of the entries that the store refused, once in a while; under the lock."""
-        if not self._failed or time.monotonic() < self._again_at:
-            return []
-        self._again_at = time.monotonic() + AGAIN_S
-        keys = [self._failed.pop() for _ in range(min(len(self._failed), _AT_ONCE))]
-        return [self._unwritten[key] for key in keys]
+    def _enter_again(self, *, at_once: bool = False) -> None:
+        """Try some of the entries that the store refused, once in a while; `at_once` all."""
+        if not self._failed:
+            return
+        with self._lock:
+            if time.monotonic() < self._again_at and not at_once:
+                return
+            self._again_at = time.monotonic() + AGAIN_S
+            count = len(self._failed) if at_once else min(len(self._failed), _AT_ONCE)
+            again = [self._unwritten[self._failed.pop()] for _ in range(count)]
+        for entry, reserved in again:
+            self._enter(entry, reserved)
 
     def _learn(self, begun: datetime, spent_usd: float) -> None:
         with self._lock:
@@ -305,12 +384,16 @@ class RequestLedger:
     def _pace(self, now: datetime, budget_usd: float) -> Pace:
         begun, hour_ago = _midnight(now), now - timedelta(hours=1)
         with self._database.read() as db:
-            spent_usd = spend.whole(db, since=begun)
-            lately_usd = spend.whole(db, since=hour_ago)
+            spent_usd = spend.whole(db, since=begun, until=begun + _DAY)
+            lately_usd = spend.whole(db, since=hour_ago, until=begun + _DAY)
             first = spend.first_at(db, since=hour_ago) or now
         hours = max((now - first) / timedelta(hours=1), _SHORTEST_H)
-        left_h = (begun + timedelta(days=1) - now) / timedelta(hours=1)
+        left_h = (begun + _DAY - now) / timedelta(hours=1)
         return Pace(budget_usd, spent_usd, lately_usd / hours, left_h)
+
+
+class _SetAside(BudgetSpent):
+    """Nothing is left, but not all of it is spent."""
 
 
 class _Told(NamedTuple):
@@ -321,13 +404,21 @@ class _Told(NamedTuple):
 
 
 def _set_aside(db: Connection, reserved: Reserved, left_usd: float) -> _Told:
-    since = reserved.at - HELD_FOR
-    spend.drop_reservations(db, before=since)
-    spent_usd = spend.whole(db, since=_midnight(reserved.at))
-    if spent_usd + spend.whole_reserved(db, since=since) >= left_usd:
+    settle_dead(db, reserved.at)
+    begun = _midnight(reserved.at)
+    spent_usd = spend.whole(db, since=begun, until=begun + _DAY)
+    if spent_usd + spend.whole_reserved(db) >= left_usd:
         return _Told(granted=False, spent_usd=spent_usd)
-    usd = reserved.usd or 0.0
-    spend.reserve(db, reserved.key, reserved.purpose, usd=usd, now=reserved.at)
+    held = spend.Holding(
+        reserved.key,
+        reserved.at,
+        reserved.purpose,
+        reserved.usd or 0.0,
+        this_process(),
+        reserved.model[:_LONGEST],
+        reserved.prompt_usd,
+    )
+    spend.reserve(db, held)
     return _Told(granted=True, spent_usd=spent_usd)
 
 
@@ -373,9 +464,12 @@ def _midnight(moment: datetime) -> datetime:
 
 
 def _spent(budget_usd: float, now: datetime, used_usd: float) -> BudgetSpent:
+    if not budget_usd:
+        return BudgetSpent("The budget of a day is $0.00: only what is free passes.", hint=_MORE)
+    told = dollars(budget_usd)
     if used_usd >= budget_usd:
-        msg = f"Today ${used_usd:.2f} of ${budget_usd:.2f} are spent."
-        hint = "It goes on at 00:00 UTC; daily_budget (LORE_DAILY_BUDGET) allows for more."
-        return BudgetSpent(msg, hint=hint, until=_midnight(now) + timedelta(days=1))
-    msg = f"What is left of today's ${budget_usd:.2f} is set aside for requests under way."
-    return BudgetSpent(msg, hint="Come again shortly.", until=now + timedelta(seconds=LATER_S))
+        msg = f"Today {dollars(used_usd)} of {told} are spent."
+        hint = f"It goes on at 00:00 UTC. {_MORE}"
+        return BudgetSpent(msg, hint=hint, until=_midnight(now) + _DAY)
+    msg = f"What is left of today's {told} is set aside for requests under way."
+    return _SetAside(msg, hint="Come again shortly.", until=now + timedelta(seconds=LATER_S))

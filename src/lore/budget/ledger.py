@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lore import clock
+from lore.budget.holders import settle_dead, this_process
 from lore.budget.prices import find_price
 from lore.errors import BudgetSpent
 from lore.llm.chat import Usage
@@ -16,10 +18,6 @@ from lore.store import spend
 
 if TYPE_CHECKING:
     from lore.store.db import Connection, Database
-
-HELD_FOR = timedelta(minutes=10)
-"""What a process set aside that was killed comes back after so long; no call takes that long,
-unless chat.timeout_s was raised."""
 
 Price = Callable[[str, Usage, datetime], float | None]
 
@@ -54,17 +52,27 @@ class SpendLedger:
         """Set aside what a call may take at most, or raise `BudgetSpent`."""
         now = self._database.now()
         usd = self._price(identity, most, now)
+        prompt_usd = self._price(identity, replace(most, output_tokens=0), now)
         reservation = Reservation(clock.new_id(now), question, identity)
+        held = spend.Holding(
+            reservation.key,
+            now,
+            _purpose(reservation),
+            usd or 0.0,
+            this_process(),
+            identity,
+            prompt_usd or 0.0,
+        )
 
         def set_aside(db: Connection) -> None:
-            spend.drop_reservations(db, before=now - HELD_FOR)
+            settle_dead(db, now)
             today = self._today(db, now)
             # What costs nothing needs no budget.
             if usd != 0 and not today.left_usd:
                 raise _spent(today)
             if usd != 0 and self._whole_usd is not None:
                 _require_left(db, self._whole_usd, today)
-            spend.reserve(db, reservation.key, _purpose(reservation), usd=usd or 0.0, now=now)
+            spend.reserve(db, held)
 
         self._database.write(set_aside)
         return reservation
@@ -96,19 +104,20 @@ class SpendLedger:
 
     def _today(self, db: Connection, now: datetime) -> SpentToday:
         begun = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        until = begun + timedelta(days=1)
         return SpentToday(
             self._budget_usd,
-            spend.total(db, spend.BACKGROUND, since=begun),
-            spend.reserved(db, spend.BACKGROUND, since=now - HELD_FOR),
+            spend.total(db, spend.BACKGROUND, since=begun, until=until),
+            spend.reserved(db, spend.BACKGROUND),
             spend.unpriced(db, spend.BACKGROUND, since=begun),
-            begun + timedelta(days=1),
+            until,
+            spend.whole(db, since=begun, until=until),
         )
 
 
 def _require_left(db: Connection, whole_usd: float, today: SpentToday) -> None:
     """Refuse if all that was spent today and is set aside comes to the budget of all work."""
-    begun = today.until - timedelta(days=1)
-    used = spend.whole(db, since=begun) + spend.whole_reserved(db, since=begun)
+    used = today.whole_usd + spend.whole_reserved(db)
     if used >= whole_usd:
         msg = f"Today ${used:.2f} of ${whole_usd:.2f} are spent or set aside."
         hint = "Background work goes on at 00:00 UTC; daily_budget allows for more."

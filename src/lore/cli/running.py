@@ -27,6 +27,7 @@ from lore.cli.output import (
     tallied,
 )
 from lore.errors import AlreadyRunning, InvalidInput, LoreError
+from lore.text.money import dollars
 
 if TYPE_CHECKING:
     from lore.daemon.status import ChoreStatus, Status
@@ -140,6 +141,8 @@ def status(context: typer.Context, json: Json = False) -> None:
         found = replace(found, state="hung", server_notice=told)
     if not found.budget_usd:  # nobody counted yet
         found = replace(found, budget_usd=settings.background_daily_budget)
+    if found.day_budget_usd is None:
+        found = replace(found, day_budget_usd=settings.daily_budget)
     if json:
         print_json(found)
     else:
@@ -192,6 +195,9 @@ def _print_work(found: Status) -> None:
     parked = f", {found.jobs_parked:,} parked ('lore jobs')" if found.jobs_parked else ""
     pending = counted(found.jobs_pending, "job")
     print(f"waiting  {counted(found.waiting, 'item')} to embed, {pending} pending{parked}")
+    day_usd = found.day_budget_usd
+    whole = "no daily_budget is set" if day_usd is None else f"of {dollars(day_usd)} for all work"
+    print(f"agents   ${found.agents_usd:.2f} spent today, {whole}")
     limit = f"of ${found.budget_usd:.2f} today" if found.budget_usd else "today, no budget is set"
     print(f"spent    ${found.spent_usd:.2f} {limit}, on background work")
     if found.today and found.date == _date_today():

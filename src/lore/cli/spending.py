@@ -65,7 +65,7 @@ def _print_report(report: SpendReport) -> None:
     budget = report.budget
     if budget.budget_usd is not None:
         used = budget.spent_usd + budget.reserved_usd
-        print(f"Budget of today: ${used:.4f} of ${budget.budget_usd:.2f} spent or set aside.")
+        print(f"Budget of today: ${used:.4f} of ${budget.budget_usd:.4f} spent or set aside.")
     if total.delayed:
         waited = lasting(total.delay_ms / 1_000)
         print(f"{counted(total.delayed, 'request')} waited {waited}, for budget or quota.")
@@ -99,5 +99,5 @@ def _row(line: SpendLine, by: str) -> tuple[str, ...]:
         f"{line.tokens.cache_read_tokens:,}",
         f"{line.tokens.output_tokens:,}",
         f"${line.usd:.4f}",
-        f"${line.saved_usd:.4f}",
+        f"{'-' if line.saved_usd < 0 else ''}${abs(line.saved_usd):.4f}",
     )

@@ -195,7 +195,11 @@ def _told(now: Status) -> list[tuple[str, str]]:
         ("since", f"{now.since:%Y-%m-%d %H:%M} UTC" if now.since else ""),
         ("waiting for a vector", f"{now.waiting:,}"),
         ("jobs", f"{now.jobs_pending:,} to do, {now.jobs_parked:,} parked"),
-        ("spent today", f"${now.spent_usd:.2f} of ${now.budget_usd:.2f}" if now.budget_usd else ""),
+        ("spent by agents today", f"${now.agents_usd:.2f}"),
+        (
+            "spent on background work today",
+            f"${now.spent_usd:.2f} of ${now.budget_usd:.2f}" if now.budget_usd else "",
+        ),
         ("hooks", told_hooks(now)),
         ("gateway", told_gateway(now)),
         ("memory in use", f"{now.memory_mb:,.0f} MB" if now.memory_mb else ""),

@@ -57,6 +57,8 @@ class Status:
     jobs_parked: int = 0
     spent_usd: float = 0.0
     budget_usd: float = 0.0
+    agents_usd: float = 0.0
+    day_budget_usd: float | None = None
     last_error: str = ""
     last_error_at: datetime | None = None
     today: Mapping[str, int] = field(default_factory=dict)

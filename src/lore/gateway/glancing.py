@@ -12,6 +12,7 @@ from lore.errors import InvalidInput
 from lore.gateway.exchanges import Incoming
 
 _MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]{1,200})"')
+_LONG_CACHE = re.compile(rb'"ttl"\s*:\s*"1h"')
 _STREAM = re.compile(rb'"stream"\s*:\s*true')
 _PATH_MODEL = re.compile(r"/models/([^/:]{1,200}):")
 _STREAMING = "alt=sse"
@@ -26,6 +27,7 @@ class _Head(msgspec.Struct):
     max_tokens: Any = None
     max_completion_tokens: Any = None
     max_output_tokens: Any = None
+    n: Any = None
     service_tier: Any = None
     speed: Any = None
     generationConfig: Any = None  # noqa: N815 - as Gemini spells it
@@ -39,6 +41,8 @@ class Glance:
     asks: dict[str, object]
     streams: bool
     length: int
+    long: bool = False
+    """It asks for something to be cached for an hour."""
 
 
 def glance(incoming: Incoming) -> Glance:
@@ -58,4 +62,9 @@ def glance(incoming: Incoming) -> Glance:
     told = head.pop("model")
     model = told if isinstance(told, str) and told else named[1] if named else ""
     streams = head.pop("stream") is True or _STREAMING in incoming.target
-    return Glance(model, head, streams, len(body))
+    return Glance(model, head, streams, len(body), is_cached_long(body))
+
+
+def is_cached_long(body: bytes) -> bool:
+    """Tell whether a request asks for anything to be cached for an hour."""
+    return _LONG_CACHE.search(body) is not None

@@ -18,6 +18,7 @@ from lore.gateway.routing import Provider, provider_of
 from lore.gateway.taking import Answered, Taken, take
 from lore.gateway.wires.wire import Reply, ReplyReader, Wire
 from lore.memory import Memory
+from lore.memory.costing import most_output
 from lore.records import Course, Reserved, TokenUse
 from lore.text.tokens import UNCALIBRATED
 
@@ -36,9 +37,6 @@ _REFUSING: Mapping[str, Provider] = {
     "gemini": "gemini",
 }
 """Whose words a wire is refused in, whoever is behind it."""
-
-USUAL_OUTPUT_TOKENS = 8_000
-"""What an answer may take whose client sets no limit."""
 
 _UNCOUNTED = Measure()
 """How long a prompt is that no provider has counted: rather more than it really is, to be safe."""
@@ -85,13 +83,18 @@ class Ended:
     taken: Taken
 
 
-def output_limit(document: Mapping[str, object]) -> int:
-    """Return how much the answer to a request may take at most."""
+def output_limit(document: Mapping[str, object], model: str) -> int:
+    """Return how much all answers to a request may take at most."""
     config = document.get("generationConfig")
+    config = config if isinstance(config, dict) else {}
     told = [document.get(name) for name in _OUTPUT_LIMITS]
-    told.append(config.get("maxOutputTokens") if isinstance(config, dict) else None)
-    found = [one for one in told if isinstance(one, int) and one > 0]
-    return found[0] if found else USUAL_OUTPUT_TOKENS
+    limit = _first_number(*told, config.get("maxOutputTokens")) or most_output(model)
+    return limit * (_first_number(document.get("n"), config.get("candidateCount")) or 1)
+
+
+def _first_number(*told: object) -> int:
+    """Return the first of what a client tells that is a number above zero, else zero."""
+    return next((one for one in told if isinstance(one, int) and one > 0), 0)
 
 
 def service_of(document: Mapping[str, object]) -> str:
@@ -100,16 +103,18 @@ def service_of(document: Mapping[str, object]) -> str:
     return next((one for one in told if isinstance(one, str)), "")
 
 
-def most_of(wire: str, input_tokens: int, output_tokens: int) -> TokenUse:
-    """Return the most that a request may take: all of it is new to the cache."""
+def most_of(wire: str, input_tokens: int, output_tokens: int, *, long: bool = False) -> TokenUse:
+    """Return the most that a request may take: all of it is new to the cache, a `long` one too."""
+    if wire == "anthropic" and long:
+        return TokenUse(cache_write_1h_tokens=input_tokens, output_tokens=output_tokens)
     if wire == "anthropic":
         return TokenUse(cache_write_tokens=input_tokens, output_tokens=output_tokens)
     return TokenUse(fresh_tokens=input_tokens, output_tokens=output_tokens)
 
 
-def most_of_bytes(wire: str, length: int, output_tokens: int) -> TokenUse:
+def most_of_bytes(wire: str, length: int, output_tokens: int, *, long: bool = False) -> TokenUse:
     """Return the most that a request of so many bytes may take, whatever they say."""
-    return most_of(wire, _UNCOUNTED.of_chars(length), output_tokens)
+    return most_of(wire, _UNCOUNTED.of_chars(length), output_tokens, long=long)
 
 
 def prompt_of(most: TokenUse, *, counted: bool) -> TokenUse:
@@ -118,6 +123,7 @@ def prompt_of(most: TokenUse, *, counted: bool) -> TokenUse:
     return TokenUse(
         fresh_tokens=round(most.fresh_tokens / margin),
         cache_write_tokens=round(most.cache_write_tokens / margin),
+        cache_write_1h_tokens=round(most.cache_write_1h_tokens / margin),
     )
 
 
@@ -249,6 +255,12 @@ def _telling(pieces: list[bytes]) -> Iterator[bytes]:
             yield event + b"\n\n"
 
 
+def count(memory: Memory, ended: Ended) -> None:
+    """Let the next request have what this one did not take, before anything else is done."""
+    if ended.taken.use.input_tokens:
+        memory.count_request(ended.bill.reserved, ended.taken.use, service=ended.taken.service)
+
+
 def settle(memory: Memory, ended: Ended, course: Course = _USUAL) -> None:
     """Enter what a request took, or give back what was set aside if it took nothing."""
     bill, taken, used = ended.bill, ended.taken, ended.taken.use
@@ -256,9 +268,10 @@ def settle(memory: Memory, ended: Ended, course: Course = _USUAL) -> None:
         memory.release_request(bill.reserved)
         return
     without = course.without
-    if without is not None and taken.estimated:
-        # As long an answer would have been cut off without Lore, too.
-        without = replace(without, output_tokens=used.output_tokens)
+    if without is not None:
+        # The same would have been answered, and cut off, without what Lore was asked before.
+        answered = taken.rounds[-1] if taken.rounds else used
+        without = replace(without, output_tokens=answered.output_tokens)
     course = replace(
         course,
         without=without,

@@ -40,3 +40,27 @@ class Turn:
         if last is not None and last.blocks:
             entries = (*entries, keys.following(entries, last))
         return entries
+
+
+def persons_words(request: Request) -> str:
+    """Return what stands in the place of a person's words: hooks put memory there."""
+    return "\n".join(
+        block.text
+        for entry in request.dialogue.entries
+        if entry.voice != "assistant"
+        for block in entry.blocks
+        if block.kind == "text"
+    )
+
+
+def told_headers(composed: Composed, delay_s: float) -> tuple[tuple[str, str], ...]:
+    """Return what a client is told of its prompt."""
+    plan = composed.plan
+    told = [("x-lore-layer", str(plan.layer)), ("x-lore-tokens", str(plan.tokens))]
+    if plan.busts:
+        told.append(("x-lore-bust", plan.why))
+    if plan.notes:
+        told.append(("x-lore-unfit", "; ".join(plan.notes)))
+    if delay_s:
+        told.append(("x-lore-delay-s", f"{delay_s:.1f}"))
+    return tuple(told)

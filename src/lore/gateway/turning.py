@@ -6,7 +6,7 @@ import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from lore.gateway import commands, paying, talks
 from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt, log
 from lore.gateway.exchanges import COMMAND, Answer, Command, Incoming, Prepared
-from lore.gateway.glancing import glance
+from lore.gateway.glancing import glance, is_cached_long
 from lore.gateway.latest import LatestMarkers
 from lore.gateway.paying import PROVIDERS, Bill, Ended, Observing, Unread
 from lore.gateway.recalling import Recalling
@@ -29,7 +29,7 @@ from lore.gateway.speakers import (
     is_errand,
 )
 from lore.gateway.talks import Talks
-from lore.gateway.turn import Turn
+from lore.gateway.turn import Turn, persons_words, told_headers
 from lore.gateway.wires import anthropic, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
@@ -61,6 +61,8 @@ _MOST_ASKED_CHARS = 20_000
 """What is longer was not typed; what it asks for stands at its beginning."""
 
 _COUNTING = "/count_tokens"
+
+_TOOL_CHARS = sum(len(str(part)) for part in astuple(commands.RECALL))
 
 _NAMED = 4
 """So many parts of a path tell what is asked for, the empty one before it included."""
@@ -200,7 +202,8 @@ class MemoryTurning:
         if incoming.path.endswith(_COUNTING):
             return Prepared()
         seen = glance(incoming)
-        most = paying.most_of_bytes(incoming.wire, seen.length, paying.output_limit(seen.asks))
+        limit = paying.output_limit(seen.asks, seen.model)
+        most = paying.most_of_bytes(incoming.wire, seen.length, limit, long=seen.long)
         service = paying.service_of(seen.asks)
         asked = _Asked(seen.model, most, service, seen.streams)
         admitted = self._paid(incoming, wire, asked)
@@ -235,8 +238,9 @@ class MemoryTurning:
         retold: Speaker | None = None,
     ) -> Prepared:
         """Let a request pass that is no turn: it costs money, and is not remembered."""
-        limit = paying.output_limit(request.document)
-        most = paying.most_of_bytes(incoming.wire, len(request.body), limit)
+        limit = paying.output_limit(request.document, request.dialogue.model)
+        long = is_cached_long(request.body)
+        most = paying.most_of_bytes(incoming.wire, len(request.body), limit, long=long)
         service = paying.service_of(request.document)
         asked = _Asked(request.dialogue.model, most, service, request.streams)
         return self._paid(incoming, wire, asked, bare=bare, retold=retold)
@@ -300,7 +304,7 @@ class MemoryTurning:
 
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
         own_tools = has_own_memory(request)
-        gives = not own_tools and not marks.may_have_memory(_persons_words(request))
+        gives = not own_tools and not marks.may_have_memory(persons_words(request))
         joined = speaker.marks_what_it_adds
         if gives and not silences.is_silent(request.dialogue.entries, joined=joined):
             self._note_memory(speaker, request)
@@ -309,7 +313,7 @@ class MemoryTurning:
             request.dialogue,
             provider=PROVIDERS[incoming.wire],
             gives_memory=gives,
-            least=self._pacing.least_layer(),
+            least=self._pacing.least_layer(request.dialogue.model, PROVIDERS[incoming.wire]),
         )
 
     def _forwarded(
@@ -324,8 +328,9 @@ class MemoryTurning:
         provider = PROVIDERS[incoming.wire]
         tool = self._offered(request, composed, own=has_own_memory(request))
         body, tool = self._rewritten(wire, request, composed, tool)
-        limit = paying.output_limit(request.document)
-        most = paying.most_of(incoming.wire, composed.plan.tokens, limit)
+        limit = paying.output_limit(request.document, request.dialogue.model)
+        long = is_cached_long(request.body)
+        most = paying.most_of(incoming.wire, composed.plan.tokens, limit, long=long)
         try:
             reserved = self._memory.reserve_request(
                 request.dialogue.model,
@@ -338,14 +343,15 @@ class MemoryTurning:
         except BudgetSpent as error:
             return paying.refused(paying.refusing(incoming), error, self._memory.database.now())
         left_s = self._composer.cache_left_s(speaker)
-        delay_s = self._pacing.delay_s(provider, cache_left_s=left_s)
+        free = reserved.usd == 0
+        delay_s = self._pacing.delay_s(provider, cache_left_s=left_s, free=free)
         prompt = paying.prompt_of(most, counted=composed.calibrated)
         bill = Bill(wire, reserved, request.streams, prompt, delay_s)
         recalling = self._recalling(wire, request, speaker, body, tool) if tool else None
         turn = Turn(request, speaker, composed, wire, incoming.target, body, recalling)
         return Prepared(
             body=body if body is not request.body else None,
-            headers=_told(composed, delay_s),
+            headers=told_headers(composed, delay_s),
             delay_s=delay_s,
             observer=self._observing(incoming, bill, partial(self._end_turn, turn)),
             splice=recalling,
@@ -427,12 +433,19 @@ class MemoryTurning:
     def _end_turn(self, turn: Turn, ended: Ended) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
         plan, without, replies = turn.composed.plan, None, ended.replies
+        paying.count(self._memory, ended)
         speaker = turn.speaker
         try:
             if replies and replies[0].use.input_tokens:
                 without = self._composer.settle(
-                    turn.speaker, turn.request.dialogue, turn.composed, replies[0].use
+                    turn.speaker,
+                    turn.request.dialogue,
+                    turn.composed,
+                    replies[0].use,
+                    tool_chars=_TOOL_CHARS if turn.recalling is not None else 0,
                 )
+                if turn.body is turn.request.body:
+                    without = None  # It went out as it came.
             if ended.outcome != "unused":
                 speaker = self._record(turn, replies)
         finally:
@@ -483,26 +496,3 @@ def _wire_of(incoming: Incoming) -> Wire | None:
 def has_own_memory(request: Request) -> bool:
     """Tell whether a client has the tools of Lore by itself."""
     return any("lore" in name.lower() and name.endswith("recall") for name in request.tools)
-
-
-def _persons_words(request: Request) -> str:
-    """Return what stands in the place of a person's words: hooks put memory there."""
-    return "\n".join(
-        block.text
-        for entry in request.dialogue.entries
-        if entry.voice != "assistant"
-        for block in entry.blocks
-        if block.kind == "text"
-    )
-
-
-def _told(composed: Composed, delay_s: float) -> tuple[tuple[str, str], ...]:
-    plan = composed.plan
-    told = [("x-lore-layer", str(plan.layer)), ("x-lore-tokens", str(plan.tokens))]
-    if plan.busts:
-        told.append(("x-lore-bust", plan.why))
-    if plan.notes:
-        told.append(("x-lore-unfit", "; ".join(plan.notes)))
-    if delay_s:
-        told.append(("x-lore-delay-s", f"{delay_s:.1f}"))
-    return tuple(told)

@@ -15,12 +15,11 @@ from functools import partial
 
 from lore.budget import horizon
 from lore.budget.calibration import calibrate
-from lore.budget.counterfactual import without_lore
 from lore.context import planning, silences, tiers, turns
 from lore.context.layers import KNOWLEDGE_SHARE, OUTPUT_SHARE, Room
 from lore.context.sizing import Measure
 from lore.errors import StoreError
-from lore.memory import holding
+from lore.memory import comparing, holding
 from lore.memory.conversing import KNOWLEDGE_TOKENS, Conversing
 from lore.memory.costing import KEPT_TOKENS, Economy, SoFar, foresee
 from lore.memory.front import Memory
@@ -176,21 +175,23 @@ class Composer:
             live.markers = {**(live.markers or self._desk.markers(speaker)), **markers}
 
     def settle(
-        self, speaker: Speaker, dialogue: Dialogue, composed: Composed, use: TokenUse
+        self,
+        speaker: Speaker,
+        dialogue: Dialogue,
+        composed: Composed,
+        use: TokenUse,
+        *,
+        tool_chars: int = 0,
     ) -> TokenUse:
-        """Take note of what the provider reported; return what the whole would have taken."""
+        """Take note of what the provider reported; return what it would have without Lore.
+
+        `tool_chars` is how long the tool is that the gateway has offered beside.
+        """
         live = self._live(speaker)
         now = self._memory.database.now().timestamp()
         with live.lock:
             before = live.held.measured
-            whole = max(composed.whole_tokens, use.input_tokens)
-            without = without_lore(
-                use,
-                whole_tokens=whole,
-                known_tokens=before.whole_tokens,
-                cold=composed.cold,
-                window_tokens=composed.price.window_tokens,
-            )
+            without = comparing.without_lore(live, dialogue, composed, use, tool_chars=tool_chars)
             if composed.amnesic:
                 # It was sent whole and is not stored: what is known of planned prompts stays.
                 return without
@@ -212,7 +213,7 @@ class Composer:
                 dialogue.entries[-1].key if dialogue.entries else "",
                 now,
                 lifetime_s if use.input_tokens else before.lifetime_s,
-                whole,
+                without.input_tokens,
             )
             live.held = replace(live.held, measured=measured)
             if not composed.amnesic:

@@ -8,12 +8,22 @@ from typing import Literal
 from lore.budget import busting, caps, horizon
 from lore.budget.catalogue import Catalogue, Pricing
 from lore.budget.horizon import Outlook, foresee
+from lore.budget.outputs import most_output
 from lore.context.layers import Room
 from lore.context.planning import Terms
 from lore.context.sizing import Measure
 from lore.records.dialogues import Layer, ModelPrice
 
-__all__ = ["KEPT_TOKENS", "Catalogue", "Economy", "Outlook", "Pricing", "SoFar", "foresee"]
+__all__ = [
+    "KEPT_TOKENS",
+    "Catalogue",
+    "Economy",
+    "Outlook",
+    "Pricing",
+    "SoFar",
+    "foresee",
+    "most_output",
+]
 
 KEPT_TOKENS = 10_000
 """To so much raw talk a window is cut by the horizon, and to twice as much where the turn before

@@ -83,6 +83,8 @@ class Memory(
     def close(self) -> None:
         """Finish what is queued and close everything."""
         self.end_requests()
+        if self.requests is not None:
+            self.requests.close()
         self.sources.close()
         self.database.close()
 

@@ -22,12 +22,22 @@ class Pacing:
         if told:
             self._quotas[provider] = told
 
-    def delay_s(self, provider: str, *, cache_left_s: float | None = None) -> float:
-        """Return how long the next request waits; `cache_left_s` is None if nothing is cached."""
+    def delay_s(
+        self, provider: str, *, cache_left_s: float | None = None, free: bool = False
+    ) -> float:
+        """Return how long the next request waits; `cache_left_s` is None if nothing is cached.
+
+        One that is `free` does not wait for money, but for its provider.
+        """
         now = self._memory.database.now()
         quota_s = quota_delay_s(self._quotas.get(provider, ()), now)
-        return delay_s(self._memory.spend_pressure().delay_s, quota_s, cache_left_s=cache_left_s)
+        budget_s = 0.0 if free else self._memory.spend_pressure().delay_s
+        return delay_s(budget_s, quota_s, cache_left_s=cache_left_s)
 
-    def least_layer(self) -> Layer:
-        """Return the layer that the budget of the day demands at least."""
-        return 2 if self._memory.spend_pressure().exceeds else 0
+    def least_layer(self, model: str = "", provider: str = "") -> Layer:
+        """Return the layer that the budget of the day demands at least, of what costs money."""
+        if not self._memory.spend_pressure().exceeds:
+            return 0
+        price = self._memory.find_model_price(model, provider=provider)
+        is_free = price is not None and not price.input_usd and not price.output_usd
+        return 0 if is_free else 2

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lore.checking import Seconds, checked_class
+from lore.memory.allowing import Allowance
 from lore.memory.desk import Desk
 from lore.records import (
     Course,
@@ -51,10 +52,13 @@ class Spending(Desk):
     __slots__ = ()
 
     def load_prices(self, *, wait_s: Seconds = 0.0) -> bool:
-        """Begin to load the price lists, so that no request waits; tell whether they are."""
-        catalogue = self._requests().catalogue
-        catalogue.load()
-        return catalogue.wait(wait_s)
+        """Begin to load the price lists, so that no request waits; tell whether they are.
+
+        What a process had under way that was killed is entered on this occasion.
+        """
+        requests = self._requests()
+        requests.begin()
+        return requests.catalogue.wait(wait_s)
 
     def find_model_price(self, model: str, *, provider: str = "") -> ModelPrice | None:
         """Return what a model costs, None where nobody knows or the lists are not loaded yet."""
@@ -86,6 +90,10 @@ class Spending(Desk):
             project=project,
             kind=kind,
         )
+
+    def count_request(self, reserved: Reserved, used: TokenUse, *, service: str = "") -> None:
+        """Give back what a request did not take, before it is settled."""
+        self._requests().count(reserved, used, service=service)
 
     def settle_request(
         self,
@@ -157,6 +165,7 @@ class Spending(Desk):
                     catalogue,
                     self.settings.daily_budget,
                     named=lru_cache(_NAMES)(self.redactor.redact),
+                    allowed=Allowance(self.settings),
                 )
             return self.requests
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from lore.checking import Count, Seconds, Whole, checked_class
@@ -53,11 +53,19 @@ class Working(Desk):
         with self.database.read() as db:
             found = job_store.open_jobs(db)
             waiting = vectors.count_waiting(db) if self.sources.embedder.dimension else 0
-            spent = spend.total(db, spend.BACKGROUND, since=midnight)
+            until = midnight + timedelta(days=1)
+            spent = spend.total(db, spend.BACKGROUND, since=midnight, until=until)
+            asked = spend.total(db, spend.REQUEST, since=midnight, until=until)
         parked = sum(job.state == "parked" for job in found)
         pending = len(found) - parked
         return Queues(
-            waiting, pending, parked, round(spent, 6), self.settings.background_daily_budget
+            waiting,
+            pending,
+            parked,
+            round(spent, 6),
+            self.settings.background_daily_budget,
+            round(asked, 6),
+            self.settings.daily_budget,
         )
 
     def jobs(self) -> list[Job]:

@@ -154,13 +154,17 @@ class UndoneCycle(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SpentToday:
-    """How the budget of a day stands; `unpriced` calls cost nobody knows how much."""
+    """How the budget of background work stands; `unpriced` calls cost nobody knows how much.
+
+    `whole_usd` is what all has cost today, that of agents with it.
+    """
 
     budget_usd: float
     spent_usd: float
     reserved_usd: float
     unpriced: int
     until: datetime
+    whole_usd: float = 0.0
 
     @property
     def left_usd(self) -> float:

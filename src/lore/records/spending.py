@@ -29,6 +29,8 @@ class Reserved:
     project: str
     usd: float | None
     kept: bool
+    prompt_usd: float = 0.0
+    """What of it is for the prompt: so much is spent, even if nobody hears the answer."""
 
 
 @dataclass(frozen=True, slots=True)

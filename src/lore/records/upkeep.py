@@ -38,13 +38,18 @@ class Setback:
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """How much waits: items for their vector, and jobs; and what work has cost today."""
+    """How much waits: items for their vector, and jobs; and what work has cost today.
+
+    `agents_usd` is what agents have spent by the gateway, and `day_budget_usd` what all may.
+    """
 
     waiting: int
     jobs_pending: int
     jobs_parked: int
     spent_usd: float = 0.0
     budget_usd: float = 0.0
+    agents_usd: float = 0.0
+    day_budget_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

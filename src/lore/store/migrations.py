@@ -51,7 +51,17 @@ def m003_dialogues(db: Connection) -> None:
         db.rows(statement)
 
 
-MIGRATIONS: tuple[Migration, ...] = (m001_initial, m002_requests, m003_dialogues)
+def m004_holders(db: Connection) -> None:
+    """Let money that is set aside tell for whom: the process, the model, and the prompt's share."""
+    for column in (
+        "process TEXT NOT NULL DEFAULT ''",
+        "model TEXT NOT NULL DEFAULT ''",
+        "prompt_usd REAL NOT NULL DEFAULT 0",
+    ):
+        db.rows(f"ALTER TABLE spend_reservations ADD COLUMN {column}")
+
+
+MIGRATIONS: tuple[Migration, ...] = (m001_initial, m002_requests, m003_dialogues, m004_holders)
 
 
 def migrate(

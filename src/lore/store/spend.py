@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 
 import orjson
@@ -94,12 +95,18 @@ def since(db: Connection, moment_: datetime) -> Iterator[Spend]:
         at, n = rows[-1][:2]
 
 
-def whole(db: Connection, *, since: datetime) -> float:
-    """Return what was spent since a moment on everything."""
+def whole(db: Connection, *, since: datetime, until: datetime) -> float:
+    """Return what was spent on everything from one moment to another.
+
+    What a clock has entered that ran ahead counts on its own day, not on those before it.
+    """
     return float(
-        db.value("SELECT COALESCE(SUM(usd), 0) FROM spend WHERE at >= :since",
-                 since=clock.to_us(since))
-    )  # fmt: skip
+        db.value(
+            "SELECT COALESCE(SUM(usd), 0) FROM spend WHERE at >= :since AND at < :until",
+            since=clock.to_us(since),
+            until=clock.to_us(until),
+        )
+    )
 
 
 def first_at(db: Connection, *, since: datetime) -> datetime | None:
@@ -108,23 +115,20 @@ def first_at(db: Connection, *, since: datetime) -> datetime | None:
     return None if at is None else moment(at)
 
 
-def whole_reserved(db: Connection, *, since: datetime) -> float:
-    """Return what is set aside for all calls that began since a moment."""
-    return float(
-        db.value(
-            "SELECT COALESCE(SUM(usd), 0) FROM spend_reservations WHERE at >= :since",
-            since=clock.to_us(since),
-        )
-    )
+def whole_reserved(db: Connection) -> float:
+    """Return what is set aside for all calls."""
+    return float(db.value("SELECT COALESCE(SUM(usd), 0) FROM spend_reservations"))
 
 
-def total(db: Connection, purpose: str, *, since: datetime) -> float:
-    """Return what was spent since a moment on all purposes that begin with a word and a colon."""
+def total(db: Connection, purpose: str, *, since: datetime, until: datetime) -> float:
+    """Return what was spent in a time on all purposes that begin with a word and a colon."""
     return float(
         db.value(
             "SELECT COALESCE(SUM(usd), 0) FROM spend"
-            " WHERE at >= :since AND substr(purpose, 1, length(:begin)) = :begin",
+            " WHERE at >= :since AND at < :until"
+            " AND substr(purpose, 1, length(:begin)) = :begin",
             since=clock.to_us(since),
+            until=clock.to_us(until),
             begin=f"{purpose}:",
         )
     )
@@ -144,13 +148,39 @@ def unpriced(db: Connection, purpose: str, *, since: datetime) -> int:
     )
 
 
-def reserve(db: Connection, key: str, purpose: str, *, usd: float, now: datetime) -> None:
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """Money that is set aside for a call; `prompt_usd` of it for what is asked."""
+
+    key: str
+    at: datetime
+    purpose: str
+    usd: float
+    process: str = ""
+    model: str = ""
+    prompt_usd: float = 0.0
+
+
+def reserve(db: Connection, holding: Holding) -> None:
     """Set money aside for a call that is about to be made."""
     db.run(
-        "INSERT INTO spend_reservations (key, at, purpose, usd) VALUES (:key, :at, :purpose, :usd)",
+        "INSERT INTO spend_reservations (key, at, purpose, usd, process, model, prompt_usd)"
+        " VALUES (:key, :at, :purpose, :usd, :process, :model, :prompt_usd)",
+        key=holding.key,
+        at=clock.to_us(holding.at),
+        purpose=holding.purpose,
+        usd=holding.usd,
+        process=holding.process,
+        model=holding.model,
+        prompt_usd=holding.prompt_usd,
+    )
+
+
+def adjust(db: Connection, key: str, usd: float) -> None:
+    """Set aside another amount for a call, which is what it took."""
+    db.run(
+        "UPDATE spend_reservations SET usd = :usd, prompt_usd = :usd WHERE key = :key",
         key=key,
-        at=clock.to_us(now),
-        purpose=purpose,
         usd=usd,
     )
 
@@ -160,18 +190,20 @@ def release(db: Connection, key: str) -> None:
     db.run("DELETE FROM spend_reservations WHERE key = :key", key=key)
 
 
-def reserved(db: Connection, purpose: str, *, since: datetime) -> float:
-    """Return what is set aside for calls that began since a moment."""
+def reserved(db: Connection, purpose: str) -> float:
+    """Return what is set aside for calls whose purposes begin with a word and a colon."""
     return float(
         db.value(
             "SELECT COALESCE(SUM(usd), 0) FROM spend_reservations"
-            " WHERE at >= :since AND substr(purpose, 1, length(:begin)) = :begin",
-            since=clock.to_us(since),
+            " WHERE substr(purpose, 1, length(:begin)) = :begin",
             begin=f"{purpose}:",
         )
     )
 
 
-def drop_reservations(db: Connection, *, before: datetime) -> None:
-    """Give back what was set aside before a moment: whoever did so was killed."""
-    db.run("DELETE FROM spend_reservations WHERE at < :before", before=clock.to_us(before))
+def holdings(db: Connection) -> list[Holding]:
+    """Return all that is set aside."""
+    rows = db.rows(
+        "SELECT key, at, purpose, usd, process, model, prompt_usd FROM spend_reservations"
+    )
+    return [Holding(key, moment(at), *rest) for key, at, *rest in rows]

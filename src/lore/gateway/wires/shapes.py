@@ -20,7 +20,7 @@ MOST_COUNTED = 10_000_000
 _DIGITS = bytes(ord("0") if chr(one).isdigit() and one < 128 else 32 for one in range(256))
 _LONG_RUN = b"0" * 19
 """No number of fewer digits is longer than 64 bits."""
-_LONG_NUMBER = re.compile(rb"[\[:,]\s*-?\d{19,}\s*[,\]}]")
+_LONG_NUMBER = re.compile(rb"(?:^|[\[:,])\s*-?\d{19,}\s*(?:$|[,\]}])")
 
 
 _HALVES = re.compile(
