@@ -471,7 +471,8 @@ def test_a_prompt_that_went_out_without_a_note_gets_none_later(tmp_path: Path, u
 def test_a_session_that_began_without_memory_goes_on_so_while_it_is_cached(
     tmp_path: Path, up: Upstream, restarts: bool
 ):
-    mood, now = Moody(), FixedClock()
+    # The server has a memory of its own at the machine's time: its upkeep drops what is old by it.
+    mood, now = Moody(), FixedClock(clock.now())
     long = {"system": "You are a careful engineer. " * 2_000}
     # A bust would bring memory in: here there is none.
     with life(tmp_path, up, mood=mood, now=now, context_strategy="off") as talk:
@@ -577,6 +578,8 @@ def test_a_summary_of_the_client_does_not_bring_back_what_was_not_to_be_stored(
 ):
     with life(tmp_path, up) as talk:
         talk.ask("Good morning to you.")
+        # What is not stored by then never is.
+        eventually(lambda: len(talk.stored()) == 2)
         talk.ask("/lore:amnesia on")
         talk.ask("The merger is on the ninth.")
         talk.ask("/lore:amnesia off")
