@@ -66,7 +66,7 @@ OF_SEVERAL = {
     "gateway": "bills degrading faults google_sdk passing sdks settling upstream",
     "gateway/wires": (
         "anthropic_prompts anthropic_replies anthropic_splicing chat_splicing collected "
-        "gemini_splicing offering prompts replies responses_splicing"
+        "gemini_splicing offering prompts replies responses_splicing strays"
     ),
     "llm": "poisoning providers variants",
     "mcp": "conformance",
