@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lore.evals.evidence import Remembered
 from lore.evals.long_talks import Talk
-from lore.evals.replaying import Outcome, Setting, replay
+from lore.evals.replaying import USUAL, Client, Outcome, Setting, replay
 from lore.evals.strategies import STRATEGIES
 from lore.records.dialogues import ModelPrice, Summary
 
@@ -62,6 +62,6 @@ def logs(talk: Talk) -> Remembered:
     return Remembered((), tuple(made))
 
 
-def outcomes(talk: Talk, model: str = "claude") -> dict[str, Outcome]:
-    setting = Setting(model, PRICE, logs(talk), (True,))
+def outcomes(talk: Talk, model: str = "claude", client: Client = USUAL) -> dict[str, Outcome]:
+    setting = Setting(model, PRICE, logs(talk), (True,), client)
     return {name: replay(talk, name, setting) for name in STRATEGIES}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lore.evals.long_talks import Talk, read_talks
+from lore.evals.replaying import Client
 from tests.evals.harbour import outcomes, write
 
 
@@ -35,3 +36,11 @@ def test_only_what_goes_through_lore_has_recall(talk: Talk):
     assert found["full"].by_prompt == 1
     assert found["gradient_horizon"].by_recall == 1
     assert found["gradient_horizon"].available == 1
+
+
+def test_what_a_client_says_before_the_talk_is_paid_for_with_every_request(talk: Talk):
+    bare, full = outcomes(talk), outcomes(talk, client=Client(fixed_tokens=10_000))
+    extra = full["full"].tokens_in - bare["full"].tokens_in
+    assert extra == pytest.approx(10_000 * len(talk.requests), rel=0.01)
+    assert all(one.usd > bare[name].usd for name, one in full.items())
+    assert full["gradient_horizon"].usd < full["full"].usd

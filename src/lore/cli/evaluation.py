@@ -106,6 +106,10 @@ def economics(
     hour: Annotated[
         bool, typer.Option("--hour", help="Prompts are cached for an hour, not five minutes.")
     ] = False,
+    fixed_tokens: Annotated[
+        int,
+        typer.Option(min=0, max=1_000_000, help="What system prompt and tools add to a request."),
+    ] = 0,
     svg: Annotated[
         Path | None, typer.Option(help="Write a picture of the layers of the first session here.")
     ] = None,
@@ -113,8 +117,10 @@ def economics(
     json: Json = False,
 ) -> None:
     """Replay long sessions: what each way to make prompts costs, and what it still knows."""
-    from lore.evals import caching, layers_picture
     from lore.evals import economics as evaluation
+    from lore.evals import layers_picture
+    from lore.evals.caching import LIFETIME_S, LONG_LIFETIME_S
+    from lore.evals.replaying import Client
 
     with progress("replaying", quiet=json) as report:
         result = evaluation.run(
@@ -122,7 +128,7 @@ def economics(
             sessions=sessions or (),
             home=context.obj,
             models=model or evaluation.MODELS,
-            lifetime_s=caching.LONG_LIFETIME_S if hour else caching.LIFETIME_S,
+            client=Client(LONG_LIFETIME_S if hour else LIFETIME_S, fixed_tokens),
             cache=cache,
             report=report,
         )

@@ -14,11 +14,10 @@ from pathlib import Path
 from lore import settings
 from lore.embed import open_embedder
 from lore.errors import EvaluationError
-from lore.evals import caching
 from lore.evals.cached import CachedEmbedder
 from lore.evals.evidence import Remembered, recalled, remember
 from lore.evals.long_talks import Talk, read_talks, talk_of
-from lore.evals.replaying import Outcome, Setting, replay
+from lore.evals.replaying import USUAL, Client, Outcome, Setting, replay
 from lore.evals.strategies import STRATEGIES
 from lore.memory import Memory
 from lore.memory.costing import Catalogue
@@ -93,7 +92,7 @@ def run(
     sessions: Sequence[str] = (),
     home: Path | None = None,
     models: Sequence[str] = MODELS,
-    lifetime_s: float = caching.LIFETIME_S,
+    client: Client = USUAL,
     cache: Path | None = None,
     report: Report | None = None,
 ) -> Result:
@@ -108,7 +107,7 @@ def run(
         for number, (stem, talk) in enumerate(talks.items()):
             known, asked = _remembered(talk, embedder)
             for model, price in prices.items():
-                setting = Setting(model, price, known, asked, lifetime_s)
+                setting = Setting(model, price, known, asked, client)
                 found[model][stem] = {name: replay(talk, name, setting) for name in STRATEGIES}
             missed += [q.text for q, hit in zip(talk.questions, asked, strict=True) if not hit]
             if report:

@@ -24,6 +24,20 @@ _ASKED = Entry("user", (Block("text", 120, "a question about all of this"),), "q
 
 
 @dataclass(frozen=True, slots=True)
+class Client:
+    """How an agent sends its prompts: for how long they are cached, and with what before the talk.
+
+    Recordings have no system prompt and no tools, which agents send with every request.
+    """
+
+    lifetime_s: float = caching.LIFETIME_S
+    fixed_tokens: int = 0
+
+
+USUAL = Client()
+
+
+@dataclass(frozen=True, slots=True)
 class Setting:
     """What a session is replayed with; `asked` tells which questions recall answers."""
 
@@ -31,7 +45,7 @@ class Setting:
     price: ModelPrice
     known: Remembered
     asked: tuple[bool, ...] = ()
-    lifetime_s: float = caching.LIFETIME_S
+    client: Client = USUAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +93,17 @@ def replay(talk: Talk, name: str, setting: Setting) -> Outcome:
     """Replay a session with one strategy, and look for the evidence of questions at its end."""
     strategy = open_strategy(name, talk, setting.price)
     automatic = setting.model.startswith(AUTOMATIC)
-    cache = PrefixCache(lifetime_s=setting.lifetime_s, automatic=automatic)
+    cache = PrefixCache(lifetime_s=setting.client.lifetime_s, automatic=automatic)
     outcome = Outcome(questions=len(talk.questions))
     last_s = talk.requests[0].at_s if talk.requests else 0.0
+    fixed_chars = round(setting.client.fixed_tokens / talk.tokens_per_char)
     for request in talk.requests:
         entries, at_s = talk.entries[: request.entries], request.at_s
-        sent = Dialogue(setting.model, entries, breakpoints=_BREAKPOINTS)
+        sent = Dialogue(setting.model, entries, fixed_chars=fixed_chars, breakpoints=_BREAKPOINTS)
         known = setting.known.known_at(request.entries)
-        prompt = strategy.prompt(Moment(sent, at_s, at_s - last_s > setting.lifetime_s, known))
+        prompt = strategy.prompt(
+            Moment(sent, at_s, at_s - last_s > setting.client.lifetime_s, known)
+        )
         uses = _send(cache, prompt, at_s)
         outcome.usd += sum(setting.price.cost(use) for use in uses)
         outcome.tokens_in += sum(use.input_tokens for use in uses)

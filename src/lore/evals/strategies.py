@@ -66,6 +66,8 @@ def pieces_of(sent: Dialogue, made: Plan, measure: Measure) -> tuple[Piece, ...]
     marks = breakpoints(sent, made)
     short = measure.of_chars(MOST_CHARS)
     found: list[Piece] = []
+    if sent.fixed_chars:
+        found.append(Piece("system and tools", measure.of_chars(sent.fixed_chars), marked=True))
     for number, one in enumerate(made.prefix):
         marked = marks.prefix and number == len(made.prefix) - 1
         about = _ACKNOWLEDGED_TOKENS if number == len(made.prefix) - 1 else 0
@@ -139,7 +141,8 @@ class Gradient:
         grown = [after - before for before, after in pairwise(self.sizes)]
         outlook = foresee(len(self.times_s), gaps_s=gaps, grown_tokens=grown)
         so_far = SoFar(self.measure, outlook, calibrated=bool(self.times_s))
-        terms = self.economy.terms(self.price, so_far, cold=moment.cold)
+        fixed_chars = moment.sent.fixed_chars
+        terms = self.economy.terms(self.price, so_far, fixed_chars=fixed_chars, cold=moment.cold)
         made = plan(moment.sent, self.pins, moment.known, terms)
         self.pins = made.pins
         self.times_s.append(moment.at_s)

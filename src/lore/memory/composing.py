@@ -412,7 +412,7 @@ class Composer:
         self, live: Live, speaker: Speaker, dialogue: Dialogue, *, budget_tokens: int, anew: bool
     ) -> None:
         """Choose what a session is told: as it begins, and where it is written `anew` anyway."""
-        if live.held.knowledge is not None and not anew:
+        if (live.held.knowledge is not None or live.held.bare) and not anew:
             return
         may = budget_tokens > 0 and (anew or holding.raw_chars(dialogue) < _YOUNG_CHARS)
         chosen = self._desk.choose_knowledge(speaker, budget_tokens=budget_tokens) if may else ""
