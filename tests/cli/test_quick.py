@@ -126,7 +126,7 @@ def overwrite(home):
     (home / "memory.db").write_bytes(b"no database" * 1_000)
 
 
-@pytest.mark.parametrize("spoil", [occupy, misspell, overwrite])
+@pytest.mark.parametrize("spoil", [occupy, misspell])
 def test_an_agent_whose_home_cannot_be_opened_is_told_why_once(tmp_path, spoil):
     spoilt = tmp_path / "home"
     spoil(spoilt)
@@ -142,6 +142,24 @@ def test_an_agent_whose_home_cannot_be_opened_is_told_why_once(tmp_path, spoil):
     assert b"Traceback" not in told
     assert told.startswith(b"lore: ")
     assert told.count(b"lore: ") == 1
+
+
+def test_an_agent_whose_memory_is_damaged_is_told_why_by_its_first_call(tmp_path):
+    spoilt = tmp_path / "home"
+    overwrite(spoilt)
+    call = {"name": "recall", "arguments": {"query": "x"}}
+    asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
+    with subprocess.Popen(
+        command(spoilt), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=environment(None, HOME=str(tmp_path)),
+    ) as process:  # fmt: skip
+        ask(process, INITIALIZE)
+        answer = ask(process, asked)
+        _, told = process.communicate()
+    background.stop(spoilt, force=True)
+    assert "is damaged" in answer["error"]["message"]
+    assert b"Traceback" not in told
+    assert b"without memory" in told
 
 
 @pytest.mark.parametrize("words", [("mcp",), ("hook", "SessionStart"), ("status",)])

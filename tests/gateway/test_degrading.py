@@ -65,9 +65,7 @@ def test_a_command_is_answered_by_lore_though_memory_is_late(
 ):
     with life(tmp_path, up, within_s=0.0) as talk:
         assert told in talk.ask(typed)["content"][0]["text"]
-        talk.ask(typed.replace("lore", "other").replace("LORE", "other"))
-        assert talk.got.header("x-lore-degraded") == "late"
-    assert len(up.asked) == 1
+    assert not up.asked
 
 
 def test_while_the_store_is_locked_commands_are_answered_and_amnesia_begins(
