@@ -90,7 +90,8 @@ def test_the_commands_of_a_page_do_what_it_says(machine, name):
 def test_a_page_on_an_agent_that_is_not_run_here_writes_its_file(machine, name):
     write_folder(machine.home / "code" / "almanac")
     for command in commands(name):
-        run(command, machine, machine.environment())
+        if not command.startswith("lore run "):
+            run(command, machine, machine.environment())
     assert "nothing to change" in machine.lore("setup", name).stdout
 
 

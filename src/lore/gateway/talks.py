@@ -124,5 +124,6 @@ def _mark(answer: Sequence[Entry]) -> str:
         if block.kind == "text":
             said += "".join(marks.SEARCHED.split(block.text)[::2]).split()
         elif block.kind == "call" and block.tool != RECALL.name:
-            said.append(block.call_id)
+            # Clients of Gemini give calls ids of their own; what was called stays as long as it is.
+            said.append(f"{block.tool}{len(block.text)}")
     return "".join(said)
