@@ -197,10 +197,10 @@ def test_a_prompt_that_is_too_long_is_shorter_the_next_time(machine):
         machine.gated.wait_until_condensed(session)
     machine.say(ASKED, "--resume", session, DISABLE_AUTO_COMPACT="1")
     assert machine.results[READ][-1] == "Prompt is too long"
-    assert machine.layers(session)[-1] == 2
     (asked,) = machine.requests(ASKED)
     assert asked.use.total < 0.7 * WINDOW
     assert machine.results[ASKED] == ["The Petrel."]
+    eventually(lambda: machine.layers(session)[-1] == 2)
 
 
 @pytest.fixture
@@ -230,5 +230,5 @@ def test_tiers_keep_a_session_within_its_window(machine):
     assert max(use.total for use in uses) < 0.8 * WINDOW
     assert machine.results[TIERS][-1] == f"Tables, {ROUNDS + 1}."
     assert machine.layers(session)[0] == 0
-    assert machine.layers(session)[-1] == 1
+    eventually(lambda: machine.layers(session)[-1] == 1)
     assert sum(use.read < 0.8 * use.total for use in uses[::2]) <= len(uses) // 4
