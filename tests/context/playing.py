@@ -10,7 +10,7 @@ from lore.context import breakpoints as marking
 from lore.context.layers import Room
 from lore.context.planning import Cost, Terms, never, plan, scene_of
 from lore.context.sizing import Measure
-from lore.context.turns import begins_turn, find_named, turn_starts
+from lore.context.turns import find_named, turn_starts
 from lore.records.dialogues import Dialogue, Entry, Layer, Pins, Plan, Summary
 from tests.context.talks import dialogue, rendered, requests
 
@@ -69,7 +69,7 @@ def assert_legal(step: Step) -> None:
     assert made.start <= current, "the current turn is cut"
     if made.start:
         assert window[0].voice == "user", "a system message leads"
-        assert begins_turn(window[0]), "the window does not begin with what a person says"
+        assert window[0].begins_turn, "the window does not begin with what a person says"
     assert _pairs(entries, made.start), "a call and its result are parted"
     in_turn = {block.call_id for one in entries[current:] for block in one.blocks}
     assert not made.annotated & in_turn, "an output of the current turn is annotated"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from lore.context.turns import begins_turn, find_named, name_of, turn_starts, whole_starts
+from lore.context.turns import find_named, name_of, turn_starts, whole_starts
 from tests.context.talks import call, entry, plain_talk, reminder, result, talks, text
 
 
@@ -14,17 +14,17 @@ def test_a_turn_begins_with_what_a_person_says():
 
 
 def test_results_and_reminders_go_on_with_a_turn():
-    assert not begins_turn(entry("user", result("a")))
-    assert not begins_turn(entry("user", reminder()))
-    assert not begins_turn(entry("user", result("a"), text("and hurry")))
-    assert not begins_turn(entry("assistant", text("yes")))
-    assert begins_turn(entry("user", reminder(), text("why?")))
+    assert not entry("user", result("a")).begins_turn
+    assert not entry("user", reminder()).begins_turn
+    assert not entry("user", result("a"), text("and hurry")).begins_turn
+    assert not entry("assistant", text("yes")).begins_turn
+    assert entry("user", reminder(), text("why?")).begins_turn
 
 
 def test_a_picture_alone_is_something_that_is_said():
     from lore.records.dialogues import Block
 
-    assert begins_turn(entry("user", Block("other", 1_000)))
+    assert entry("user", Block("other", 1_000)).begins_turn
 
 
 def test_what_is_said_at_once_in_several_entries_begins_one_turn():

@@ -119,9 +119,16 @@ class Scene:
         self.measure = measure
         self.room = room
         self.known = tuple(sorted(summaries, key=lambda one: (one.until, one.generation)))
-        self._begin_of_turns = turns.turn_starts(self.entries)
-        self.starts = turns.whole_starts(self.entries)
         self._standing = Standing(self.entries)
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """The numbers of the entries with which a window may begin."""
+        return turns.whole_starts(self.entries)
+
+    @cached_property
+    def _begin_of_turns(self) -> tuple[int, ...]:
+        return turns.turn_starts(self.entries)
 
     @cached_property
     def current(self) -> int:

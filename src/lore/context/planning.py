@@ -24,7 +24,10 @@ FAR_TOO_LONG = 1.2
 
 
 class Cost(Protocol):
-    """Decides whether a shorter prompt is worth a bust; both are counted with all before them."""
+    """Decides whether a shorter prompt is worth a bust; both are counted with all before them.
+
+    If one is not, no longer one is.
+    """
 
     def __call__(self, now_tokens: int, then_tokens: int, *, layer: Layer, cold: bool) -> bool:
         """Tell whether to leave a prompt of a layer for a shorter one; `cold`: none is cached."""
@@ -161,6 +164,10 @@ def _next(scene: Scene, now: Shape, floor: int, cost: Cost, *, fresh: bool) -> t
     turn that brought it.
     """
     room = scene.room
+    now_tokens, least_tokens = room.fixed_tokens + now.tokens, room.fixed_tokens
+    may_stay = not now.layer and not floor and now.fits(room)
+    if may_stay and not cost(now_tokens, least_tokens, layer=0, cold=fresh):
+        return now, ""  # Not even the shortest prompt would be worth a bust.
     shapes = scene.shapes(now.start)
     lowest = max(1, floor) if fresh or now.layer == 4 else max(1, floor, now.layer)
     then = _first_fitting(shapes, lowest, room)
@@ -171,8 +178,8 @@ def _next(scene: Scene, now: Shape, floor: int, cost: Cost, *, fresh: bool) -> t
     if fresh and now.layer:
         better = then.tokens < now.tokens or then.layer < now.layer
         return (then, "cold") if better else (now, "")
-    sizes = room.fixed_tokens + now.tokens, room.fixed_tokens + then.tokens
-    if then.tokens < now.tokens and cost(*sizes, layer=now.layer, cold=fresh):
+    then_tokens = room.fixed_tokens + then.tokens
+    if then_tokens < now_tokens and cost(now_tokens, then_tokens, layer=now.layer, cold=fresh):
         return then, "cost"
     return now, ""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lore.context import turns
 from lore.records.dialogues import Entry
 from lore.text import chat_commands
 
@@ -40,7 +39,7 @@ def is_silent(entries: Sequence[Entry], *, joined: bool) -> bool:
 
 
 def _typed(entry: Entry, *, joined: bool) -> Sequence[str]:
-    said = turns.texts_of(entry) if turns.begins_turn(entry) else []
+    said = entry.texts if entry.begins_turn else ()
     return said if joined or len(said) == 1 else ()
 
 

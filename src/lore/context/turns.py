@@ -6,13 +6,10 @@ import hashlib
 from collections.abc import Sequence
 from itertools import accumulate
 
-from lore.records.dialogues import Block, Entry
+from lore.records.dialogues import Entry
 
 _CHAINED = 8
 """Bytes of a link: it is looked for among those of a thousand conversations."""
-
-_REMINDER = "<system-reminder>"
-"""Begins what a client says to the model in the person's name."""
 
 
 def turn_starts(entries: Sequence[Entry]) -> tuple[int, ...]:
@@ -27,27 +24,11 @@ def turn_starts(entries: Sequence[Entry]) -> tuple[int, ...]:
     for number, entry in enumerate(entries):
         if entry.voice == "system":
             continue
-        begins = begins_turn(entry)
+        begins = entry.begins_turn
         if begins and not spoken:
             found.append(number)
         spoken = begins
     return tuple(found)
-
-
-def begins_turn(entry: Entry) -> bool:
-    """Tell whether a person says something in an entry, and nothing else goes on in it."""
-    if entry.voice != "user" or any(block.kind == "result" for block in entry.blocks):
-        return False
-    return any(_says(block) for block in entry.blocks)
-
-
-def texts_of(entry: Entry) -> list[str]:
-    """Return what is said in an entry in words, without what a client reminds the model of."""
-    return [block.text for block in entry.blocks if block.kind == "text" and _says(block)]
-
-
-def _says(block: Block) -> bool:
-    return block.chars > 0 and not block.text.lstrip().startswith(_REMINDER)
 
 
 def last_said(entries: Sequence[Entry]) -> Entry | None:

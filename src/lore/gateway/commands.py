@@ -99,7 +99,7 @@ _AGAIN = "This conversation is stored again from now on; what was said without i
 def _typed(dialogue: Dialogue, speaker: Speaker) -> str:
     """Return the last thing that was typed, if the dialogue ends with it."""
     last = turns.last_said(dialogue.entries)
-    if last is None or not turns.begins_turn(last):
+    if last is None or not last.begins_turn:
         return ""
-    said = turns.texts_of(last)
+    said = last.texts
     return chat_commands.find(said if speaker.marks_what_it_adds or len(said) == 1 else ())

@@ -45,19 +45,31 @@ class Talks:
         A request belongs to the talk of the longest beginning that is known, else it begins one.
         """
         spoken = [entry for entry in entries if entry.voice != "system"]
-        answered = [*_answered(spoken, _seed(agent, project))][::-1]
-        with self._lock:
-            known = next((one for one in answered if one.began in self._begun), None)
-        if known is None and answered and not at_hand:
-            stored = self._find_stored([one.name for one in answered], agent)
-            known = next((one for one in answered if one.name == stored), None)
+        begun = _begun(_seed(agent, project), spoken)
+        known = None
+        if not self._is_known(begun):
+            known = self._find_known(spoken, agent, project, at_hand=at_hand)
         if known is not None:
             self._remember(known.began)
             return Speaker(known.name, agent, project, began=known.began, unnamed=True)
-        begun = _begun(_seed(agent, project), spoken)
         if not at_hand:
             self._remember(begun)
         return Speaker(begun, agent, project, unnamed=True)
+
+    def _find_known(
+        self, spoken: Sequence[Entry], agent: str, project: str, *, at_hand: bool
+    ) -> _Answered | None:
+        """Return the longest beginning of a talk that is known, here or in the store."""
+        answered = [*_answered(spoken, _seed(agent, project))][::-1]
+        known = next((one for one in answered if self._is_known(one.began)), None)
+        if known is None and answered and not at_hand:
+            stored = self._find_stored([one.name for one in answered], agent)
+            known = next((one for one in answered if one.name == stored), None)
+        return known
+
+    def _is_known(self, begun: str) -> bool:
+        with self._lock:
+            return begun in self._begun
 
     def _remember(self, begun: str) -> None:
         with self._lock:

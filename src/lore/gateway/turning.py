@@ -128,12 +128,13 @@ class MemoryTurning:
             if known is None or errand.answer is not None or not is_compaction(said):
                 return errand
             return self._as_in_session(errand, wire, request, known)
-        speaker = self._speaker(said)
-        command = self._command(wire, request, speaker)
-        if command is not None:
-            return Prepared(command=command)
-        request = self._expanded(wire, request, speaker)
-        composed = self._composed(incoming, request, speaker)
+        with self._memory.database.read():  # All of it is asked at one moment, and in one go.
+            speaker = self._speaker(said)
+            command = self._command(wire, request, speaker)
+            if command is not None:
+                return Prepared(command=command)
+            request = self._expanded(wire, request, speaker)
+            composed = self._composed(incoming, request, speaker)
         return self._forwarded(incoming, wire, request, speaker, composed)
 
     def go_on(self, incoming: Incoming) -> Prepared | None:
@@ -411,7 +412,7 @@ class MemoryTurning:
     def _note_memory(self, speaker: Speaker, request: Request) -> None:
         """Put what a new prompt clearly needs behind it."""
         last = turns.last_said(request.dialogue.entries)
-        if last is None or speaker.parent or not turns.begins_turn(last):
+        if last is None or speaker.parent or not last.begins_turn:
             return
         asked = "\n".join(block.text for block in last.blocks if block.kind == "text")
         asked = asked[:_MOST_ASKED_CHARS]

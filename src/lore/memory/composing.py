@@ -187,7 +187,7 @@ class Composer:
 
         `tool_chars` is how long the tool is that the gateway has offered beside.
         """
-        live = self._live(speaker)
+        live = self._live(speaker, at_hand=True)
         now = self._memory.database.now().timestamp()
         with live.lock:
             before = live.held.measured
@@ -216,8 +216,7 @@ class Composer:
                 without.input_tokens,
             )
             live.held = replace(live.held, measured=measured)
-            if not composed.amnesic:
-                self._hold(speaker, live)
+            self._hold(speaker, live)
         if live.past is None:
             live.past = self._memory.past_turns(project=speaker.project)
         return without
@@ -246,7 +245,7 @@ class Composer:
 
         What a `silent` session was asked is never stored, though it ended its amnesia meanwhile.
         """
-        live = self._live(speaker)
+        live = self._live(speaker, at_hand=True)
         if live.held.amnesic:
             if speaker.session in self._hushed:
                 self.begin_amnesia(speaker)  # It could not be written down yet.
@@ -306,8 +305,13 @@ class Composer:
             told.append("Amnesia is on: nothing of this is stored.")
         return "\n".join(told)
 
-    def _live(self, speaker: Speaker) -> Live:
-        live = self._found(speaker)
+    def _live(self, speaker: Speaker, *, at_hand: bool = False) -> Live:
+        """Return what is known of a session; with `at_hand`, the store is only asked for a new one.
+
+        That will do where nothing is told, and where storing asks for itself what it may.
+        """
+        live = self._sessions.find(speaker.place) if at_hand else None
+        live = live or self._found(speaker)
         if self._is_hushed(speaker) and not live.held.amnesic:
             with live.lock:
                 live.held = replace(live.held, amnesic=True)

@@ -15,7 +15,7 @@ from typing import Any
 from lore.capture import dialogues as telling
 from lore.capture import messages
 from lore.capture.dialogues import Told
-from lore.context import silences, turns
+from lore.context import silences
 from lore.errors import NotFound, StoreBusy
 from lore.memory.front import Memory
 from lore.records import Entry, Held, Measured, Pins, Speaker, Summary
@@ -355,7 +355,7 @@ def _silences(entries: Sequence[Entry], silent: Container[int], covered: int) ->
         elif begun is not None:
             if begun > covered:
                 return
-            count = sum(map(turns.begins_turn, entries[begun:number]))
+            count = sum(entry.begins_turn for entry in entries[begun:number])
             text = f"{_UNTOLD} Turns: {count}."
             id_ = f"unsaid-{entries[number - 1].key}"
             yield Summary(id_, text, tokens.count(text), number)

@@ -118,6 +118,8 @@ class _HorizonRule:
         """Tell whether to leave a prompt of a layer for a shorter one."""
         if not layer and now_tokens > self.cap_tokens:
             return True
+        if now_tokens <= self.least_tokens:
+            return False
         return horizon.decide(
             now_tokens,
             then_tokens,

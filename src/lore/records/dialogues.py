@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 BlockKind = Literal["text", "call", "result", "reasoning", "other"]
@@ -14,6 +15,9 @@ Voice = Literal["user", "assistant", "system"]
 Layer = Literal[0, 1, 2, 3, 4]
 
 _MILLION = 1_000_000
+
+_REMINDER = "<system-reminder>"
+"""Begins what a client says to the model in the person's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +31,13 @@ class Block:
     tool: str = ""
     failed: bool = False
 
+    @property
+    def says(self) -> bool:
+        """Tell whether anybody says something in it, and no program in the person's name."""
+        return self.chars > 0 and not self.text.lstrip().startswith(_REMINDER)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Entry:
     """One message of a dialogue.
 
@@ -40,10 +49,24 @@ class Entry:
     blocks: tuple[Block, ...]
     key: str
 
-    @property
+    # An entry is met again with every request, and asked the same each time.
+
+    @cached_property
     def chars(self) -> int:
-        """Return how long the entry is."""
+        """How long the entry is."""
         return sum(block.chars for block in self.blocks)
+
+    @cached_property
+    def begins_turn(self) -> bool:
+        """Whether a person says something in it, and nothing else goes on in it."""
+        if self.voice != "user" or any(block.kind == "result" for block in self.blocks):
+            return False
+        return any(block.says for block in self.blocks)
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """What is said in words, without what a client reminds the model of."""
+        return tuple(one.text for one in self.blocks if one.kind == "text" and one.says)
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,9 +101,12 @@ def digest(*texts: str) -> str:
 
 def numbered(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     """Return entries with keys of their own: who says the same again has its number behind it."""
+    told = tuple(entries)
+    if len({one.key for one in told}) == len(told):
+        return told
     met: Counter[str] = Counter()
     unique: list[Entry] = []
-    for one in entries:
+    for one in told:
         met[one.key] += 1
         again = met[one.key]
         unique.append(one if again == 1 else replace(one, key=f"{one.key}#{again}"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import orjson
 
 from lore.gateway import events
@@ -21,11 +23,10 @@ LOCAL_ID = "msg_lore"
 """The id of a message that no provider has written."""
 
 _WRITTEN = "partial_json"
-_SAID = ("text", "thinking", _WRITTEN)
-"""What of a delta the model has written, and is paid for."""
-
-_GROWING = ("text", "thinking", "signature", _WRITTEN)
-"""Fields of a delta that go on where the last one ended; of a call, its input as it is written."""
+_SIGNED = "signature"
+_GROWING = ("text", "thinking", _SIGNED, _WRITTEN)
+"""Fields of a delta that go on where the last one ended; of a call, its input as it is written.
+All but the signature the model has written, and is paid for."""
 
 
 class Assembly:
@@ -39,7 +40,7 @@ class Assembly:
         self.is_whole = False
         self.chars = 0
         self.error: Json = {}
-        self._pieces: dict[tuple[int, str], list[str]] = {}
+        self._pieces = defaultdict[tuple[int, str], list[str]](list)
         """What deltas add to the texts of blocks, by the block and the field."""
 
     def take(self, event: Json) -> None:
@@ -65,10 +66,10 @@ class Assembly:
             self.error = table(event.get("error"))
 
     def _add(self, at: int, delta: Json) -> None:
-        self.chars += sum(len(text(delta.get(name))) for name in _SAID)
         for name, value in delta.items():
             if name in _GROWING and isinstance(value, str):
-                self._pieces.setdefault((at, name), []).append(value)
+                self._pieces[at, name].append(value)
+                self.chars += len(value) if name != _SIGNED else 0
         if delta.get("type") == "citations_delta":
             block = self.blocks.setdefault(at, {})
             block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
