@@ -96,7 +96,7 @@ def test_without_a_daemon_it_says_how_to_start_one(lore: Lore):
     [
         ("::1", "http://[::1]:3207", False),
         ("localhost", "http://localhost:3207", False),
-        ("0.0.0.0", "http://0.0.0.0:3207", True),  # noqa: S104 - it is only told
+        ("0.0.0.0", "http://0.0.0.0:3207", True),
     ],
 )
 def test_a_gateway_that_is_not_running_is_told_as_it_will_be(lore: Lore, host, url, needs_key):
