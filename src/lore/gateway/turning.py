@@ -29,7 +29,7 @@ from lore.gateway.speakers import (
     is_errand,
 )
 from lore.gateway.talks import Talks
-from lore.gateway.turn import Turn, persons_words, told_headers
+from lore.gateway.turn import Turn, has_own_memory, is_given, told_headers
 from lore.gateway.wires import anthropic, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
@@ -39,7 +39,6 @@ from lore.memory.holding import Composed
 from lore.memory.pacing import Pacing
 from lore.records import Course, Speaker, TokenUse
 from lore.redaction import redact_tree
-from lore.text import marks
 from lore.tools import catalogue
 from lore.tools.tool import Caller
 
@@ -310,8 +309,7 @@ class MemoryTurning:
         self._pacing.note_quotas(provider, headers)
 
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
-        own_tools = has_own_memory(request)
-        gives = not own_tools and not marks.may_have_memory(persons_words(request))
+        gives = not is_given(speaker, request)
         joined = speaker.marks_what_it_adds
         if gives and not silences.is_silent(request.dialogue.entries, joined=joined):
             self._note_memory(speaker, request)
@@ -498,8 +496,3 @@ class MemoryTurning:
 def _wire_of(incoming: Incoming) -> Wire | None:
     """Return the wire of a request that costs something, if it is one that Lore reads."""
     return None if incoming.path.endswith(_COUNTING) else WIRES.get(incoming.wire)
-
-
-def has_own_memory(request: Request) -> bool:
-    """Tell whether a client has the tools of Lore by itself."""
-    return any("lore" in name.lower() and name.endswith("recall") for name in request.tools)
