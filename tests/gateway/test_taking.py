@@ -92,7 +92,7 @@ def test_what_is_refused_costs_nothing(status: int):
 def test_an_error_in_the_place_of_an_answer_costs_nothing():
     refused = event({"error": {"code": "overloaded", "message": "Later."}})
     assert take([Answered(200, read("chat", refused))], PROMPT) == Taken(TokenUse())
-    page = Reply(fault=Fault("unreadable", ""), is_whole=False)
+    page = Reply(fault=Fault("unreadable", ""))
     assert take([Answered(200, page)], PROMPT) == Taken(TokenUse())
 
 

@@ -147,7 +147,7 @@ class Splice(Rounds):
         blocks = shapes.found(document.get("content"))
         made = self._assembly
         made.blocks = dict(enumerate(blocks))
-        made.stop, made.is_whole = text(document.get("stop_reason")), True
+        made.stop = text(document.get("stop_reason"))
         self._usages.append(table(document.get("usage")))
         for at, block in enumerate(blocks):
             self._shown.append(self._shown_of(at, block))

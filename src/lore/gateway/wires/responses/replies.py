@@ -31,7 +31,6 @@ class Assembly:
         self.items: dict[int, Json] = {}
         self.response: Json = {}
         self.error: Json = {}
-        self.is_whole = False
         self.chars = 0
 
     def take(self, event: Json) -> None:
@@ -44,7 +43,6 @@ class Assembly:
         elif kind in _LAST:
             self.response = table(event.get("response"))
             self.error = table(self.response.get("error"))
-            self.is_whole = not self.error
         elif kind == "error":
             self.error = table(event.get("error")) or event
 
@@ -58,9 +56,8 @@ class Assembly:
         if self.error:
             use = use_of(table(self.response.get("usage")))
             fault = fault_of(self.error)
-            return Reply(use=use, fault=fault, is_whole=False, chars=self.chars)
-        said = _reply(self.output, self.response, is_whole=self.is_whole)
-        return replace(said, chars=self.chars)
+            return Reply(use=use, fault=fault, chars=self.chars)
+        return replace(_reply(self.output, self.response), chars=self.chars)
 
 
 def open_reader(*, streams: bool) -> ReplyReader:
@@ -73,19 +70,17 @@ def read_whole(body: bytes) -> Reply:
     response = table(shapes.loaded(body.decode(errors="replace")))
     error = table(response.get("error"))
     if error or "output" not in response:
-        return Reply(fault=fault_of(error), is_whole=False)
-    return _reply(shapes.found(response.get("output")), response, is_whole=True)
+        return Reply(fault=fault_of(error))
+    return _reply(shapes.found(response.get("output")), response)
 
 
-def _reply(items: list[Json], response: Json, *, is_whole: bool) -> Reply:
+def _reply(items: list[Json], response: Json) -> Reply:
     why = table(response.get("incomplete_details")).get("reason")
     entry = entry_of(items, {}) if items else None
     return Reply(
         entry,
         use_of(table(response.get("usage"))),
         text(why) or text(response.get("status")),
-        model=text(response.get("model")),
-        is_whole=is_whole,
         chars=entry.chars if entry else 0,
         service=text(response.get("service_tier")),
     )
