@@ -174,6 +174,4 @@ class Splice(Rounds):
         return {"type": "text", "text": sign}
 
 
-def open_splice(request: Request, body: bytes, tool: Tool, make_id: MakeId) -> Splice:
-    """Return what joins the answers to a request, whose body was sent as this one."""
-    return Splice(request, body, tool, make_id)
+open_splice = Splice
