@@ -143,7 +143,7 @@ class Catalogue:
             self.load()
             if not self._loaded.wait(wait_s):
                 told = self._configured.get(model, {})
-                return _overridden(told, None) if _AT_ONCE <= told.keys() else None
+                return _overridden(told, None) if told.keys() >= _AT_ONCE else None
             found = self._assembled(model, provider, self._listed(model, provider, service))
         if len(self._found) >= _MOST_FOUND:
             self._found.clear()
