@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -141,7 +142,16 @@ def test_an_answer_that_cannot_be_read_still_ends_its_request():
         ({"generationConfig": {"maxOutputTokens": 9}}, 9),
         ({"max_tokens": 9, "n": 100}, 900),
         ({"generationConfig": {"maxOutputTokens": 9, "candidateCount": 3}}, 27),
+        # No model can write more, and nobody is asked for more answers.
+        ({"max_tokens": 9.0, "n": 2.0}, 18),
+        ({"max_tokens": math.inf, "n": math.nan}, 128_000),
+        ({"max_tokens": 1e30}, 10_000_000),
+        ({"max_tokens": 2**64}, 10_000_000),
+        ({"max_tokens": 9, "n": 10**18}, 9 * 1_000),
+        ({"generationConfig": {"maxOutputTokens": 10**30, "candidateCount": 10**30}}, 10**10),
+        ({"max_tokens": 10**30, "n": True}, 10_000_000),
         # What a client does not say is what the model can.
+        ({"max_tokens": True}, 128_000),
         ({"max_tokens": "many"}, 128_000),
         ({"n": "many"}, 128_000),
         ({}, 128_000),

@@ -16,6 +16,7 @@ from lore.gateway.keeping import WELL, Kept
 from lore.gateway.refusals import refusal
 from lore.gateway.routing import Provider, provider_of
 from lore.gateway.taking import Answered, Taken, is_unreadable, take
+from lore.gateway.wires.shapes import MOST_COUNTED
 from lore.gateway.wires.wire import Reply, ReplyReader, Wire
 from lore.memory import Memory
 from lore.memory.costing import most_output
@@ -42,6 +43,9 @@ _UNCOUNTED = Measure()
 """How long a prompt is that no provider has counted: rather more than it really is, to be safe."""
 
 _OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+
+MOST_ANSWERS = 1_000
+"""No provider gives so many to one request; OpenAI takes an `n` of 128 at most."""
 
 _USUAL = Course()
 
@@ -77,12 +81,14 @@ def output_limit(document: Mapping[str, object], model: str) -> int:
     config = config if isinstance(config, dict) else {}
     told = [document.get(name) for name in _OUTPUT_LIMITS]
     limit = _first_number(*told, config.get("maxOutputTokens")) or most_output(model)
-    return limit * (_first_number(document.get("n"), config.get("candidateCount")) or 1)
+    answers = _first_number(document.get("n"), config.get("candidateCount")) or 1
+    return min(limit, MOST_COUNTED) * min(answers, MOST_ANSWERS)
 
 
 def _first_number(*told: object) -> int:
     """Return the first of what a client tells that is a number above zero, else zero."""
-    return next((one for one in told if isinstance(one, int) and one > 0), 0)
+    numbers = (one for one in told if isinstance(one, int | float) and not isinstance(one, bool))
+    return next((int(one) for one in numbers if 1 <= one < math.inf), 0)
 
 
 def service_of(document: Mapping[str, object]) -> str:
