@@ -20,6 +20,7 @@ from lore.gateway.glancing import glance, is_cached_long
 from lore.gateway.latest import LatestMarkers
 from lore.gateway.paying import PROVIDERS, Bill, Ended, Observing, Unread
 from lore.gateway.recalling import Recalling
+from lore.gateway.routing import label_of
 from lore.gateway.speakers import (
     Said,
     agent_of,
@@ -62,9 +63,6 @@ _MOST_ASKED_CHARS = 20_000
 _COUNTING = "/count_tokens"
 
 _TOOL_CHARS = sum(len(str(part)) for part in astuple(commands.RECALL))
-
-_NAMED = 4
-"""So many parts of a path tell what is asked for, the empty one before it included."""
 
 
 class _Asked(NamedTuple):
@@ -220,9 +218,8 @@ class MemoryTurning:
 
     def _unread(self, incoming: Incoming) -> Prepared:
         """Let a request pass in a form that is not read, while there is any money."""
-        name = "/".join(incoming.path.split("/")[:_NAMED])
         try:
-            reserved = self._memory.reserve_request(name, None, kind="other")
+            reserved = self._memory.reserve_request(label_of(incoming.path), None, kind="other")
         except BudgetSpent as error:
             provider, now = paying.refusing(incoming), self._memory.database.now()
             return paying.refused(provider, error, now)

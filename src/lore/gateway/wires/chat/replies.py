@@ -112,11 +112,12 @@ def read_whole(body: bytes) -> Reply:
     """Read an answer that is one document."""
     document = table(shapes.loaded(body.decode(errors="replace")))
     choices = shapes.found(document.get("choices"))
+    use = use_of(table(document.get("usage")))
     if not choices:
-        return Reply(fault=fault_of(table(document.get("error"))), is_whole=False)
+        return Reply(use=use, fault=fault_of(table(document.get("error"))), is_whole=False)
     return Reply(
         entry_of([{**table(choices[0].get("message")), "role": "assistant"}], {}),
-        use_of(table(document.get("usage"))),
+        use,
         text(choices[0].get("finish_reason")),
         model=text(document.get("model")),
         chars=sum(written_chars(table(choice.get("message"))) for choice in choices),
@@ -131,12 +132,11 @@ def fault_of(error: Json) -> Fault:
 
 
 def use_of(usage: Json) -> TokenUse:
-    """Return what an answer took."""
-    return use_with(
-        count(usage.get("prompt_tokens")),
-        table(usage.get("prompt_tokens_details")),
-        count(usage.get("completion_tokens")),
-    )
+    """Return what an answer took; some tell thoughts in the sum alone, and not as completion."""
+    given, said = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+    if given:
+        said = max(said, count(usage.get("total_tokens")) - given)
+    return use_with(given, table(usage.get("prompt_tokens_details")), said)
 
 
 def use_with(given: int, details: Json, said: int) -> TokenUse:
