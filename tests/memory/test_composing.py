@@ -116,28 +116,6 @@ def test_what_the_whole_would_have_cost_is_no_less_than_what_was_sent(memory: Me
     assert without.input_tokens >= USED.input_tokens
 
 
-@pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "in another process"])
-def test_what_is_forgotten_is_not_said_again(memory: Memory, elsewhere: bool):
-    composer = Composer(memory)
-    kept = memory.remember("The staging port is 5436", kind="decision", project=TALK.project)
-    entries = talk(2)
-    first = composer.compose(TALK, said(entries[:1]))
-    composer.add_note(TALK, entries[0], "The staging port is 5436.")
-    assert "5436" in first.knowledge
-    if elsewhere:
-        with Memory.open(config=memory.settings, embedder=FakeEmbedder()) as other:
-            other.forget(id=kept.id)
-    else:
-        memory.forget(id=kept.id)
-    again = composer.compose(TALK, said(entries[:5]))
-    assert "5436" not in again.knowledge
-    assert not again.notes
-    composer.settle(TALK, said(entries[:5]), again, USED)
-    memory.database.write(lambda db: db.rows("SELECT 1"))
-    held = composer.desk.held(TALK)
-    assert "5436" not in f"{held.knowledge} {held.notes}"
-
-
 def test_a_store_that_takes_nothing_costs_no_session_its_prompt(memory: Memory):
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
     memory.database.full = True

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -24,7 +23,7 @@ from lore.memory.conversing import KNOWLEDGE_TOKENS, Conversing
 from lore.memory.costing import KEPT_TOKENS, Economy, SoFar, foresee
 from lore.memory.front import Memory
 from lore.memory.holding import Composed, Live
-from lore.memory.recent import Recent
+from lore.memory.lives import MOST_SESSIONS, Lives
 from lore.records import (
     Dialogue,
     Entry,
@@ -41,9 +40,6 @@ from lore.records import (
 UNKNOWN_PRICE = ModelPrice(3.0, 15.0, 0.3, 3.75, 6.0, 200_000)
 """What a model is taken to cost that no list has: about the middle of those in use."""
 
-_MOST_SESSIONS = 256
-"""Sessions that this process remembers; what the others hold is in the store."""
-
 _YOUNG_CHARS = 40_000
 """A talk that has gone on for longer without memory keeps its cache instead; to write so much
 anew costs some cents, and its first request may have been passed on as it came. What is known to
@@ -57,10 +53,8 @@ class Composer:
         self._memory = memory
         self._settings = memory.settings
         self._desk = Conversing(memory)
-        self._sessions = Recent[Live](_MOST_SESSIONS)
-        self._passed: deque[str] = deque(maxlen=_MOST_SESSIONS)
-        self._hushed: set[str] = set()
-        """Sessions whose amnesia is not written down yet."""
+        self._lives = Lives(self._desk)
+        self._passed: deque[str] = deque(maxlen=MOST_SESSIONS)
 
     @property
     def desk(self) -> Conversing:
@@ -80,7 +74,7 @@ class Composer:
 
         A client that has memory by its own hooks is not given it here: `gives_memory` is False.
         """
-        live = self._live(speaker)
+        live = self._lives.get(speaker)
         now = self._memory.database.now()
         price = self._price(dialogue.model, provider)
         with live.lock:
@@ -97,7 +91,7 @@ class Composer:
                 tells(anew=True)
             if plan.pins != live.held.pins or plan.busts:
                 live.held = holding.following(live.held, dialogue, plan)
-                self._hold(speaker, live)
+                self._lives.hold(speaker, live)
             return holding.composed(live, live.held, dialogue, plan, price, cold=cold)
 
     def compose_held(
@@ -108,12 +102,12 @@ class Composer:
         For a request that memory has no time for: nothing is looked up, except whether anything
         was forgotten, and nobody is waited for.
         """
-        live = self._sessions.find(speaker.place)
+        live = self._lives.find(speaker)
         silent = _is_silent(speaker, dialogue)
         if live is None or not (live.held.measured.turns or live.held.amnesic or silent):
             return None
         price = self._price(dialogue.model, provider)
-        era, amnesic = self._standing(speaker, live)
+        era, amnesic = self._lives.standing(speaker, live)
         held = live.held if era == live.era else holding.without_texts(live.held)
         cold = holding.is_cold(held.measured, self._memory.database.now())
         if amnesic or silent:
@@ -129,7 +123,7 @@ class Composer:
 
         A session that has grown longer than the model can read is told as its last turn was.
         """
-        live = self._live(speaker)
+        live = self._lives.get(speaker)
         price = self._price(dialogue.model, "")
         with live.lock:
             silent = live.held.amnesic or _is_silent(speaker, dialogue)
@@ -148,7 +142,7 @@ class Composer:
 
     def add_note(self, speaker: Speaker, entry: Entry, note: str) -> None:
         """Put a text behind an entry, from now on, unless it has gone out without one."""
-        live = self._live(speaker)
+        live = self._lives.get(speaker)
         with live.lock:
             if entry.key not in live.unnoted and not live.held.amnesic:
                 live.held = replace(live.held, notes={**live.held.notes, entry.key: note})
@@ -159,9 +153,9 @@ class Composer:
         With `at_hand` only those that this process knows are, and nothing is looked up.
         """
         if at_hand:
-            live = self._sessions.find(speaker.place)
+            live = self._lives.find(speaker)
             return (live.markers if live is not None else None) or {}
-        live = self._live(speaker)
+        live = self._lives.get(speaker)
         known = live.markers
         if known is None:
             known = live.markers = self._desk.markers(speaker)
@@ -170,7 +164,7 @@ class Composer:
     def keep_markers(self, speaker: Speaker, markers: Mapping[str, str]) -> None:
         """Keep what markers stand for, and return once that is durable."""
         self._desk.keep_markers(speaker, markers)
-        live = self._live(speaker)
+        live = self._lives.get(speaker)
         with live.lock:
             live.markers = {**(live.markers or self._desk.markers(speaker)), **markers}
 
@@ -187,7 +181,7 @@ class Composer:
 
         `tool_chars` is how long the tool is that the gateway has offered beside.
         """
-        live = self._live(speaker, at_hand=True)
+        live = self._lives.get(speaker, at_hand=True)
         now = self._memory.database.now().timestamp()
         with live.lock:
             before = live.held.measured
@@ -216,14 +210,14 @@ class Composer:
                 without.input_tokens,
             )
             live.held = replace(live.held, measured=measured)
-            self._hold(speaker, live)
+            self._lives.hold(speaker, live)
         if live.past is None:
             live.past = self._memory.past_turns(project=speaker.project)
         return without
 
     def cache_left_s(self, speaker: Speaker) -> float | None:
         """Return how long the last prompt of a session is still cached, None if it is not."""
-        live = self._sessions.find(speaker.place)
+        live = self._lives.find(speaker)
         last = live.held.measured if live is not None else Measured()
         if not last.at_s:
             return None
@@ -232,11 +226,11 @@ class Composer:
 
     def raise_floor(self, speaker: Speaker, tokens: int, most_tokens: int) -> None:
         """Take note that a provider refused a prompt as too long."""
-        live = self._live(speaker)
+        live = self._lives.get(speaker)
         with live.lock:
             raised = planning.raise_floor(live.held.pins, tokens, most_tokens)
             live.held = replace(live.held, pins=raised)
-            self._hold(speaker, live)
+            self._lives.hold(speaker, live)
 
     def record(
         self, speaker: Speaker, entries: Sequence[Entry], *, model: str = "", silent: bool = False
@@ -245,10 +239,9 @@ class Composer:
 
         What a `silent` session was asked is never stored, though it ended its amnesia meanwhile.
         """
-        live = self._live(speaker, at_hand=True)
+        live = self._lives.get(speaker, at_hand=True)
         if live.held.amnesic:
-            if speaker.session in self._hushed:
-                self.begin_amnesia(speaker)  # It could not be written down yet.
+            self._lives.write_down_amnesia(speaker)
             return 0
         if silent:
             if not speaker.unnamed:
@@ -266,36 +259,20 @@ class Composer:
         return composed.whole_tokens >= self._economy().kept_tokens
 
     def hush(self, speaker: Speaker) -> None:
-        """Let nothing of a session be stored or given from now on, as long as this process runs.
-
-        The store is not asked: it may be locked.
-        """
-        if not speaker.unnamed:
-            self._hushed.add(speaker.session)
+        """Let nothing of a session be stored or given from now on, as long as this process runs."""
+        self._lives.hush(speaker)
 
     def begin_amnesia(self, speaker: Speaker) -> None:
-        """Let nothing of a session be stored or given from now on.
-
-        Of an unnamed one nothing is kept: its history tells, and others may have its name.
-        """
-        if speaker.unnamed:
-            return
-        self.hush(speaker)
-        self._desk.begin_amnesia(speaker)
-        self._set_amnesic(speaker, amnesic=True)
-        self._hushed.discard(speaker.session)
+        """Let nothing of a session be stored or given from now on."""
+        self._lives.begin_amnesia(speaker)
 
     def end_amnesia(self, speaker: Speaker, dialogue: Dialogue) -> None:
         """Let what a session says after this dialogue be stored and given to again."""
-        if speaker.unnamed:
-            return
-        self._desk.end_amnesia(speaker, dialogue.entries)
-        self._hushed.discard(speaker.session)
-        self._set_amnesic(speaker, amnesic=False)
+        self._lives.end_amnesia(speaker, dialogue)
 
     def describe(self, speaker: Speaker, dialogue: Dialogue) -> str:
         """Say how a session stands, for the person who asks."""
-        held = self._live(speaker).held
+        held = self._lives.get(speaker).held
         last = held.measured
         told = [f"Session {speaker.session} of {speaker.agent}, {last.turns} turns."]
         if speaker.project:
@@ -304,68 +281,6 @@ class Composer:
         if held.amnesic or _is_silent(speaker, dialogue):
             told.append("Amnesia is on: nothing of this is stored.")
         return "\n".join(told)
-
-    def _live(self, speaker: Speaker, *, at_hand: bool = False) -> Live:
-        """Return what is known of a session; with `at_hand`, the store is only asked for a new one.
-
-        That will do where nothing is told, and where storing asks for itself what it may.
-        """
-        live = self._sessions.find(speaker.place) if at_hand else None
-        live = live or self._found(speaker)
-        if self._is_hushed(speaker) and not live.held.amnesic:
-            with live.lock:
-                live.held = replace(live.held, amnesic=True)
-        return live
-
-    def _is_hushed(self, speaker: Speaker) -> bool:
-        return speaker.session in self._hushed or speaker.parent in self._hushed
-
-    def _found(self, speaker: Speaker) -> Live:
-        found = self._sessions.find(speaker.place)
-        if found is not None:
-            self._bring_up_to_date(speaker, found)
-            return found
-        # The era first: what is forgotten between the two is then let go of once more.
-        era = self._desk.era()
-        held = self._desk.held(speaker)
-        if speaker.began and not holding.has_begun(held):
-            held = self._going_on(speaker, held)
-        live = Live(held, holding.calibration(held.measured), era)
-        return self._sessions.add(speaker.place, live)
-
-    def _going_on(self, speaker: Speaker, held: Held) -> Held:
-        """Return what a session holds on to that had another name at its first request."""
-        first = self._live(speaker.first).held
-        with suppress(StoreError):
-            self._desk.go_on_from(speaker)
-        return replace(first, amnesic=held.amnesic)
-
-    def _set_amnesic(self, speaker: Speaker, *, amnesic: bool) -> None:
-        live = self._live(speaker)
-        with live.lock:
-            live.held = replace(live.held, amnesic=amnesic)
-
-    def _bring_up_to_date(self, speaker: Speaker, live: Live) -> None:
-        """Drop all texts of a session if anything was forgotten since, by whatever process.
-
-        Whether it is amnesic may have been said to another one, too.
-        """
-        era, amnesic = self._standing(speaker, live)
-        if (era, amnesic) == (live.era, live.held.amnesic):
-            return
-        with live.lock:
-            live.held = replace(live.held, amnesic=amnesic)
-            if era != live.era:
-                live.held, live.markers = holding.without_texts(live.held), None
-                live.era, live.kept = era, None
-
-    def _standing(self, speaker: Speaker, live: Live) -> tuple[str, bool]:
-        """Return the era, and whether a session is amnesic; as before, where nothing is read."""
-        try:
-            era, amnesic = self._desk.standing(speaker)
-        except StoreError:
-            return live.era, live.held.amnesic
-        return era, amnesic or self._is_hushed(speaker)
 
     def _silent(
         self, live: Live, speaker: Speaker, dialogue: Dialogue, price: ModelPrice, *, cold: bool
@@ -377,23 +292,6 @@ class Composer:
         held = replace(live.held, amnesic=True)
         return replace(holding.whole(live, held, dialogue, price), cold=cold)
 
-    def _hold(self, speaker: Speaker, live: Live) -> None:
-        """Keep what a session holds on to; under its lock, so that the last comes last."""
-        if live.held.amnesic:
-            return
-        before, live.kept = live.kept, live.held
-
-        def note_failure(writing: Future[None]) -> None:
-            if writing.cancelled() or writing.exception() is not None:
-                live.kept = None
-
-        try:
-            writing = self._desk.hold(speaker, live.held, era=live.era, before=before)
-        except StoreError:
-            live.kept = None
-        else:
-            writing.add_done_callback(note_failure)
-
     def _price(self, model: str, provider: str) -> ModelPrice:
         return self._memory.find_model_price(model, provider=provider) or UNKNOWN_PRICE
 
@@ -404,7 +302,7 @@ class Composer:
             return
         if holding.raw_chars(dialogue) + dialogue.fixed_chars >= _YOUNG_CHARS:
             live.held = replace(held, knowledge="", bare=True)
-            self._hold(speaker, live)
+            self._lives.hold(speaker, live)
 
     def _room_for_knowledge(self, live: Live, dialogue: Dialogue, price: ModelPrice) -> int:
         """Return how many tokens of knowledge a prompt has room for."""
@@ -421,7 +319,7 @@ class Composer:
         may = budget_tokens > 0 and (anew or holding.raw_chars(dialogue) < _YOUNG_CHARS)
         chosen = self._desk.choose_knowledge(speaker, budget_tokens=budget_tokens) if may else ""
         live.held = replace(live.held, knowledge=chosen, bare=False)
-        self._hold(speaker, live)
+        self._lives.hold(speaker, live)
 
     def _look_up_summaries(self, live: Live, speaker: Speaker, dialogue: Dialogue) -> None:
         if self._settings.context_strategy == "off":

@@ -1,0 +1,143 @@
+"""Lives: what this process knows of its sessions, and which of them are in amnesia."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import replace
+
+from lore.errors import StoreError
+from lore.memory import holding
+from lore.memory.conversing import Conversing
+from lore.memory.holding import Live
+from lore.memory.recent import Recent
+from lore.records import Dialogue, Held, Speaker
+
+MOST_SESSIONS = 256
+"""Sessions that this process remembers; what the others hold is in the store."""
+
+
+class Lives:
+    """Finds what is known of a session, and keeps it."""
+
+    def __init__(self, desk: Conversing) -> None:
+        self._desk = desk
+        self._sessions = Recent[Live](MOST_SESSIONS)
+        self._hushed: set[str] = set()
+        """Sessions whose amnesia is not written down yet."""
+
+    def find(self, speaker: Speaker) -> Live | None:
+        """Return what this process knows of a session, None if that is nothing."""
+        return self._sessions.find(speaker.place)
+
+    def get(self, speaker: Speaker, *, at_hand: bool = False) -> Live:
+        """Return what is known of a session; with `at_hand`, the store is only asked for a new one.
+
+        That will do where nothing is told, and where storing asks for itself what it may.
+        """
+        live = self.find(speaker) if at_hand else None
+        live = live or self._found(speaker)
+        if self._is_hushed(speaker) and not live.held.amnesic:
+            with live.lock:
+                live.held = replace(live.held, amnesic=True)
+        return live
+
+    def _is_hushed(self, speaker: Speaker) -> bool:
+        return speaker.session in self._hushed or speaker.parent in self._hushed
+
+    def _found(self, speaker: Speaker) -> Live:
+        found = self.find(speaker)
+        if found is not None:
+            self._bring_up_to_date(speaker, found)
+            return found
+        # The era first: what is forgotten between the two is then let go of once more.
+        era = self._desk.era()
+        held = self._desk.held(speaker)
+        if speaker.began and not holding.has_begun(held):
+            held = self._going_on(speaker, held)
+        live = Live(held, holding.calibration(held.measured), era)
+        return self._sessions.add(speaker.place, live)
+
+    def _going_on(self, speaker: Speaker, held: Held) -> Held:
+        """Return what a session holds on to that had another name at its first request."""
+        first = self.get(speaker.first).held
+        with suppress(StoreError):
+            self._desk.go_on_from(speaker)
+        return replace(first, amnesic=held.amnesic)
+
+    def _set_amnesic(self, speaker: Speaker, *, amnesic: bool) -> None:
+        live = self.get(speaker)
+        with live.lock:
+            live.held = replace(live.held, amnesic=amnesic)
+
+    def _bring_up_to_date(self, speaker: Speaker, live: Live) -> None:
+        """Drop all texts of a session if anything was forgotten since, by whatever process.
+
+        Whether it is amnesic may have been said to another one, too.
+        """
+        era, amnesic = self.standing(speaker, live)
+        if (era, amnesic) == (live.era, live.held.amnesic):
+            return
+        with live.lock:
+            live.held = replace(live.held, amnesic=amnesic)
+            if era != live.era:
+                live.held, live.markers = holding.without_texts(live.held), None
+                live.era, live.kept = era, None
+
+    def standing(self, speaker: Speaker, live: Live) -> tuple[str, bool]:
+        """Return the era, and whether a session is amnesic; as before, where nothing is read."""
+        try:
+            era, amnesic = self._desk.standing(speaker)
+        except StoreError:
+            return live.era, live.held.amnesic
+        return era, amnesic or self._is_hushed(speaker)
+
+    def hold(self, speaker: Speaker, live: Live) -> None:
+        """Keep what a session holds on to; under its lock, so that the last comes last."""
+        if live.held.amnesic:
+            return
+        before, live.kept = live.kept, live.held
+
+        def note_failure(writing: Future[None]) -> None:
+            if writing.cancelled() or writing.exception() is not None:
+                live.kept = None
+
+        try:
+            writing = self._desk.hold(speaker, live.held, era=live.era, before=before)
+        except StoreError:
+            live.kept = None
+        else:
+            writing.add_done_callback(note_failure)
+
+    def hush(self, speaker: Speaker) -> None:
+        """Let nothing of a session be stored or given from now on, as long as this process runs.
+
+        The store is not asked: it may be locked.
+        """
+        if not speaker.unnamed:
+            self._hushed.add(speaker.session)
+
+    def begin_amnesia(self, speaker: Speaker) -> None:
+        """Let nothing of a session be stored or given from now on.
+
+        Of an unnamed one nothing is kept: its history tells, and others may have its name.
+        """
+        if speaker.unnamed:
+            return
+        self.hush(speaker)
+        self._desk.begin_amnesia(speaker)
+        self._set_amnesic(speaker, amnesic=True)
+        self._hushed.discard(speaker.session)
+
+    def end_amnesia(self, speaker: Speaker, dialogue: Dialogue) -> None:
+        """Let what a session says after this dialogue be stored and given to again."""
+        if speaker.unnamed:
+            return
+        self._desk.end_amnesia(speaker, dialogue.entries)
+        self._hushed.discard(speaker.session)
+        self._set_amnesic(speaker, amnesic=False)
+
+    def write_down_amnesia(self, speaker: Speaker) -> None:
+        """Begin an amnesia once more that could not be written down yet."""
+        if speaker.session in self._hushed:
+            self.begin_amnesia(speaker)
