@@ -177,6 +177,8 @@ class Observing:
     bill: Bill
     on_end: Callable[[Ended], None]
     on_headers: Callable[[Mapping[str, str]], None]
+    on_use: Callable[[], None] | None = None
+    """What is to be done once upstream has taken the prompt."""
     whole: bool = True
     """Of an answer that is only paid for, nothing is read but what it took."""
     _answers: list[_Kept] = field(default_factory=list)
@@ -186,6 +188,8 @@ class Observing:
         form = headers.get("content-type", "")
         # Its own word goes before what was asked for, which not every request tells.
         streams = form.startswith(_STREAM) if form else self.bill.streams
+        if not self._answers and 200 <= status < 300 and self.on_use is not None:
+            attempt("use", self.on_use)
         self._answers.append(_Kept(status, streams and status == 200))
         attempt("quotas", partial(self.on_headers, headers))
 

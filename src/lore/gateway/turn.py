@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lore.context import turns
 from lore.gateway.recalling import Recalling
 from lore.gateway.wires import keys
 from lore.gateway.wires.wire import Reply, Request, Wire
 from lore.memory.holding import Composed
 from lore.records import Entry, Speaker
+
+_MOST_ASKED_CHARS = 20_000
+"""What is longer was not typed; what it asks for stands at its beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,15 @@ def persons_words(request: Request) -> str:
         for block in entry.blocks
         if block.kind == "text"
     )
+
+
+def new_prompt(request: Request) -> str:
+    """Return what a person asks for with a request, '' where it only goes on with a turn."""
+    last = turns.last_said(request.dialogue.entries)
+    if last is None or not last.begins_turn:
+        return ""
+    asked = "\n".join(block.text for block in last.blocks if block.kind == "text")
+    return asked[:_MOST_ASKED_CHARS]
 
 
 def told_headers(composed: Composed, delay_s: float) -> tuple[tuple[str, str], ...]:

@@ -1,7 +1,8 @@
 """Composing: how the next prompt of a session is made, of what it says and what it holds on to.
 
-One request at a time for each session. What a session holds is kept in this process and written
-behind: a store that is locked or gone costs new sessions their memory, and no session its prompt.
+What a session holds on to changes with the prompts that go out. It is kept in this process and
+written behind: a store that is locked or gone costs new sessions their memory, and no session its
+prompt.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from lore.budget import horizon
@@ -22,12 +23,13 @@ from lore.memory import comparing, holding
 from lore.memory.conversing import KNOWLEDGE_TOKENS, Conversing
 from lore.memory.costing import KEPT_TOKENS, Economy, SoFar, foresee
 from lore.memory.front import Memory
-from lore.memory.holding import Composed, Live
+from lore.memory.holding import Composed, Live, Step
 from lore.memory.lives import MOST_SESSIONS, Lives
 from lore.records import (
     Dialogue,
     Entry,
     Held,
+    Injection,
     Layer,
     Measured,
     ModelPrice,
@@ -44,6 +46,9 @@ _YOUNG_CHARS = 40_000
 """A talk that has gone on for longer without memory keeps its cache instead; to write so much
 anew costs some cents, and its first request may have been passed on as it came. What is known to
 be cached without memory counts with all that stands before the talk."""
+
+
+_NOTHING = Injection()
 
 
 class Composer:
@@ -68,31 +73,29 @@ class Composer:
         *,
         provider: str = "",
         gives_memory: bool = True,
+        note: Injection | None = None,
         least: Layer = 0,
     ) -> Composed:
-        """Return how the next prompt of a session is made, and hold on to it.
+        """Return how the next prompt of a session is made; `use` it once that goes out.
 
-        A client that has memory by its own hooks is not given it here: `gives_memory` is False.
+        A client that has memory by its own hooks is not given it here: `gives_memory` is False. A
+        `note` stands behind the last that was said.
         """
         live = self._lives.get(speaker)
-        now = self._memory.database.now()
         price = self._price(dialogue.model, provider)
-        with live.lock:
-            cold = holding.is_cold(live.held.measured, now)
-            if live.held.amnesic or _is_silent(speaker, dialogue):
-                return self._silent(live, speaker, dialogue, price, cold=cold)
-            self._note_bare(live, speaker, dialogue)
-            budget = self._room_for_knowledge(live, dialogue, price) if gives_memory else 0
-            tells = partial(self._tell, live, speaker, dialogue, budget_tokens=budget)
-            tells(anew=cold)
-            self._look_up_summaries(live, speaker, dialogue)
-            plan = self._planned(live, live.held, dialogue, price, cold=cold, least=least)
-            if plan.busts and live.held.bare:
-                tells(anew=True)
-            if plan.pins != live.held.pins or plan.busts:
-                live.held = holding.following(live.held, dialogue, plan)
-                self._lives.hold(speaker, live)
-            return holding.composed(live, live.held, dialogue, plan, price, cold=cold)
+        draft = _Draft.of(live, dialogue)
+        cold = holding.is_cold(draft.held.measured, self._memory.database.now())
+        if draft.held.amnesic or _is_silent(speaker, dialogue):
+            return self._silent(live, speaker, dialogue, price, cold=cold)
+        draft = self._told_bare(draft, speaker, dialogue).noted(note)
+        budget = self._room_for_knowledge(live, dialogue, price) if gives_memory else 0
+        tell = partial(self._told, speaker=speaker, dialogue=dialogue, budget_tokens=budget)
+        draft = tell(draft, anew=cold)
+        self._look_up_summaries(live, speaker, dialogue)
+        plan = self._planned(live, draft.held, dialogue, price, cold=cold, least=least)
+        if plan.busts and draft.held.bare:
+            draft = tell(draft, anew=True)
+        return holding.composed(draft.step(plan), dialogue, plan, price, cold=cold)
 
     def compose_held(
         self, speaker: Speaker, dialogue: Dialogue, *, provider: str = ""
@@ -108,15 +111,25 @@ class Composer:
             return None
         price = self._price(dialogue.model, provider)
         era, amnesic = self._lives.standing(speaker, live)
-        held = live.held if era == live.era else holding.without_texts(live.held)
-        cold = holding.is_cold(held.measured, self._memory.database.now())
+        draft = _Draft.of(live, dialogue).brought_to(era)
+        cold = holding.is_cold(draft.held.measured, self._memory.database.now())
         if amnesic or silent:
             return self._silent(live, speaker, dialogue, price, cold=cold)
-        last = turns.last_said(dialogue.entries)
-        if last is not None and last.key not in held.notes:
-            live.unnoted.append(last.key)
-        plan = self._planned(live, held, dialogue, price, cold=cold)
-        return holding.composed(live, held, dialogue, plan, price, cold=cold)
+        plan = self._planned(live, draft.held, dialogue, price, cold=cold)
+        return holding.composed(draft.step(plan), dialogue, plan, price, cold=cold)
+
+    def use(self, speaker: Speaker, composed: Composed) -> None:
+        """Take note that a prompt goes out; the store is not waited for.
+
+        One that is not used leaves its session as it was: what is cached is another prompt.
+        """
+        step = composed.step
+        if step is None:
+            return
+        holding.take(step, busts=composed.plan.busts)
+        self._lives.hold(speaker, step.live)
+        if not step.live.held.amnesic:
+            self._desk.note_given(speaker, step.given)
 
     def compose_whole(self, speaker: Speaker, dialogue: Dialogue) -> Composed:
         """Return a prompt with nothing left out, that begins as the session's prompts do.
@@ -125,27 +138,19 @@ class Composer:
         """
         live = self._lives.get(speaker)
         price = self._price(dialogue.model, "")
-        with live.lock:
-            silent = live.held.amnesic or _is_silent(speaker, dialogue)
-            held = replace(live.held, amnesic=silent)
-            whole = holding.whole(live, held, dialogue, price)
-            is_long = whole.plan.tokens > (1 - OUTPUT_SHARE) * price.window_tokens
-            if held.amnesic or not held.pins.layer or not is_long:
-                return whole
-            self._look_up_summaries(live, speaker, dialogue)
-            plan = self._planned(live, held, dialogue, price, cold=False, saves=False)
+        held = live.held
+        held = replace(held, amnesic=held.amnesic or _is_silent(speaker, dialogue))
+        whole = holding.whole(live, held, dialogue, price)
+        is_long = whole.plan.tokens > (1 - OUTPUT_SHARE) * price.window_tokens
+        if held.amnesic or not held.pins.layer or not is_long:
+            return whole
+        self._look_up_summaries(live, speaker, dialogue)
+        plan = self._planned(live, held, dialogue, price, cold=False, saves=False)
         return replace(whole, plan=plan)
 
     def pass_bare(self, speaker: Speaker) -> None:
         """Take note that a session began with a request that went out as it came."""
         self._passed.append(speaker.place)
-
-    def add_note(self, speaker: Speaker, entry: Entry, note: str) -> None:
-        """Put a text behind an entry, from now on, unless it has gone out without one."""
-        live = self._lives.get(speaker)
-        with live.lock:
-            if entry.key not in live.unnoted and not live.held.amnesic:
-                live.held = replace(live.held, notes={**live.held.notes, entry.key: note})
 
     def markers(self, speaker: Speaker, *, at_hand: bool = False) -> Mapping[str, str]:
         """Return what the markers of a session stand for, by their ids.
@@ -224,12 +229,15 @@ class Composer:
         left = last.at_s + last.lifetime_s - self._memory.database.now().timestamp()
         return left if left > 0 else None
 
-    def raise_floor(self, speaker: Speaker, tokens: int, most_tokens: int) -> None:
-        """Take note that a provider refused a prompt as too long."""
+    def raise_floor(
+        self, speaker: Speaker, tokens: int, most_tokens: int, *, layer: Layer = 0
+    ) -> None:
+        """Take note that a provider refused a prompt of a layer as too long."""
         live = self._lives.get(speaker)
         with live.lock:
-            raised = planning.raise_floor(live.held.pins, tokens, most_tokens)
-            live.held = replace(live.held, pins=raised)
+            pins = live.held.pins
+            raised = planning.raise_floor(replace(pins, layer=layer), tokens, most_tokens)
+            live.held = replace(live.held, pins=replace(pins, floor=raised.floor))
             self._lives.hold(speaker, live)
 
     def record(
@@ -295,14 +303,13 @@ class Composer:
     def _price(self, model: str, provider: str) -> ModelPrice:
         return self._memory.find_model_price(model, provider=provider) or UNKNOWN_PRICE
 
-    def _note_bare(self, live: Live, speaker: Speaker, dialogue: Dialogue) -> None:
+    def _told_bare(self, draft: _Draft, speaker: Speaker, dialogue: Dialogue) -> _Draft:
         """Let a session go on without memory that began so, unless little is cached of it."""
-        held = live.held
-        if held.measured.turns or speaker.first.place not in self._passed:
-            return
-        if holding.raw_chars(dialogue) + dialogue.fixed_chars >= _YOUNG_CHARS:
-            live.held = replace(held, knowledge="", bare=True)
-            self._lives.hold(speaker, live)
+        if draft.held.measured.turns or speaker.first.place not in self._passed:
+            return draft
+        if holding.raw_chars(dialogue) + dialogue.fixed_chars < _YOUNG_CHARS:
+            return draft
+        return draft.telling(_NOTHING, bare=True)
 
     def _room_for_knowledge(self, live: Live, dialogue: Dialogue, price: ModelPrice) -> int:
         """Return how many tokens of knowledge a prompt has room for."""
@@ -310,16 +317,22 @@ class Composer:
         usable = Room(price.window_tokens, fixed).usable_tokens
         return min(KNOWLEDGE_TOKENS, int(KNOWLEDGE_SHARE * usable))
 
-    def _tell(
-        self, live: Live, speaker: Speaker, dialogue: Dialogue, *, budget_tokens: int, anew: bool
-    ) -> None:
+    def _told(
+        self,
+        draft: _Draft,
+        *,
+        speaker: Speaker,
+        dialogue: Dialogue,
+        budget_tokens: int,
+        anew: bool,
+    ) -> _Draft:
         """Choose what a session is told: as it begins, and where it is written `anew` anyway."""
-        if (live.held.knowledge is not None or live.held.bare) and not anew:
-            return
+        if (draft.held.knowledge is not None or draft.held.bare) and not anew:
+            return draft
         may = budget_tokens > 0 and (anew or holding.raw_chars(dialogue) < _YOUNG_CHARS)
-        chosen = self._desk.choose_knowledge(speaker, budget_tokens=budget_tokens) if may else ""
-        live.held = replace(live.held, knowledge=chosen, bare=False)
-        self._lives.hold(speaker, live)
+        if not may:
+            return draft.telling(_NOTHING)
+        return draft.telling(self._desk.choose_knowledge(speaker, budget_tokens=budget_tokens))
 
     def _look_up_summaries(self, live: Live, speaker: Speaker, dialogue: Dialogue) -> None:
         if self._settings.context_strategy == "off":
@@ -388,6 +401,53 @@ class Composer:
             told.turns_without_writes,
             told.billed_read_usd(price),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """What a session would hold on to with the prompt that is being made."""
+
+    live: Live
+    dialogue: Dialogue
+    held: Held
+    era: str
+    last: str
+    knowledge: Injection = _NOTHING
+    note: Injection = _NOTHING
+    """What of both is new to the session."""
+
+    @classmethod
+    def of(cls, live: Live, dialogue: Dialogue) -> _Draft:
+        """Begin with what a session holds on to now."""
+        last = turns.last_said(dialogue.entries)
+        with live.lock:
+            return cls(live, dialogue, live.held, live.era, last.key if last is not None else "")
+
+    def brought_to(self, era: str) -> _Draft:
+        """Return it without what may quote memory that is forgotten."""
+        if era == self.era:
+            return self
+        return replace(self, held=holding.without_texts(self.held), era=era)
+
+    def telling(self, knowledge: Injection, *, bare: bool = False) -> _Draft:
+        """Return it with other knowledge."""
+        held = replace(self.held, knowledge=knowledge.text, bare=bare)
+        return replace(self, held=held, knowledge=knowledge)
+
+    def noted(self, note: Injection | None) -> _Draft:
+        """Return it with a note, unless its last entry has gone out before, with one or without."""
+        if note is None or not note.text or not self.last or self.last in self.held.notes:
+            return self
+        with self.live.lock:
+            if self.last in self.live.unnoted:
+                return self
+        held = replace(self.held, notes={**self.held.notes, self.last: note.text})
+        return replace(self, held=held, note=note)
+
+    def step(self, plan: Plan) -> Step:
+        """Return what becomes of the session with a plan."""
+        held = holding.following(self.held, self.dialogue, plan)
+        return Step(self.live, held, self.era, self.last, (self.knowledge, self.note))
 
 
 def _is_silent(speaker: Speaker, dialogue: Dialogue) -> bool:

@@ -6,7 +6,7 @@ A client waits while it is asked: nothing here embeds what waits, and no state w
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
 from functools import lru_cache, partial
@@ -18,7 +18,7 @@ from lore.capture.dialogues import Told
 from lore.context import silences
 from lore.errors import NotFound, StoreBusy
 from lore.memory.front import Memory
-from lore.records import Entry, Held, Measured, Pins, Speaker, Summary
+from lore.records import Entry, Held, Injection, Measured, Pins, Speaker, Summary
 from lore.redaction import home_key
 from lore.store import claims, dialogues, distillations, injections, sessions
 from lore.store.db import Connection
@@ -174,13 +174,20 @@ class Conversing:
         first, now = speaker.first.session, self._database.now()
         self._database.submit(lambda db: injections.copy(db, first, speaker.session, now=now))
 
-    def choose_knowledge(self, speaker: Speaker, *, budget_tokens: int = KNOWLEDGE_TOKENS) -> str:
-        """Return the memory that a session has in its system prompt from its first turn on."""
+    def choose_knowledge(
+        self, speaker: Speaker, *, budget_tokens: int = KNOWLEDGE_TOKENS
+    ) -> Injection:
+        """Return the memory for the system prompt of a session; it counts once it is sent."""
         if speaker.parent:
-            return ""
+            return Injection()
         return self._memory.begin_session(
-            speaker.session, project=speaker.project, budget_tokens=budget_tokens
-        ).text
+            speaker.session, project=speaker.project, budget_tokens=budget_tokens, counts=False
+        )
+
+    def note_given(self, speaker: Speaker, given: Iterable[Injection]) -> None:
+        """Note what a session was given, without waiting for it."""
+        for one in given:
+            self._memory.note_given(speaker.session, one)
 
     def keep_markers(
         self, speaker: Speaker, markers: Mapping[str, str], *, within_s: float = KEEP_S

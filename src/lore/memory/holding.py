@@ -17,6 +17,7 @@ from lore.context.standing import Standing
 from lore.records import (
     Dialogue,
     Held,
+    Injection,
     Measured,
     ModelPrice,
     PastTurns,
@@ -55,6 +56,21 @@ class Live:
     unnoted: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_ENDS))
     """Keys of entries that went out without a note: a later one would change what is cached."""
     lock: threading.RLock = field(default_factory=threading.RLock)
+    """For all that changes here; the event loop takes it too, so nobody waits in it for a store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What becomes of a session with a prompt, once that goes out."""
+
+    live: Live
+    held: Held
+    era: str
+    """Of its texts."""
+    last: str = ""
+    """Key of the last entry that somebody said."""
+    given: tuple[Injection, ...] = ()
+    """What of memory it is told for the first time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +90,8 @@ class Composed:
     """How long the prompt would be with nothing left out."""
     chars: int = 0
     """How long the planned prompt is in characters."""
+    step: Step | None = None
+    """None for one that changes nothing."""
 
 
 def calibration(measured: Measured) -> Calibration:
@@ -132,9 +150,10 @@ def whole(live: Live, held: Held, dialogue: Dialogue, price: ModelPrice) -> Comp
 
 
 def composed(
-    live: Live, held: Held, dialogue: Dialogue, plan: Plan, price: ModelPrice, *, cold: bool
+    step: Step, dialogue: Dialogue, plan: Plan, price: ModelPrice, *, cold: bool
 ) -> Composed:
     """Return a prompt by its plan."""
+    live, held = step.live, step.held
     return Composed(
         plan,
         price,
@@ -145,7 +164,30 @@ def composed(
         calibrated=live.calibration.calibrated,
         whole_tokens=measure(live, dialogue).of_chars(raw_chars(dialogue) + dialogue.fixed_chars),
         chars=_chars(dialogue, plan, held),
+        step=step,
     )
+
+
+def take(step: Step, *, busts: bool) -> None:
+    """Let a session be as a prompt that goes out has it; what came since then stays.
+
+    Of its texts nothing is taken over where anything was forgotten meanwhile.
+    """
+    live, then = step.live, step.held
+    with live.lock:
+        now = live.held
+        pins = replace(then.pins, floor=max(now.pins.floor, then.pins.floor))
+        live.held = replace(now, pins=pins)
+        if live.era == step.era:
+            live.held = replace(
+                live.held,
+                knowledge=then.knowledge,
+                notes=then.notes if busts else {**now.notes, **then.notes},
+                tiers=then.tiers,
+                bare=then.bare,
+            )
+        if step.last and step.last not in live.held.notes:
+            live.unnoted.append(step.last)
 
 
 def is_cold(measured: Measured, now: datetime) -> bool:

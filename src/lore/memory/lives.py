@@ -94,6 +94,10 @@ class Lives:
 
     def hold(self, speaker: Speaker, live: Live) -> None:
         """Keep what a session holds on to; under its lock, so that the last comes last."""
+        with live.lock:
+            self._hold(speaker, live)
+
+    def _hold(self, speaker: Speaker, live: Live) -> None:
         if live.held.amnesic:
             return
         before, live.kept = live.kept, live.held
