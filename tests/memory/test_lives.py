@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import threading
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from lore.errors import StoreBusy, StoreError
 from lore.memory import Memory
 from lore.memory.composing import Composer
-from lore.records import Injection
-from tests.fakes import FakeEmbedder
+from lore.memory.conversing import Conversing
+from lore.memory.lives import Lives
+from lore.records import Injection, Speaker
+from lore.settings import load
+from tests.fakes import FakeEmbedder, FixedClock
 from tests.memory.test_composing import TALK, USED, memory, said
 from tests.memory.test_conversing import talk
+from tests.waiting import PATIENCE_S
 
 __all__ = ["memory"]
 
@@ -36,3 +45,66 @@ def test_what_is_forgotten_is_not_said_again(memory: Memory, elsewhere: bool):
     memory.database.write(lambda db: db.rows("SELECT 1"))
     held = composer.desk.held(TALK)
     assert "5436" not in f"{held.knowledge} {held.notes}"
+
+
+def test_a_marker_that_is_kept_late_is_known_at_once_and_after_a_restart(
+    tmp_path: Path, clock: FixedClock
+):
+    config = load({}, home=tmp_path).settings
+    release = threading.Event()
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
+        lives = Lives(Conversing(memory))
+        lives.keep_markers(TALK, {"m1": "Port 5436."})
+        holding_up = memory.database.submit(lambda _db: release.wait(PATIENCE_S))
+        with pytest.raises(StoreBusy):
+            lives.keep_markers(TALK, {"m2": "Port 5437."}, within_s=0.01)
+        at_hand = lives.markers(TALK, at_hand=True)
+        release.set()
+        holding_up.result(PATIENCE_S)
+        found = lives.markers(TALK)
+        memory.database.write(lambda db: db.rows("SELECT 1"))
+        again = Lives(Conversing(memory)).markers(TALK)
+    assert at_hand == found == again == {"m1": "Port 5436.", "m2": "Port 5437."}
+
+
+def test_markers_that_are_looked_up_take_nothing_back_that_is_kept_meanwhile(memory: Memory):
+    kept = threading.Event()
+    Conversing(memory).keep_markers(TALK, {"m1": "Port 5436."})
+
+    class Slow(Conversing):
+        def markers(self, speaker: Speaker) -> dict[str, str]:
+            found = super().markers(speaker)
+            kept.wait(PATIENCE_S)
+            return found
+
+    slow = Lives(Slow(memory))
+    looking = threading.Thread(target=slow.markers, args=[TALK])
+    looking.start()
+    slow.keep_markers(TALK, {"m2": "Port 5437."})
+    kept.set()
+    looking.join()
+    assert slow.markers(TALK) == {"m1": "Port 5436.", "m2": "Port 5437."}
+
+
+def test_a_session_without_markers_is_looked_up_once(memory: Memory):
+    asked: list[str] = []
+
+    class Counting(Conversing):
+        def markers(self, speaker: Speaker) -> dict[str, str]:
+            asked.append(speaker.session)
+            return super().markers(speaker)
+
+    lives = Lives(Counting(memory))
+    assert [lives.markers(TALK), lives.markers(TALK)] == [{}, {}]
+    lives.keep_markers(TALK, {"m1": "Port 5436."})
+    assert lives.markers(TALK) == {"m1": "Port 5436."}
+    assert len(asked) == 1
+
+
+def test_a_marker_of_the_first_answer_is_known_by_the_later_name_of_a_talk(memory: Memory):
+    lives, named = Lives(Conversing(memory)), replace(TALK, session="t-2", began=TALK.session)
+    assert lives.markers(TALK) == {}
+    memory.database.full = True
+    with pytest.raises(StoreError):
+        lives.keep_markers(TALK, {"m1": "Port 5436."})
+    assert lives.markers(named) == lives.markers(named, at_hand=True) == {"m1": "Port 5436."}

@@ -157,21 +157,11 @@ class Composer:
 
         With `at_hand` only those that this process knows are, and nothing is looked up.
         """
-        if at_hand:
-            live = self._lives.find(speaker)
-            return (live.markers if live is not None else None) or {}
-        live = self._lives.get(speaker)
-        known = live.markers
-        if known is None:
-            known = live.markers = self._desk.markers(speaker)
-        return known
+        return self._lives.markers(speaker, at_hand=at_hand)
 
     def keep_markers(self, speaker: Speaker, markers: Mapping[str, str]) -> None:
         """Keep what markers stand for, and return once that is durable."""
-        self._desk.keep_markers(speaker, markers)
-        live = self._lives.get(speaker)
-        with live.lock:
-            live.markers = {**(live.markers or self._desk.markers(speaker)), **markers}
+        self._lives.keep_markers(speaker, markers)
 
     def settle(
         self,

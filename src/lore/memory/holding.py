@@ -51,8 +51,10 @@ class Live:
     """Digests of all entries that are stored, in their order, up to the ends of some requests."""
     summaries: tuple[Summary, ...] = ()
     """The logs of the session as they were found last."""
-    markers: Mapping[str, str] | None = None
-    """What its markers stand for, None before they were looked up."""
+    markers: Mapping[str, str] = field(default_factory=dict)
+    """What its markers stand for, as far as this process knows."""
+    has_all_markers: bool = False
+    """Whether those that are stored were looked up."""
     unnoted: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_ENDS))
     """Keys of entries that went out without a note: a later one would change what is cached."""
     lock: threading.RLock = field(default_factory=threading.RLock)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 
 from lore.errors import StoreError
 from lore.memory import holding
-from lore.memory.conversing import Conversing
+from lore.memory.conversing import KEEP_S, Conversing
 from lore.memory.holding import Live
 from lore.memory.recent import Recent
 from lore.records import Dialogue, Held, Speaker
@@ -81,7 +82,8 @@ class Lives:
         with live.lock:
             live.held = replace(live.held, amnesic=amnesic)
             if era != live.era:
-                live.held, live.markers = holding.without_texts(live.held), None
+                live.held, live.markers = holding.without_texts(live.held), {}
+                live.has_all_markers = False
                 live.era, live.kept = era, None
 
     def standing(self, speaker: Speaker, live: Live) -> tuple[str, bool]:
@@ -112,6 +114,40 @@ class Lives:
             live.kept = None
         else:
             writing.add_done_callback(note_failure)
+
+    def markers(self, speaker: Speaker, *, at_hand: bool = False) -> Mapping[str, str]:
+        """Return what the markers of a session stand for, by their ids.
+
+        With `at_hand` only those that this process knows are, and nothing is looked up.
+        """
+        if at_hand:
+            return self._markers_at_hand(speaker)
+        live = self.get(speaker)
+        with live.lock:
+            era, is_whole = live.era, live.has_all_markers
+        if not is_whole:
+            found = self._desk.markers(speaker)
+            with live.lock:
+                # Those of another era may quote what is forgotten.
+                if live.era == era:
+                    live.markers, live.has_all_markers = {**found, **live.markers}, True
+        return self._markers_at_hand(speaker)
+
+    def _markers_at_hand(self, speaker: Speaker) -> Mapping[str, str]:
+        lives = [self.find(one) for one in dict.fromkeys((speaker.first, speaker))]
+        return {id_: text for live in lives if live for id_, text in live.markers.items()}
+
+    def keep_markers(
+        self, speaker: Speaker, markers: Mapping[str, str], *, within_s: float = KEEP_S
+    ) -> None:
+        """Keep what markers stand for, and return once that is durable.
+
+        They are known here at once: one that is durable later than that is told in the same way.
+        """
+        live = self.get(speaker, at_hand=True)
+        with live.lock:
+            live.markers = {**live.markers, **markers}
+        self._desk.keep_markers(speaker, markers, within_s=within_s)
 
     def hush(self, speaker: Speaker) -> None:
         """Let nothing of a session be stored or given from now on, as long as this process runs.
