@@ -108,3 +108,59 @@ def test_a_marker_of_the_first_answer_is_known_by_the_later_name_of_a_talk(memor
     with pytest.raises(StoreError):
         lives.keep_markers(TALK, {"m1": "Port 5436."})
     assert lives.markers(named) == lives.markers(named, at_hand=True) == {"m1": "Port 5436."}
+
+
+class Pausing(Conversing):
+    """A desk whose answer on how a session stands is on its way for a while."""
+
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
+        self.pauses, self.has_read, self.may_go_on = False, threading.Event(), threading.Event()
+
+    def standing(self, speaker: Speaker) -> tuple[str, bool]:
+        found = super().standing(speaker)
+        if self.pauses:
+            self.pauses = False
+            self.has_read.set()
+            self.may_go_on.wait(PATIENCE_S)
+        return found
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["begins", "ends"])
+def test_amnesia_is_not_undone_by_what_was_read_before_it(memory: Memory, ends: bool):
+    desk = Pausing(memory)
+    lives = Lives(desk)
+    lives.get(TALK)
+    if ends:
+        lives.begin_amnesia(TALK)
+    desk.pauses = True
+    reading = threading.Thread(target=lives.get, args=[TALK])
+    reading.start()
+    assert desk.has_read.wait(PATIENCE_S)
+    if ends:
+        lives.end_amnesia(TALK, said(talk(1)))
+    else:
+        lives.begin_amnesia(TALK)
+    desk.may_go_on.set()
+    reading.join()
+    live = lives.find(TALK)
+    assert live is not None
+    assert live.held.amnesic is not ends
+
+
+def test_texts_are_not_dropped_by_an_era_that_is_over(memory: Memory):
+    desk = Pausing(memory)
+    lives = Lives(desk)
+    lives.get(TALK)
+    desk.pauses = True
+    reading = threading.Thread(target=lives.get, args=[TALK])
+    reading.start()
+    assert desk.has_read.wait(PATIENCE_S)
+    memory.forget(id=memory.remember("The staging port is 5436").id)
+    live = lives.get(TALK)
+    era = live.era
+    live.held = replace(live.held, knowledge="The staging port is 5437")
+    desk.may_go_on.set()
+    reading.join()
+    assert (live.era, live.held.knowledge) == (era, "The staging port is 5437")
+

@@ -41,6 +41,8 @@ class Live:
     calibration: Calibration
     era: str = ""
     """When its texts were chosen: once anything is forgotten, they are no longer said."""
+    standings: int = 0
+    """How often it was said, here or elsewhere, that it is amnesic or what era it is."""
     kept: Held | None = None
     """What of it was handed to the store last; None if that has failed, or texts were dropped."""
     gaps_s: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))

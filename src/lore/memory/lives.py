@@ -38,8 +38,8 @@ class Lives:
         """
         live = self.find(speaker) if at_hand else None
         live = live or self._found(speaker)
-        if self._is_hushed(speaker) and not live.held.amnesic:
-            with live.lock:
+        with live.lock:
+            if self._is_hushed(speaker) and not live.held.amnesic:
                 live.held = replace(live.held, amnesic=True)
         return live
 
@@ -70,16 +70,21 @@ class Lives:
         live = self.get(speaker)
         with live.lock:
             live.held = replace(live.held, amnesic=amnesic)
+            live.standings += 1
 
     def _bring_up_to_date(self, speaker: Speaker, live: Live) -> None:
         """Drop all texts of a session if anything was forgotten since, by whatever process.
 
         Whether it is amnesic may have been said to another one, too.
         """
+        before = live.standings
         era, amnesic = self.standing(speaker, live)
         if (era, amnesic) == (live.era, live.held.amnesic):
             return
         with live.lock:
+            if live.standings != before:
+                return  # Somebody knows better: what was read may be from before that.
+            live.standings += 1
             live.held = replace(live.held, amnesic=amnesic)
             if era != live.era:
                 live.held, live.markers = holding.without_texts(live.held), {}
