@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +13,11 @@ import pytest
 from lore.errors import StoreBusy, StoreError
 from lore.memory import Memory
 from lore.memory.composing import Composer
-from lore.memory.conversing import Conversing
+from lore.memory.conversing import HELD, Conversing
 from lore.memory.lives import Lives
-from lore.records import Injection, Speaker
+from lore.records import Held, Injection, Measured, Speaker
 from lore.settings import load
+from lore.store.dialogues import Name
 from tests.fakes import FakeEmbedder, FixedClock
 from tests.memory.test_composing import TALK, USED, memory, said
 from tests.memory.test_conversing import talk
@@ -164,3 +167,60 @@ def test_texts_are_not_dropped_by_an_era_that_is_over(memory: Memory):
     reading.join()
     assert (live.era, live.held.knowledge) == (era, "The staging port is 5437")
 
+
+class Deferring(Conversing):
+    """A desk whose writes end when, and as, the test says."""
+
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
+        self.writes: list[tuple[set[str], Future[None]]] = []
+
+    def hold(
+        self, speaker: Speaker, held: Held, *, era: str, names: Collection[Name] = HELD
+    ) -> Future[None]:
+        del speaker, held, era
+        self.writes.append(({*names}, Future()))
+        return self.writes[-1][1]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "left"),
+    [
+        (("fails", "fails"), {"knowledge", "bare"}),
+        (("ends", "fails"), {"knowledge", "bare"}),
+        (("fails", "ends"), set()),
+        (("ends", "ends"), set()),
+        (("pends", "ends"), set()),
+        (("fails", "pends"), {"knowledge", "bare"}),
+    ],
+)
+def test_what_could_not_be_written_is_written_with_the_next(
+    memory: Memory, outcomes: tuple[str, str], left: set[str]
+):
+    desk = Deferring(memory)
+    lives = Lives(desk)
+    live = lives.get(TALK)
+    lives.hold(TALK, live)
+    desk.writes[0][1].set_result(None)
+    for change in ({"knowledge": "Port 5436."}, {"bare": True}):
+        live.held = replace(live.held, **change)
+        lives.hold(TALK, live)
+    assert [names for names, _ in desk.writes[1:]] == [{"knowledge"}, {"knowledge", "bare"}]
+    for outcome, (_, writing) in zip(outcomes, desk.writes[1:], strict=True):
+        if outcome == "fails":
+            writing.set_exception(StoreBusy("locked"))
+        elif outcome == "ends":
+            writing.set_result(None)
+    live.held = replace(live.held, measured=Measured(turns=2))
+    lives.hold(TALK, live)
+    assert desk.writes[3][0] == {"measured"} | left
+
+
+def test_what_is_as_it_was_is_not_written_again(memory: Memory):
+    desk = Deferring(memory)
+    lives = Lives(desk)
+    live = lives.get(TALK)
+    lives.hold(TALK, live)
+    desk.writes[0][1].set_result(None)
+    lives.hold(TALK, live)
+    assert len(desk.writes) == 1

@@ -25,6 +25,7 @@ from lore.records import (
     Summary,
     TokenUse,
 )
+from lore.store.dialogues import Name
 
 _REMEMBERED_ENDS = 16
 """A request that is sent again, or another branch of a talk, is known by one of so many ends."""
@@ -43,8 +44,12 @@ class Live:
     """When its texts were chosen: once anything is forgotten, they are no longer said."""
     standings: int = 0
     """How often it was said, here or elsewhere, that it is amnesic or what era it is."""
-    kept: Held | None = None
-    """What of it was handed to the store last; None if that has failed, or texts were dropped."""
+    handed: Held | None = None
+    """What of it was handed to the store last; None if texts were dropped."""
+    writes: int = 0
+    """How often anything was."""
+    unkept: set[Name] = field(default_factory=set)
+    """What of it the store may not have: it did not say so."""
     gaps_s: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
     grown: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
     past: PastTurns | None = None

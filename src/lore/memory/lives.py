@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from lore.errors import StoreError
 from lore.memory import holding
-from lore.memory.conversing import KEEP_S, Conversing
+from lore.memory.conversing import KEEP_S, Conversing, changes
 from lore.memory.holding import Live
 from lore.memory.recent import Recent
 from lore.records import Dialogue, Held, Speaker
@@ -89,7 +90,7 @@ class Lives:
             if era != live.era:
                 live.held, live.markers = holding.without_texts(live.held), {}
                 live.has_all_markers = False
-                live.era, live.kept = era, None
+                live.era, live.handed = era, None
 
     def standing(self, speaker: Speaker, live: Live) -> tuple[str, bool]:
         """Return the era, and whether a session is amnesic; as before, where nothing is read."""
@@ -100,25 +101,23 @@ class Lives:
         return era, amnesic or self._is_hushed(speaker)
 
     def hold(self, speaker: Speaker, live: Live) -> None:
-        """Keep what a session holds on to; under its lock, so that the last comes last."""
+        """Keep what a session holds on to, without waiting for it.
+
+        What is not known to be durable by now is written once more.
+        """
         with live.lock:
-            self._hold(speaker, live)
-
-    def _hold(self, speaker: Speaker, live: Live) -> None:
-        if live.held.amnesic:
-            return
-        before, live.kept = live.kept, live.held
-
-        def note_failure(writing: Future[None]) -> None:
-            if writing.cancelled() or writing.exception() is not None:
-                live.kept = None
-
-        try:
-            writing = self._desk.hold(speaker, live.held, era=live.era, before=before)
-        except StoreError:
-            live.kept = None
-        else:
-            writing.add_done_callback(note_failure)
+            if live.held.amnesic:
+                return
+            live.unkept |= changes(live.held, live.handed)
+            live.handed = live.held
+            if not live.unkept:
+                return
+            live.writes += 1
+            with suppress(StoreError):
+                # Under the lock, so that the last comes last.
+                names = frozenset(live.unkept)
+                writing = self._desk.hold(speaker, live.held, era=live.era, names=names)
+                writing.add_done_callback(partial(_note_kept, live, live.writes))
 
     def markers(self, speaker: Speaker, *, at_hand: bool = False) -> Mapping[str, str]:
         """Return what the markers of a session stand for, by their ids.
@@ -186,3 +185,12 @@ class Lives:
         """Begin an amnesia once more that could not be written down yet."""
         if speaker.session in self._hushed:
             self.begin_amnesia(speaker)
+
+
+def _note_kept(live: Live, number: int, writing: Future[None]) -> None:
+    """Take note that the last write is durable; it holds all that those before it should have."""
+    if writing.cancelled() or writing.exception() is not None:
+        return
+    with live.lock:
+        if live.writes == number:
+            live.unkept.clear()
