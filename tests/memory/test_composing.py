@@ -40,7 +40,7 @@ def used(composer: Composer, dialogue: Dialogue) -> Composed:
     return composed
 
 
-def test_knowledge_is_chosen_when_a_session_begins_and_never_again(memory: Memory):
+def test_knowledge_is_chosen_when_a_session_begins_and_holds_while_nothing_busts(memory: Memory):
     composer = Composer(memory)
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
     first = used(composer, said(talk(1)[:1]))
@@ -316,3 +316,72 @@ def test_a_plan_that_is_used_late_takes_nothing_back_that_came_since(memory: Mem
     again = composer.compose(TALK, said(entries[:5]))
     assert again.notes == second.notes
     assert again.plan.pins.floor == 2
+
+
+LEDGER = "The ledger is closed on Fridays"
+
+
+def shortened(memory: Memory, composer: Composer, *, between: str = "") -> list[Composed]:
+    """Return a session's first prompt and the one that busts, by which time it knows more."""
+    entries = talk(60)
+    first = replace(said(entries[:1]), fixed_chars=50_000)
+    begun = used(composer, first)
+    composer.settle(TALK, first, begun, billed(begun.chars))
+    composer.record(TALK, entries)
+    memory.distill(TALK.session)
+    if between:
+        memory.remember(between, kind="decision", project=TALK.project)
+    return [begun, used(composer, replace(said(entries), fixed_chars=50_000))]
+
+
+@pytest.fixture
+def capped(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
+    """Open a memory that shortens prompts early."""
+    config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=2_000)
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as opened:
+        yield opened
+
+
+def test_knowledge_that_comes_with_a_bust_is_measured(capped: Memory):
+    capped.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
+    composer = Composer(capped)
+    composer.pass_bare(TALK)
+    bare, busting = shortened(capped, composer)
+    assert (bare.bare, bare.knowledge) == (True, "")
+    assert busting.plan.busts
+    assert "ops/deploy.sh" in busting.knowledge
+    after = composer.compose(TALK, replace(said(talk(60)), fixed_chars=50_000))
+    assert not after.plan.busts
+    assert busting.plan.tokens == after.plan.tokens
+
+
+def test_knowledge_is_chosen_anew_where_a_bust_writes_all_anew(capped: Memory):
+    capped.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
+    composer = Composer(capped)
+    begun, busting = shortened(capped, composer, between=LEDGER)
+    assert LEDGER not in begun.knowledge
+    assert (busting.cold, busting.plan.busts) == (False, True)
+    assert LEDGER in busting.knowledge
+    after = composer.compose(TALK, replace(said(talk(60)), fixed_chars=50_000))
+    assert (after.knowledge, after.plan.busts) == (busting.knowledge, False)
+    capped.database.write(lambda db: db.rows("SELECT 1"))
+    again = Composer(capped).compose(TALK, replace(said(talk(60)), fixed_chars=50_000))
+    assert again.knowledge == busting.knowledge
+
+
+def test_knowledge_that_would_be_the_same_stays_at_a_bust(capped: Memory):
+    capped.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
+    begun, busting = shortened(capped, Composer(capped))
+    assert busting.plan.busts
+    assert busting.knowledge == begun.knowledge
+    assert busting.step is not None
+    assert not any(one.text for one in busting.step.given)
+
+
+def test_a_bare_session_is_bare_no_more_after_a_bust_though_nothing_is_known(capped: Memory):
+    composer = Composer(capped)
+    composer.pass_bare(TALK)
+    bare, busting = shortened(capped, composer)
+    assert [bare.bare, busting.bare] == [True, False]
+    assert [bare.knowledge, busting.knowledge] == ["", ""]
+

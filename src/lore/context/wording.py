@@ -6,6 +6,7 @@ when, by whom and where it was said, and its id; each line of stored text begins
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -55,6 +56,9 @@ _SINCE = (
     "From Lore's memory: what has changed since this conversation was told of it. Of two on one"
     " matter, what stands here holds. read(ids) gives one whole."
 )
+
+_ID = re.compile(r"\[([0-9a-f-]{8,36})\]")
+"""An id as items have it before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,18 @@ def word_beginning(told: Beginning, short: Mapping[str, str], *, budget_tokens: 
         for id_, title in told.roots if not _is_told(title, stands)
     ), budget_tokens // 3)  # fmt: skip
     return Worded(sheet.text(), tuple(ids)) if ids else Worded()
+
+
+def is_like(told: str, again: str) -> bool:
+    """Tell whether two texts tell the same items in the same words.
+
+    Ids are told as short as they are clear, and so one may be longer by now.
+    """
+    before, after = _ID.split(told), _ID.split(again)
+    if before[::2] != after[::2]:
+        return False
+    pairs = zip(before[1::2], after[1::2], strict=True)
+    return all(one.startswith(other) or other.startswith(one) for one, other in pairs)
 
 
 def _is_told(text: str, stands: Iterable[frozenset[str]]) -> bool:

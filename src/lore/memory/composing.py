@@ -15,7 +15,7 @@ from functools import partial
 
 from lore.budget import horizon
 from lore.budget.calibration import calibrate
-from lore.context import planning, silences, tiers, turns
+from lore.context import planning, silences, tiers, turns, wording
 from lore.context.layers import KNOWLEDGE_SHARE, OUTPUT_SHARE, Room
 from lore.context.sizing import Measure
 from lore.errors import StoreError
@@ -92,9 +92,15 @@ class Composer:
         tell = partial(self._told, speaker=speaker, dialogue=dialogue, budget_tokens=budget)
         draft = tell(draft, anew=cold)
         self._look_up_summaries(live, speaker, dialogue)
-        plan = self._planned(live, draft.held, dialogue, price, cold=cold, least=least)
-        if plan.busts and draft.held.bare:
-            draft = tell(draft, anew=True)
+        make = partial(self._planned, live, dialogue=dialogue, price=price, cold=cold, least=least)
+        plan = make(draft.held)
+        if plan.busts and not cold:
+            # All behind the system prompt is written anew anyway.
+            told = tell(draft, anew=True)
+            before, after = draft.held.knowledge or "", told.held.knowledge or ""
+            if draft.held.bare or not wording.is_like(before, after):
+                again = make(told.held)
+                draft, plan = (told, again) if again.busts else (draft, plan)
         return holding.composed(draft.step(plan), dialogue, plan, price, cold=cold)
 
     def compose_held(
