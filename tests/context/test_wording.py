@@ -125,4 +125,3 @@ def test_a_budget_is_kept(budget: int):
 def test_texts_are_alike_that_tell_the_same_items_by_shorter_or_longer_ids(again: str, same: bool):
     told = "[019e2135-4600] > Deploys\n[019e2135-4611] > Tides"
     assert wording.is_like(told, again) is wording.is_like(again, told) is same
-

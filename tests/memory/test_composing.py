@@ -384,4 +384,3 @@ def test_a_bare_session_is_bare_no_more_after_a_bust_though_nothing_is_known(cap
     bare, busting = shortened(capped, composer)
     assert [bare.bare, busting.bare] == [True, False]
     assert [bare.knowledge, busting.knowledge] == ["", ""]
-
