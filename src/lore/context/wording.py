@@ -93,18 +93,23 @@ def word_fixes(
 
 def word_news(
     new: Iterable[tuple[str, datetime, str]],
+    decided: Iterable[tuple[str, datetime, str]],
     changed: Iterable[tuple[str, datetime, str]],
     gone: Iterable[tuple[str, str, str]],
     short: Mapping[str, str],
     *,
     budget_tokens: int,
 ) -> Worded:
-    """Tell a running session what is new, what reads otherwise, and what no longer holds.
+    """Tell a running session what is new or decided, reads otherwise, and no longer holds.
 
     Of what is gone only its id is told, and id and words of what took its place.
     """
     sheet, ids = Sheet(budget_tokens, _SINCE), list[str]()
-    for heading, told in (("New instructions of the person:", new), ("Now reads:", changed)):
+    for heading, told in (
+        ("New instructions of the person:", new),
+        ("Decided elsewhere:", decided),
+        ("Now reads:", changed),
+    ):
         _add_all(sheet, ids, heading, (
             (id_, f"[{short[id_]}] {at:%Y-%m-%d} > {one_line(text, _STANDING_TOKENS)}")
             for id_, at, text in told

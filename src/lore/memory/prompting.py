@@ -156,13 +156,15 @@ class Prompting(Capturing, Digesting):
             without=[one.id for one in own],
             since=min(filter(None, began), default=None),
         )
-        pieces = [*found.new, *found.changed]
+        fresh = (*found.new, *found.decided, *found.changed)
+        pieces = [*fresh]
         for piece, heir in found.gone:
             pieces += [piece, heir] if heir else [piece]
         if not pieces:
             return _News()
         worded = wording.word_news(
             [(one.id, one.at, one.text) for one in found.new],
+            [(one.id, one.at, one.text) for one in found.decided],
             [(one.id, one.at, one.text) for one in found.changed],
             [(one.id, heir.id if heir else "", heir.text if heir else "")
              for one, heir in found.gone],
@@ -170,7 +172,7 @@ class Prompting(Capturing, Digesting):
             budget_tokens=budget_tokens,
         )  # fmt: skip
         told = {*worded.ids}
-        given = [Given(one.n, digests.of_words(one.text)) for one in (*found.new, *found.changed)
+        given = [Given(one.n, digests.of_words(one.text)) for one in fresh
                  if one.id in told]  # fmt: skip
         for piece, heir in found.gone:
             if piece.id in told:
