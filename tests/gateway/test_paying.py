@@ -56,7 +56,7 @@ def ended(
 ) -> Ended:
     """Return what an observer tells at the end."""
     seen: list[Ended] = []
-    watching = Observing(bill, seen.append, on_headers, whole)
+    watching = Observing(bill, seen.append, on_headers, whole=whole)
     watching.begin(status, headers)
     watching.see(piece)
     watching.end(outcome)

@@ -147,12 +147,16 @@ class Observing:
     bill: Bill
     on_end: Callable[[Ended], None]
     on_headers: Callable[[Mapping[str, str]], None]
+    on_use: Callable[[], None] | None = None
+    """What is to be done once upstream has taken the prompt."""
     whole: bool = True
     """Of an answer that is only paid for, nothing is read but what it took."""
     _answers: list[Kept] = field(default_factory=list)
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
         """Begin to keep an answer."""
+        if not self._answers and 200 <= status < 300 and self.on_use is not None:
+            attempt("use", self.on_use)
         self._answers.append(Kept.of(status, headers, streams=self.bill.streams))
         attempt("quotas", partial(self.on_headers, headers))
 

@@ -10,7 +10,7 @@ from dataclasses import astuple, replace
 from functools import partial
 from typing import NamedTuple
 
-from lore.context import silences, turns
+from lore.context import silences
 from lore.errors import BudgetSpent, InvalidInput, LoreError, StoreBusy
 from lore.gateway import commands, paying, talks
 from lore.gateway.annotations import Annotations
@@ -30,7 +30,7 @@ from lore.gateway.speakers import (
     is_errand,
 )
 from lore.gateway.talks import Talks
-from lore.gateway.turn import Turn, has_own_memory, is_given, told_headers
+from lore.gateway.turn import Turn, has_own_memory, is_given, new_prompt, told_headers
 from lore.gateway.wires import anthropic, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
@@ -38,7 +38,7 @@ from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.memory.holding import Composed
 from lore.memory.pacing import Pacing
-from lore.records import Course, Speaker, TokenUse
+from lore.records import Course, Injection, Speaker, TokenUse
 from lore.redaction import redact_tree
 from lore.tools import catalogue
 from lore.tools.tool import Caller
@@ -56,9 +56,6 @@ most where something waits to be embedded."""
 
 _SEARCHES = 4
 """Searches at once; a store that is locked may hold each of them up for a minute."""
-
-_MOST_ASKED_CHARS = 20_000
-"""What is longer was not typed; what it asks for stands at its beginning."""
 
 _COUNTING = "/count_tokens"
 
@@ -284,12 +281,13 @@ class MemoryTurning:
         incoming: Incoming,
         bill: Bill,
         on_end: Callable[[Ended], None],
+        on_use: Callable[[], None] | None = None,
         *,
         whole: bool = True,
         bare: Speaker | None = None,
     ) -> Observing:
         note = partial(self._note_headers, PROVIDERS[incoming.wire], bare)
-        return Observing(bill, on_end, note, whole)
+        return Observing(bill, on_end, note, on_use, whole)
 
     def _note_headers(
         self, provider: str, bare: Speaker | None, headers: Mapping[str, str]
@@ -302,13 +300,13 @@ class MemoryTurning:
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
         gives = not is_given(speaker, request)
         joined = speaker.marks_what_it_adds
-        if gives and not silences.is_silent(request.dialogue.entries, joined=joined):
-            self._note_memory(speaker, request)
+        silent = silences.is_silent(request.dialogue.entries, joined=joined)
         return self._composer.compose(
             speaker,
             request.dialogue,
             provider=PROVIDERS[incoming.wire],
             gives_memory=gives,
+            note=self._note(speaker, request) if gives and not silent else None,
             least=self._pacing.least_layer(request.dialogue.model, PROVIDERS[incoming.wire]),
         )
 
@@ -345,11 +343,12 @@ class MemoryTurning:
         bill = Bill(wire, reserved, request.streams, prompt, delay_s)
         recalling = self._recalling(wire, request, speaker, body, tool) if tool else None
         turn = Turn(request, speaker, composed, wire, incoming.target, body, recalling)
+        use = partial(self._composer.use, speaker, composed)
         return Prepared(
             body=body if body is not request.body else None,
             headers=told_headers(composed, delay_s),
             delay_s=delay_s,
-            observer=self._observing(incoming, bill, partial(self._end_turn, turn)),
+            observer=self._observing(incoming, bill, partial(self._end_turn, turn), use),
             splice=recalling,
         )
 
@@ -404,18 +403,18 @@ class MemoryTurning:
 
         return Recalling(inner, search, keep)
 
-    def _note_memory(self, speaker: Speaker, request: Request) -> None:
-        """Put what a new prompt clearly needs behind it."""
-        last = turns.last_said(request.dialogue.entries)
-        if last is None or speaker.parent or not last.begins_turn:
-            return
-        asked = "\n".join(block.text for block in last.blocks if block.kind == "text")
-        asked = asked[:_MOST_ASKED_CHARS]
-        found = self._memory.for_prompt(
-            asked, session=speaker.session, project=speaker.project, within_s=PROMPT_S
+    def _note(self, speaker: Speaker, request: Request) -> Injection | None:
+        """Return what a new prompt clearly needs behind it."""
+        asked = new_prompt(request)
+        if not asked or speaker.parent:
+            return None
+        return self._memory.for_prompt(
+            asked,
+            session=speaker.session,
+            project=speaker.project,
+            within_s=PROMPT_S,
+            counts=False,
         )
-        if found.text:
-            self._composer.add_note(speaker, last, found.text)
 
     def _end_errand(self, ended: Ended) -> None:
         paying.settle(self._memory, ended)
@@ -456,7 +455,8 @@ class MemoryTurning:
         composer, speaker = self._composer, turn.speaker
         for reply in replies:
             if reply.fault is not None and reply.fault.is_too_long:
-                composer.raise_floor(speaker, reply.fault.prompt_tokens, reply.fault.most_tokens)
+                told = (reply.fault.prompt_tokens, reply.fault.most_tokens)
+                composer.raise_floor(speaker, *told, layer=turn.composed.plan.layer)
         entries = turn.said(replies)
         named = talks.answered(speaker, entries[len(turn.request.dialogue.entries) :])
         if named is None:
