@@ -8,15 +8,8 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from lore.errors import InvalidInput
-from lore.gateway.routing import (
-    Provider,
-    Upstreams,
-    label_of,
-    may_cost,
-    provider_of,
-    spelled,
-    wire_of,
-)
+from lore.gateway.exchanges import Provider
+from lore.gateway.routing import Upstreams, label_of, may_cost, provider_of, spelled, wire_of
 
 UPSTREAMS = Upstreams(
     "https://a.example", "https://o.example/v1", "https://g.example/api/", "https://c.example/codex"

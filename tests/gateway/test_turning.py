@@ -361,20 +361,39 @@ def _bare(message: Any) -> Any:
     return {**message, "content": bare}
 
 
+READ = {"name": "Read", "description": "Reads.", "input_schema": {"type": "object"}}
+SUM_UP = "CRITICAL: Respond with TEXT ONLY. Sum up what was said."
+
+
 def test_a_summary_is_made_of_the_prompt_that_is_cached(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
         up.reply_with(
             Says(Text("I will look."), Call("recall", {"query": "deploys"})), Says(Text("So."))
         )
-        talk.ask("Hello there, what is new?")
+        talk.ask("Hello there, what is new?", tools=[READ])
         eventually(lambda: talk.stored()[-1:] == ["So."])
-        talk.ask("CRITICAL: Respond with TEXT ONLY. Sum up what was said.")
+        talk.ask(SUM_UP, tools=[READ])
         before, after = up.asked[1].tree, up.asked[2].tree
         assert after["system"] == before["system"]
         assert after["tools"] == before["tools"]
         kept = before["messages"]
         assert [_bare(one) for one in after["messages"]][: len(kept)] == [_bare(x) for x in kept]
+
+
+def test_a_summary_that_is_asked_for_without_tools_is_offered_none(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
+        up.reply_with(
+            Says(Text("I will look."), Call("recall", {"query": "deploys"})), Says(Text("So."))
+        )
+        talk.ask("Hello there, what is new?", tools=[READ])
+        eventually(lambda: talk.stored()[-1:] == ["So."])
+        talk.ask(SUM_UP)
+        asked = up.asked[2].tree
+        assert "tools" not in asked
+        assert "tool_use" not in json.dumps(asked["messages"])
+        assert asked["system"] == up.asked[1].tree["system"]
 
 
 def test_what_was_said_without_memory_stays_unknown_when_memory_is_back(

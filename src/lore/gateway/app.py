@@ -17,11 +17,11 @@ from starlette.types import Message, Receive, Scope, Send
 from lore.errors import InvalidInput, ProviderError
 from lore.gateway import bodies, peers, streaming
 from lore.gateway import headers as heads
-from lore.gateway.exchanges import Answer, Incoming, Prepared, Turning, Wire
+from lore.gateway.exchanges import Answer, Incoming, Prepared, Provider, Turning, Wire
 from lore.gateway.forwarding import Body, Forwarding
 from lore.gateway.preparing import DEGRADED, WITHIN_S, Preparing, Watched, is_unread
 from lore.gateway.refusals import refusal
-from lore.gateway.routing import Provider, Upstreams, may_cost, provider_of, spelled, wire_of
+from lore.gateway.routing import Upstreams, may_cost, provider_of, spelled, wire_of
 from lore.gateway.streaming import answer_with
 from lore.memory.passing import Passing
 from lore.records import AccessScope
@@ -87,8 +87,15 @@ class Asked:
     def incoming(self, body: bytes, most_bytes: int) -> Incoming:
         """Return what memory is shown of it."""
         _, _, query = self.target.partition("?")
-        kept = "&".join(pair for pair in query.split("&") if not pair.startswith("key="))
-        return Incoming(self.wire, self.path, kept, heads.to_show(self.headers), body, most_bytes)
+        return Incoming(
+            self.wire,
+            self.path,
+            heads.query_to_show(query),
+            heads.to_show(self.headers),
+            body,
+            most_bytes,
+            self.provider,
+        )
 
 
 class Gateway:

@@ -11,10 +11,9 @@ from functools import partial
 from lore.context.sizing import Measure
 from lore.errors import BudgetSpent, InvalidInput
 from lore.gateway.boundary import Failure, attempt
-from lore.gateway.exchanges import Incoming, Outcome, Prepared
+from lore.gateway.exchanges import Incoming, Outcome, Prepared, Provider
 from lore.gateway.keeping import WELL, Kept
 from lore.gateway.refusals import refusal
-from lore.gateway.routing import Provider, provider_of
 from lore.gateway.taking import Answered, Taken, is_unreadable, take
 from lore.gateway.wires.shapes import MOST_COUNTED
 from lore.gateway.wires.wire import Reply, ReplyReader, Wire
@@ -23,21 +22,20 @@ from lore.memory.costing import most_output
 from lore.records import Course, Reserved, TokenUse
 from lore.text.tokens import UNCALIBRATED
 
-PROVIDERS: Mapping[str, str] = {
-    "anthropic": "anthropic",
-    "chat": "openai",
-    "responses": "openai",
-    "gemini": "google",
-}
-"""The list that tells the prices of a wire's models."""
-
-_REFUSING: Mapping[str, Provider] = {
+_OWNERS: Mapping[str, Provider] = {
     "anthropic": "anthropic",
     "chat": "openai",
     "responses": "openai",
     "gemini": "gemini",
 }
-"""Whose words a wire is refused in, whoever is behind it."""
+"""Whose a wire is: it is refused in their words, whoever is behind it."""
+
+_PRICED_AS: Mapping[Provider, str] = {"gemini": "google"}
+
+PROVIDERS: Mapping[str, str] = {
+    wire: _PRICED_AS.get(owner, owner) for wire, owner in _OWNERS.items()
+}
+"""The list that tells the prices of a wire's models."""
 
 _UNCOUNTED = Measure()
 """How long a prompt is that no provider has counted: rather more than it really is, to be safe."""
@@ -127,7 +125,7 @@ def prompt_of(most: TokenUse, *, counted: bool) -> TokenUse:
 
 def refusing(incoming: Incoming) -> Provider:
     """Return in whose words a request is refused."""
-    return _REFUSING.get(incoming.wire) or provider_of(incoming.path, incoming.headers)
+    return _OWNERS.get(incoming.wire, incoming.provider)
 
 
 def refused(provider: Provider, error: BudgetSpent, now: datetime) -> Prepared:

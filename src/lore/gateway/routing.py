@@ -6,17 +6,13 @@ import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 from urllib.parse import unquote
 
 from yarl import URL
 
 from lore.errors import InvalidInput
-from lore.gateway.exchanges import Wire
+from lore.gateway.exchanges import Provider, Wire
 from lore.settings import Settings
-
-Provider = Literal["anthropic", "openai", "chatgpt", "gemini"]
-"""ChatGPT is where Codex goes for people who logged in with an account instead of a key."""
 
 _WIRES: dict[str, Wire] = {
     "/v1/messages": "anthropic",

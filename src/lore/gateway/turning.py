@@ -242,10 +242,16 @@ class MemoryTurning:
     def _as_in_session(
         self, errand: Prepared, wire: Wire, request: Request, speaker: Speaker
     ) -> Prepared:
-        """Let a summary be made of the prompt that the session had: that one is cached."""
-        request = self._expanded(wire, request, speaker)
+        """Let a summary be made of the prompt that the session had: that one is cached.
+
+        Where it is asked for without tools, nothing may be called, and no call may stand in it.
+        """
+        if request.tools:
+            request = self._expanded(wire, request, speaker)
         composed = self._composer.compose_whole(speaker, request.dialogue)
-        tool = self._offered(request, composed, own=has_own_memory(request))
+        tool = None
+        if request.tools:
+            tool = self._offered(request, composed, own=has_own_memory(request))
         body, tool = self._rewritten(wire, request, composed, tool)
         if body is request.body:
             return errand

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from lore.context import breakpoints
+from lore.context.breakpoints import MOST, PREFIX
 from lore.gateway.wires import framing, shapes
 from lore.gateway.wires.anthropic.reading import bare, blocks_of
 from lore.gateway.wires.shapes import Json, text
 from lore.gateway.wires.wire import Request, Texts, Tool
 from lore.records.dialogues import Plan
-
-MOST_BREAKPOINTS = 4
-"""What the API takes (its documentation)."""
-
-_LOOK_BACK = 20
-"""How many blocks before a breakpoint the API looks for what it has cached (its documentation)."""
 
 _MARKABLE = frozenset("text image document tool_use tool_result".split())
 """Blocks that may carry a breakpoint; thoughts may not."""
@@ -38,7 +34,11 @@ def rewrite(request: Request, plan: Plan, texts: Texts) -> bytes:
         return shapes.written(document)
     prefix = _prefix(request, plan)
     document["messages"] = [*prefix, *_window(request, plan, texts, notes)]
-    _set_breakpoints(document, len(prefix))
+    places = [
+        len(prefix) - 1 if at == PREFIX else len(prefix) + at - plan.start
+        for at in breakpoints.useful(request.dialogue.entries, plan)
+    ]
+    _set_breakpoints(document, places)
     return shapes.written(document)
 
 
@@ -118,8 +118,8 @@ def _in_order(blocks: list[Json], order: dict[str, int]) -> list[Json]:
     return ordered
 
 
-def _set_breakpoints(document: Json, prefix: int) -> None:
-    """Set ours behind the last entry, the prefix, and where the last request ended.
+def _set_breakpoints(document: Json, places: list[int]) -> None:
+    """Set ours behind messages, as many as there may be.
 
     The client's on tools and system stay, as long as one is left for us.
     """
@@ -130,17 +130,17 @@ def _set_breakpoints(document: Json, prefix: int) -> None:
         for at, one in enumerate(document.get(name) or ())
         if isinstance(one, dict) and "cache_control" in one
     ]
-    while len(fixed) + taken >= MOST_BREAKPOINTS:
+    while len(fixed) + taken >= MOST:
         name, at = fixed.pop(0)
         blocks = list(document[name])
         blocks[at] = bare(blocks[at])
         document[name] = blocks
     control = _control([document[name][at]["cache_control"] for name, at in fixed])
-    free = MOST_BREAKPOINTS - len(fixed) - taken
+    left = breakpoints.left(len(fixed) + taken)
     messages = document["messages"]
-    for at in _places(messages, prefix):
-        if free and _mark(messages, at, control):
-            free -= 1
+    for at in places:
+        if left and _mark(messages, at, control):
+            left -= 1
 
 
 def _control(fixed: list[Json]) -> Json:
@@ -148,22 +148,6 @@ def _control(fixed: list[Json]) -> Json:
     if fixed and all(shapes.table(one).get("ttl") == "1h" for one in fixed):
         return {"type": "ephemeral", "ttl": "1h"}
     return {"type": "ephemeral"}
-
-
-def _places(messages: list[Json], prefix: int) -> list[int]:
-    """Return the messages to be marked, the most useful first, each once.
-
-    Where the last request ended matters more than the prefix once it is too far from the end.
-    """
-    spoken = [at for at, one in enumerate(messages) if one.get("role") != "system"]
-    if not spoken:
-        return []
-    replies = [at for at in spoken if messages[at].get("role") == "assistant" and at >= prefix]
-    former = [at for at in spoken if replies and prefix <= at < replies[-1]][-1:]
-    since = sum(len(one["content"]) for one in messages[former[0] + 1 :]) if former else 0
-    ends = [prefix - 1] if prefix else []
-    others = [*former, *ends] if since >= _LOOK_BACK else [*ends, *former]
-    return list(dict.fromkeys([spoken[-1], *others]))
 
 
 def _mark(messages: list[Json], at: int, control: Json) -> bool:

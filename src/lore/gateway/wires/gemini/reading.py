@@ -178,8 +178,8 @@ def _piece(part: Json, numbering: Numbering) -> Piece:
     if call:
         given = shapes.dumped(call.get("args"))
         name, call_id = text(call.get("name")), numbering.id_of("call", call)
-        block = Block("call", len(given) + len(name), given, call_id, name)
-        # Not by its id: clients give ids to calls that come without.
+        # Clients give ids to calls that come without.
+        block = Block("call", len(given) + len(name), given, call_id, name, by_id=False)
         return Piece(block, keys.digest(name, given))
     if result:
         said, call_id = _said(result), numbering.id_of("result", result)
