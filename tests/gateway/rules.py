@@ -367,9 +367,14 @@ def check_responses(tree: Mapping[str, Any], seen: Seen) -> None:
     _require(isinstance(given, str | list) and given, "Missing required parameter: 'input'.")
     items: list[Any] = given if isinstance(given, list) else []
     _check_outputs(items)
+    _check_ids(items)
     for number, item in enumerate(items):
+        _check_parts(number, item)
         if item.get("type") == "reasoning":
             _check_reasoning(items, number, seen)
+            kept = tree.get("store") is not False or item.get("encrypted_content")
+            told = "not found. Items are not persisted when `store` is set to false."
+            _require(kept, f"Item with id '{item.get('id')}' {told}")
         due = seen.reasoned.get(item.get("id", ""))
         if due is not None:
             before = [one.get("id") for one in items[:number] if one.get("type") == "reasoning"]
@@ -398,13 +403,31 @@ def _check_outputs(items: Sequence[Any]) -> None:
 
 
 _RESPONSE_ROLES = ("user", "assistant", "system", "developer")
+_SPOKEN = ("output_text", "refusal")
+
+
+def _check_ids(items: Sequence[Any]) -> None:
+    names = [item["id"] for item in items if item.get("id")]
+    twice = [name for name in names if names.count(name) > 1]
+    _require(not twice, f"Duplicate item found with id {min(twice, default='')}.")
+
+
+def _check_parts(number: int, item: Any) -> None:
+    """Check what an assistant has said: parts of what others say are refused there."""
+    if item.get("role") != "assistant" or isinstance(item["content"], str):
+        return
+    for at, part in enumerate(item["content"]):
+        told = f"Invalid value: '{part['type']}' at input[{number}].content[{at}]"
+        supported = "Supported values are: 'output_text' and 'refusal'."
+        _require(part["type"] in _SPOKEN, f"{told}. {supported}")
 
 
 def _check_reasoning(items: Sequence[Any], number: int, seen: Seen) -> None:
     item = items[number]
     name, hidden = str(item.get("id", "")), item.get("encrypted_content")
     after = items[number + 1] if number + 1 < len(items) else {}
-    own = after.get("type") in (*_CALLS, "reasoning") or after.get("role") == "assistant"
+    kind = str(after.get("type"))
+    own = kind == "reasoning" or kind.endswith("_call") or after.get("role") == "assistant"
     told = f"Item '{name}' of type 'reasoning' was provided without its required following item."
     _require(own, told)
     if hidden is not None and name:

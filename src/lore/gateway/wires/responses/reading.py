@@ -123,10 +123,10 @@ def _pieces(item: Json, names: dict[str, str]) -> list[Piece]:
     return [Piece(Block("other", len(told), told, tool=kind), text(item.get("id")) or told)]
 
 
-def parts_of(content: object) -> list[Json]:
-    """Return a content as parts, whichever form the client chose."""
+def parts_of(content: object, kind: str = "input_text") -> list[Json]:
+    """Return a content as parts, whichever form the client chose; a text is one of a kind."""
     if isinstance(content, str):
-        return [{"type": "input_text", "text": content}] if content else []
+        return [{"type": kind, "text": content}] if content else []
     return shapes.found(content)
 
 
