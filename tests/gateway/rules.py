@@ -191,6 +191,14 @@ def _check_breakpoints(tree: Mapping[str, Any]) -> None:
         extra = set(control) - {"type", "ttl", "scope"}
         _require(not extra, "cache_control: Extra inputs are not permitted")
         _require(control.get("ttl", "5m") in prefixes.LIVES_S, "cache_control.ttl: unexpected")
+    last = _blocks(tree["messages"][-1])[-1:]
+    explicit = last[0].get("cache_control") if last else None
+    automatic = tree.get("cache_control")
+    if explicit and automatic:
+        told = (
+            "the last block has an explicit cache_control with another ttl than the automatic one"
+        )
+        _require(explicit.get("ttl", "5m") == automatic.get("ttl", "5m"), f"cache_control: {told}")
     lives = [one.ttl for one in prefixes.stretches_of(tree) if one.ttl]
     told = "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block"
     _require(lives == sorted(lives), told)

@@ -144,6 +144,15 @@ def test_none_of_ours_lives_longer_than_one_before_it(first, second, ours):
     assert [one for where, one in controls(rewritten(given)) if where == "messages"] == [ours] * 2
 
 
+@pytest.mark.parametrize("fixed", [[], [LONG]])
+@pytest.mark.parametrize("automatic", [SHORT, LONG])
+def test_with_automatic_caching_ours_live_as_long_as_its_own(automatic, fixed):
+    system = [said("a"), *(said("b", cache_control=one) for one in fixed)]
+    given = document(system=system, cache_control=automatic)
+    ours = [one for where, one in controls(rewritten(given)) if where == "messages"]
+    assert ours == [automatic] * 2
+
+
 def test_a_thought_carries_no_breakpoint():
     given = document()
     given["messages"] = [

@@ -135,7 +135,8 @@ def _set_breakpoints(document: Json, prefix: int) -> None:
         blocks = list(document[name])
         blocks[at] = bare(blocks[at])
         document[name] = blocks
-    control = _control([document[name][at]["cache_control"] for name, at in fixed])
+    controls = [document[name][at]["cache_control"] for name, at in fixed]
+    control = _control(controls, document.get("cache_control"))
     free = MOST_BREAKPOINTS - len(fixed) - taken
     messages = document["messages"]
     for at in _places(messages, prefix):
@@ -143,9 +144,13 @@ def _set_breakpoints(document: Json, prefix: int) -> None:
             free -= 1
 
 
-def _control(fixed: list[Json]) -> Json:
-    """Return our breakpoints' kind: none may live longer than one that stands before it."""
-    if fixed and all(shapes.table(one).get("ttl") == "1h" for one in fixed):
+def _control(fixed: list[Json], automatic: object) -> Json:
+    """Return our breakpoints' kind: none may live longer than one that stands before it.
+
+    Where the API sets one itself, at the end, ours live as long: another kind there is refused.
+    """
+    told = [automatic] if automatic else fixed
+    if told and all(shapes.table(one).get("ttl") == "1h" for one in told):
         return {"type": "ephemeral", "ttl": "1h"}
     return {"type": "ephemeral"}
 
