@@ -224,6 +224,9 @@ def _check_tools(tree: Mapping[str, Any]) -> None:
             _require(block.get("type") != "text" or block.get("text"), told)
     names = [tool.get("name") for tool in tree.get("tools") or ()]
     _require(len(set(names)) == len(names), "tools: Tool names must be unique.")
+    kinds = {block["type"] for message in tree["messages"] for block in _blocks(message)}
+    told = "Requests which include `tool_use` or `tool_result` blocks must define tools"
+    _require(names or not kinds & {"tool_use", "tool_result"}, told)
 
 
 def _check_pairs(messages: Sequence[Any]) -> None:
