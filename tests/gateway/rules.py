@@ -227,6 +227,23 @@ def _check_tools(tree: Mapping[str, Any]) -> None:
     kinds = {block["type"] for message in tree["messages"] for block in _blocks(message)}
     told = "Requests which include `tool_use` or `tool_result` blocks must define tools"
     _require(names or not kinds & {"tool_use", "tool_result"}, told)
+    _check_deferred(tree)
+
+
+def _check_deferred(tree: Mapping[str, Any]) -> None:
+    """Check that tools which are not loaded from the beginning were found before their calls."""
+    tools = tree.get("tools") or ()
+    waiting = {tool["name"] for tool in tools if tool.get("defer_loading")}
+    for block in (block for message in tree["messages"] for block in _blocks(message)):
+        content = block.get("content")
+        given = content.get("tool_references") if isinstance(content, dict) else content
+        for one in given if isinstance(given, list) else ():
+            if one.get("type") == "tool_reference":
+                told = f"Tool reference '{one['tool_name']}' has no corresponding tool definition"
+                _require(any(one["tool_name"] == tool.get("name") for tool in tools), told)
+                waiting.discard(one["tool_name"])
+        told = f"Tool '{block.get('name')}' is neither loaded nor referenced"
+        _require(block["type"] != "tool_use" or block["name"] not in waiting, told)
 
 
 def _check_pairs(messages: Sequence[Any]) -> None:
