@@ -141,7 +141,7 @@ class MemoryTurning:
         speaker = self._speaker(said, at_hand=True)
         if is_errand(said) or commands.find(speaker, request.dialogue) is not None:
             return None
-        request = wire.expand(request, self._composer.markers(speaker, at_hand=True).get)
+        request = self._expanded(wire, request, speaker, at_hand=True)
         composed = self._composer.compose_held(
             speaker, request.dialogue, provider=PROVIDERS[incoming.wire]
         )
@@ -154,11 +154,17 @@ class MemoryTurning:
             said.entries, agent_of(said), folder_of(said), at_hand=at_hand
         )
 
-    def _expanded(self, wire: Wire, request: Request, speaker: Speaker) -> Request:
-        """Put back what markers stand for; most requests have none, and need no store for that."""
-        if not markers.may_have_markers(request.body):
+    def _expanded(
+        self, wire: Wire, request: Request, speaker: Speaker, *, at_hand: bool = False
+    ) -> Request:
+        """Put back what markers stand for; most requests have none, and need no store for that.
+
+        Calls are refused where no tools are offered, neither the client's nor ours.
+        """
+        may_call = request.tools or self._may_offer(request)
+        if not may_call or not markers.may_have_markers(request.body):
             return request
-        return wire.expand(request, self._composer.markers(speaker).get)
+        return wire.expand(request, self._composer.markers(speaker, at_hand=at_hand).get)
 
     def find_command(self, incoming: Incoming) -> Command | None:
         """Return what a request that was not prepared in time asks of Lore itself, if it does."""
@@ -210,8 +216,12 @@ class MemoryTurning:
         if incoming.wire != "anthropic":
             return None  # elsewhere, markers are texts like others
         body = incoming.body()
-        mended = anthropic.mend(body, self._latest.find)
+        mended = self._unexpanded(anthropic, body)
         return mended if mended is not body else None
+
+    def _unexpanded(self, wire: Wire, body: bytes) -> bytes:
+        """Return a body without what memory gave, but for what thoughts hang on."""
+        return anthropic.mend(body, self._latest.find) if wire is anthropic else body
 
     def _unread(self, incoming: Incoming) -> Prepared:
         """Let a request pass in a form that is not read, while there is any money."""
@@ -249,9 +259,7 @@ class MemoryTurning:
         if request.tools:
             request = self._expanded(wire, request, speaker)
         composed = self._composer.compose_whole(speaker, request.dialogue)
-        tool = None
-        if request.tools:
-            tool = self._offered(request, composed, own=has_own_memory(request))
+        tool = self._offered(request, composed) if request.tools else None
         body, tool = self._rewritten(wire, request, composed, tool)
         if body is request.body:
             return errand
@@ -326,7 +334,7 @@ class MemoryTurning:
     ) -> Prepared:
         """Return how a composed prompt is forwarded, paid for and listened to."""
         provider = PROVIDERS[incoming.wire]
-        tool = self._offered(request, composed, own=has_own_memory(request))
+        tool = self._offered(request, composed)
         body, tool = self._rewritten(wire, request, composed, tool)
         limit = paying.output_limit(request.document, request.dialogue.model)
         long = is_cached_long(request.body)
@@ -358,13 +366,16 @@ class MemoryTurning:
             splice=recalling,
         )
 
-    def _offered(self, request: Request, composed: Composed, *, own: bool) -> Tool | None:
+    def _offered(self, request: Request, composed: Composed) -> Tool | None:
         """Return the tool that the gateway offers to a model, if it does."""
-        wanted, tool = self._memory.settings.gateway_recall, commands.RECALL
-        offers = wanted == "on" or (wanted == "auto" and not own)
-        may = request.may_recall and tool.name not in request.tools
-        without = composed.amnesic or composed.bare
-        return tool if offers and may and not without else None
+        without = composed.amnesic or (composed.bare and not request.is_expanded)
+        return commands.RECALL if self._may_offer(request) and not without else None
+
+    def _may_offer(self, request: Request) -> bool:
+        """Tell whether the gateway offers recall to a client like this one."""
+        wanted = self._memory.settings.gateway_recall
+        offers = wanted == "on" or (wanted == "auto" and not has_own_memory(request))
+        return offers and request.may_recall and commands.RECALL.name not in request.tools
 
     def _rewritten(
         self, wire: Wire, request: Request, composed: Composed, tool: Tool | None
@@ -375,6 +386,8 @@ class MemoryTurning:
         """
         if not request.has_history:
             return request.body, None
+        if composed.amnesic:
+            return self._unexpanded(wire, request.body), None
         texts = Texts(composed.knowledge, composed.notes, self._annotations.of, tool)
         try:
             return wire.rewrite(request, composed.plan, texts), tool

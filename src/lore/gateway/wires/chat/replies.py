@@ -7,6 +7,7 @@ import orjson
 from lore.gateway import events
 from lore.gateway.exchanges import Answer
 from lore.gateway.wires import faults, listening, shapes
+from lore.gateway.wires.chat.calls import Calls, Piece
 from lore.gateway.wires.chat.reading import entry_of
 from lore.gateway.wires.shapes import Json, count, table, text
 from lore.gateway.wires.wire import Fault, Reply, ReplyReader, Request
@@ -36,7 +37,9 @@ class Assembly:
         self.error: Json = {}
         self.chars = 0
         self.service = ""
-        self.calls: dict[int, Json] = {}
+        self.latest: list[Piece] = []
+        """The pieces of calls in the last chunk."""
+        self._calls = Calls()
         self._texts: dict[str, str] = {}
 
     def take(self, chunk: Json) -> None:
@@ -45,6 +48,7 @@ class Assembly:
         self.usage = table(chunk.get("usage")) or self.usage
         self.service = text(chunk.get("service_tier")) or self.service
         self.head = self.head or {name: chunk[name] for name in chunk if name != "choices"}
+        self.latest = []
         for choice in shapes.found(chunk.get("choices")):
             self.chars += written_chars(table(choice.get("delta")))
             if choice.get("index", 0) == 0:
@@ -55,12 +59,12 @@ class Assembly:
         for name in _TEXTS:
             if isinstance(delta.get(name), str):
                 self._texts[name] = self._texts.get(name, "") + delta[name]
-        for number, call in enumerate(shapes.found(delta.get("tool_calls"))):
-            held = self.calls.setdefault(place_of(call, number), {})
-            function, told = table(held.get("function")), table(call.get("function"))
-            written = text(function.get("arguments")) + text(told.get("arguments"))
-            held |= {name: value for name, value in call.items() if name != "index" and value}
-            held["function"] = {**function, **told, "arguments": written}
+        self.latest += self._calls.take(delta)
+
+    @property
+    def calls(self) -> dict[int, Json]:
+        """Return the calls by their places."""
+        return self._calls.by_place
 
     @property
     def message(self) -> Json:
@@ -95,12 +99,6 @@ def written_chars(message: Json) -> int:
     return sum(len(text(message.get(name))) for name in _TEXTS) + sum(
         len(text(table(call.get("function")).get("arguments"))) for call in calls
     )
-
-
-def place_of(call: Json, number: int) -> int:
-    """Return where a call stands; one that does not tell stands where it is in its delta."""
-    at = call.get("index")
-    return at if isinstance(at, int) else number
 
 
 def open_reader(*, streams: bool) -> ReplyReader:
