@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _TITLES = {
     "claude": "Claude Code and Anthropic's SDKs, by environment",
     "codex": "Codex, in config.toml or with -c",
+    "opencode": "opencode, in opencode.json as options.baseURL of each provider",
     "openai": "OpenAI's SDKs, by environment",
     "gemini": "Gemini CLI and Google's SDKs, by environment",
 }
@@ -87,6 +88,7 @@ def _variables(url: str, *, needs_key: bool) -> dict[str, dict[str, str]]:
         "claude": {"ANTHROPIC_BASE_URL": url}
         | ({"ANTHROPIC_CUSTOM_HEADERS": key} if needs_key else {}),
         "codex": {"openai_base_url": f"{url}/v1"},
+        "opencode": {"anthropic, openai": f"{url}/v1", "google": f"{url}/v1beta"},
         "openai": {"OPENAI_BASE_URL": f"{url}/v1"},
         "gemini": {"GOOGLE_GEMINI_BASE_URL": url}
         | ({"GEMINI_CLI_CUSTOM_HEADERS": key} if needs_key else {}),

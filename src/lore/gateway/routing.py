@@ -42,6 +42,33 @@ _FREE = re.compile(
 Claude Code reports of itself."""
 
 
+_NAMED = 3
+"""So many parts of a path tell what is asked for."""
+
+_WORDS = frozenset({
+    "api", "assistants", "audio", "batches", "beta", "cachedcontents", "chat", "complete",
+    "completions", "containers", "conversations", "edits", "embeddings", "evals", "fine_tuning",
+    "generations", "images", "jobs", "messages", "models", "openai", "organizations", "realtime",
+    "rerank", "responses", "runs", "search", "sessions", "skills", "speech", "threads",
+    "transcriptions", "translations", "tunedmodels", "v1", "v1alpha", "v1beta", "v2",
+    "variations", "vector_stores", "videos",
+})  # fmt: skip
+"""What providers call their services; any other part of a path may be an id, or a secret."""
+
+_OTHER = "other"
+
+
+def label_of(path: str) -> str:
+    """Return what a request asks for whose path is all that is known of it, without any secret."""
+    named: list[str] = []
+    for part in path.lower().split("/")[1 : 1 + _NAMED] or [""]:
+        if part not in _WORDS:
+            named.append(_OTHER)
+            break
+        named.append(part)
+    return "/" + "/".join(named)
+
+
 def spelled(path: str) -> str:
     """Return a path in the one spelling that is looked up, whatever a client writes.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lore.context import breakpoints
 from lore.context.breakpoints import MOST, PREFIX
 from lore.gateway.wires import framing, shapes
+from lore.gateway.wires.anthropic import loading
 from lore.gateway.wires.anthropic.reading import bare, blocks_of
 from lore.gateway.wires.shapes import Json, text
 from lore.gateway.wires.wire import Request, Texts, Tool
@@ -68,10 +69,13 @@ def _prefix(request: Request, plan: Plan) -> list[Json]:
     told_before = [*framing.standing(request.dialogue, plan), told]
     held = framing.standing_systems(request.dialogue, plan).values()
     system = {"role": "system", "content": [_said(one) for texts in held for one in texts]}
+    left_out = shapes.tables(request.document["messages"])[: plan.start]
+    searches = loading.loaded(left_out, request.tools)
     return [
         {"role": "user", "content": [_said(one) for one in told_before]},
         *([system] if held else []),
-        {"role": "assistant", "content": [_said(framing.ACKNOWLEDGEMENT)]},
+        *searches.messages,
+        {"role": "assistant", "content": [*searches.blocks, _said(framing.ACKNOWLEDGEMENT)]},
     ]
 
 
@@ -98,7 +102,7 @@ def _normal(block: Json, annotations: dict[str, str]) -> Json:
     if block.get("type") != "tool_result":
         return block
     annotation = annotations.get(text(block.get("tool_use_id")))
-    if annotation is not None:
+    if annotation is not None and not loading.refers(block):
         return {**block, "content": [_said(annotation)]}
     if isinstance(block.get("content"), str):
         return {**block, "content": blocks_of(block["content"])}
@@ -135,7 +139,8 @@ def _set_breakpoints(document: Json, places: list[int]) -> None:
         blocks = list(document[name])
         blocks[at] = bare(blocks[at])
         document[name] = blocks
-    control = _control([document[name][at]["cache_control"] for name, at in fixed])
+    controls = [document[name][at]["cache_control"] for name, at in fixed]
+    control = _control(controls, document.get("cache_control"))
     left = breakpoints.left(len(fixed) + taken)
     messages = document["messages"]
     for at in places:
@@ -143,9 +148,13 @@ def _set_breakpoints(document: Json, places: list[int]) -> None:
             left -= 1
 
 
-def _control(fixed: list[Json]) -> Json:
-    """Return our breakpoints' kind: none may live longer than one that stands before it."""
-    if fixed and all(shapes.table(one).get("ttl") == "1h" for one in fixed):
+def _control(fixed: list[Json], automatic: object) -> Json:
+    """Return our breakpoints' kind: none may live longer than one that stands before it.
+
+    Where the API sets one itself, at the end, ours live as long: another kind there is refused.
+    """
+    told = [automatic] if automatic else fixed
+    if told and all(shapes.table(one).get("ttl") == "1h" for one in told):
         return {"type": "ephemeral", "ttl": "1h"}
     return {"type": "ephemeral"}
 

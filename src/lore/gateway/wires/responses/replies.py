@@ -21,6 +21,8 @@ LOCAL_ID = "resp_lore"
 _DELTA = ".delta"
 """How the names of events end that bring a piece of what the model writes."""
 
+_BEGUN = ("response.created", "response.queued", "response.in_progress")
+_UNDER_WAY = ("queued", "in_progress")
 _LAST = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -31,6 +33,7 @@ class Assembly:
         self.items: dict[int, Json] = {}
         self.response: Json = {}
         self.error: Json = {}
+        self.is_background = False
         self.chars = 0
 
     def take(self, event: Json) -> None:
@@ -40,6 +43,8 @@ class Assembly:
             self.items[at] = table(event.get("item"))
         elif kind.endswith(_DELTA):
             self.chars += len(text(event.get("delta")))
+        elif kind in _BEGUN:
+            self.is_background = table(event.get("response")).get("background") is True
         elif kind in _LAST:
             self.response = table(event.get("response"))
             self.error = table(self.response.get("error"))
@@ -57,7 +62,8 @@ class Assembly:
             use = use_of(table(self.response.get("usage")))
             fault = fault_of(self.error)
             return Reply(use=use, fault=fault, chars=self.chars)
-        return replace(_reply(self.output, self.response), chars=self.chars)
+        goes_on = self.is_background and not self.response
+        return replace(_reply(self.output, self.response), chars=self.chars, goes_on=goes_on)
 
 
 def open_reader(*, streams: bool) -> ReplyReader:
@@ -70,8 +76,10 @@ def read_whole(body: bytes) -> Reply:
     response = table(shapes.loaded(body.decode(errors="replace")))
     error = table(response.get("error"))
     if error or "output" not in response:
-        return Reply(fault=fault_of(error))
-    return _reply(shapes.found(response.get("output")), response)
+        use = use_of(table(response.get("usage")))
+        return Reply(use=use, fault=fault_of(error))
+    said = _reply(shapes.found(response.get("output")), response)
+    return replace(said, goes_on=response.get("status") in _UNDER_WAY)
 
 
 def _reply(items: list[Json], response: Json) -> Reply:
