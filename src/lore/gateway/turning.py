@@ -30,7 +30,7 @@ from lore.gateway.speakers import (
     is_errand,
 )
 from lore.gateway.talks import Talks
-from lore.gateway.turn import Turn, has_own_memory, is_given, new_prompt, told_headers
+from lore.gateway.turn import Turn, is_given, may_offer, new_prompt, told_headers
 from lore.gateway.wires import anthropic, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
@@ -161,7 +161,8 @@ class MemoryTurning:
 
         Calls are refused where no tools are offered, neither the client's nor ours.
         """
-        may_call = request.tools or self._may_offer(request)
+        wanted = self._memory.settings.gateway_recall
+        may_call = request.tools or may_offer(request, commands.RECALL, wanted)
         if not may_call or not markers.may_have_markers(request.body):
             return request
         return wire.expand(request, self._composer.markers(speaker, at_hand=at_hand).get)
@@ -369,13 +370,8 @@ class MemoryTurning:
     def _offered(self, request: Request, composed: Composed) -> Tool | None:
         """Return the tool that the gateway offers to a model, if it does."""
         without = composed.amnesic or (composed.bare and not request.is_expanded)
-        return commands.RECALL if self._may_offer(request) and not without else None
-
-    def _may_offer(self, request: Request) -> bool:
-        """Tell whether the gateway offers recall to a client like this one."""
-        wanted = self._memory.settings.gateway_recall
-        offers = wanted == "on" or (wanted == "auto" and not has_own_memory(request))
-        return offers and request.may_recall and commands.RECALL.name not in request.tools
+        may = may_offer(request, commands.RECALL, self._memory.settings.gateway_recall)
+        return commands.RECALL if may and not without else None
 
     def _rewritten(
         self, wire: Wire, request: Request, composed: Composed, tool: Tool | None
