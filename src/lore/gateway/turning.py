@@ -30,7 +30,7 @@ from lore.gateway.speakers import (
     is_errand,
 )
 from lore.gateway.talks import Talks
-from lore.gateway.turn import Turn, has_own_memory, is_given, new_prompt, told_headers
+from lore.gateway.turn import Turn, is_given, may_offer, new_prompt, told_headers
 from lore.gateway.wires import anthropic, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
@@ -157,14 +157,12 @@ class MemoryTurning:
     def _expanded(
         self, wire: Wire, request: Request, speaker: Speaker, *, at_hand: bool = False
     ) -> Request:
-        """Put back what markers stand for; most requests have none, and need no store for that.
-
-        Calls are refused where no tools are offered, neither the client's nor ours.
-        """
-        may_call = request.tools or self._may_offer(request)
-        if not may_call or not markers.may_have_markers(request.body):
-            return request
-        return wire.expand(request, self._composer.markers(speaker, at_hand=at_hand).get)
+        """Put back what markers stand for, if any: no call may stand where no tool is offered."""
+        wanted = self._memory.settings.gateway_recall
+        may_call = request.tools or may_offer(request, commands.RECALL, wanted)
+        if may_call and markers.may_have_markers(request.body):
+            return wire.expand(request, self._composer.markers(speaker, at_hand=at_hand).get)
+        return request
 
     def find_command(self, incoming: Incoming) -> Command | None:
         """Return what a request that was not prepared in time asks of Lore itself, if it does."""
@@ -216,12 +214,8 @@ class MemoryTurning:
         if incoming.wire != "anthropic":
             return None  # elsewhere, markers are texts like others
         body = incoming.body()
-        mended = self._unexpanded(anthropic, body)
+        mended = anthropic.mend(body, self._latest.find)
         return mended if mended is not body else None
-
-    def _unexpanded(self, wire: Wire, body: bytes) -> bytes:
-        """Return a body without what memory gave, but for what thoughts hang on."""
-        return anthropic.mend(body, self._latest.find) if wire is anthropic else body
 
     def _unread(self, incoming: Incoming) -> Prepared:
         """Let a request pass in a form that is not read, while there is any money."""
@@ -369,13 +363,8 @@ class MemoryTurning:
     def _offered(self, request: Request, composed: Composed) -> Tool | None:
         """Return the tool that the gateway offers to a model, if it does."""
         without = composed.amnesic or (composed.bare and not request.is_expanded)
-        return commands.RECALL if self._may_offer(request) and not without else None
-
-    def _may_offer(self, request: Request) -> bool:
-        """Tell whether the gateway offers recall to a client like this one."""
-        wanted = self._memory.settings.gateway_recall
-        offers = wanted == "on" or (wanted == "auto" and not has_own_memory(request))
-        return offers and request.may_recall and commands.RECALL.name not in request.tools
+        may = may_offer(request, commands.RECALL, self._memory.settings.gateway_recall)
+        return commands.RECALL if may and not without else None
 
     def _rewritten(
         self, wire: Wire, request: Request, composed: Composed, tool: Tool | None
@@ -386,8 +375,9 @@ class MemoryTurning:
         """
         if not request.has_history:
             return request.body, None
-        if composed.amnesic:
-            return self._unexpanded(wire, request.body), None
+        if composed.amnesic:  # Nothing of memory is given, but for what thoughts hang on.
+            body = request.body
+            return anthropic.mend(body, self._latest.find) if wire is anthropic else body, None
         texts = Texts(composed.knowledge, composed.notes, self._annotations.of, tool)
         try:
             return wire.rewrite(request, composed.plan, texts), tool
