@@ -145,7 +145,9 @@ def _talks(data: Path | None, sessions: Sequence[str], home: Path | None) -> dic
             found |= {name: talk_of(name, memory.messages(name)) for name in sessions}
     if not found:
         where = f"There is no long-session-*.jsonl.gz in {data}." if data else "Nothing is named."
-        raise EvaluationError(where, hint="--data names a folder with them, --sessions captured sessions.")
+        raise EvaluationError(
+            where, hint="--data names a folder with them, --sessions captured sessions."
+        )
     return found
 
 

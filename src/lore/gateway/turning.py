@@ -10,7 +10,7 @@ from dataclasses import astuple, replace
 from functools import partial
 from typing import NamedTuple
 
-from lore.context import silences, turns
+from lore.context import silences
 from lore.errors import BudgetSpent, InvalidInput, LoreError, StoreBusy
 from lore.gateway import commands, paying, talks
 from lore.gateway.annotations import Annotations
@@ -20,6 +20,7 @@ from lore.gateway.glancing import glance, is_cached_long
 from lore.gateway.latest import LatestMarkers
 from lore.gateway.paying import PROVIDERS, Bill, Ended, Observing, Unread
 from lore.gateway.recalling import Recalling
+from lore.gateway.routing import label_of
 from lore.gateway.speakers import (
     Said,
     agent_of,
@@ -29,7 +30,7 @@ from lore.gateway.speakers import (
     is_errand,
 )
 from lore.gateway.talks import Talks
-from lore.gateway.turn import Turn, has_own_memory, is_given, told_headers
+from lore.gateway.turn import Turn, has_own_memory, is_given, new_prompt, told_headers
 from lore.gateway.wires import anthropic, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
@@ -37,7 +38,7 @@ from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.memory.holding import Composed
 from lore.memory.pacing import Pacing
-from lore.records import Course, Speaker, TokenUse
+from lore.records import Course, Injection, Speaker, TokenUse
 from lore.redaction import redact_tree
 from lore.tools import catalogue
 from lore.tools.tool import Caller
@@ -56,15 +57,9 @@ most where something waits to be embedded."""
 _SEARCHES = 4
 """Searches at once; a store that is locked may hold each of them up for a minute."""
 
-_MOST_ASKED_CHARS = 20_000
-"""What is longer was not typed; what it asks for stands at its beginning."""
-
 _COUNTING = "/count_tokens"
 
 _TOOL_CHARS = sum(len(str(part)) for part in astuple(commands.RECALL))
-
-_NAMED = 4
-"""So many parts of a path tell what is asked for, the empty one before it included."""
 
 
 class _Asked(NamedTuple):
@@ -146,7 +141,7 @@ class MemoryTurning:
         speaker = self._speaker(said, at_hand=True)
         if is_errand(said) or commands.find(speaker, request.dialogue) is not None:
             return None
-        request = wire.expand(request, self._composer.markers(speaker, at_hand=True).get)
+        request = self._expanded(wire, request, speaker, at_hand=True)
         composed = self._composer.compose_held(
             speaker, request.dialogue, provider=PROVIDERS[incoming.wire]
         )
@@ -159,11 +154,17 @@ class MemoryTurning:
             said.entries, agent_of(said), folder_of(said), at_hand=at_hand
         )
 
-    def _expanded(self, wire: Wire, request: Request, speaker: Speaker) -> Request:
-        """Put back what markers stand for; most requests have none, and need no store for that."""
-        if not markers.may_have_markers(request.body):
+    def _expanded(
+        self, wire: Wire, request: Request, speaker: Speaker, *, at_hand: bool = False
+    ) -> Request:
+        """Put back what markers stand for; most requests have none, and need no store for that.
+
+        Calls are refused where no tools are offered, neither the client's nor ours.
+        """
+        may_call = request.tools or self._may_offer(request)
+        if not may_call or not markers.may_have_markers(request.body):
             return request
-        return wire.expand(request, self._composer.markers(speaker).get)
+        return wire.expand(request, self._composer.markers(speaker, at_hand=at_hand).get)
 
     def find_command(self, incoming: Incoming) -> Command | None:
         """Return what a request that was not prepared in time asks of Lore itself, if it does."""
@@ -215,14 +216,17 @@ class MemoryTurning:
         if incoming.wire != "anthropic":
             return None  # elsewhere, markers are texts like others
         body = incoming.body()
-        mended = anthropic.mend(body, self._latest.find)
+        mended = self._unexpanded(anthropic, body)
         return mended if mended is not body else None
+
+    def _unexpanded(self, wire: Wire, body: bytes) -> bytes:
+        """Return a body without what memory gave, but for what thoughts hang on."""
+        return anthropic.mend(body, self._latest.find) if wire is anthropic else body
 
     def _unread(self, incoming: Incoming) -> Prepared:
         """Let a request pass in a form that is not read, while there is any money."""
-        name = "/".join(incoming.path.split("/")[:_NAMED])
         try:
-            reserved = self._memory.reserve_request(name, None, kind="other")
+            reserved = self._memory.reserve_request(label_of(incoming.path), None, kind="other")
         except BudgetSpent as error:
             provider, now = paying.refusing(incoming), self._memory.database.now()
             return paying.refused(provider, error, now)
@@ -248,10 +252,14 @@ class MemoryTurning:
     def _as_in_session(
         self, errand: Prepared, wire: Wire, request: Request, speaker: Speaker
     ) -> Prepared:
-        """Let a summary be made of the prompt that the session had: that one is cached."""
-        request = self._expanded(wire, request, speaker)
+        """Let a summary be made of the prompt that the session had: that one is cached.
+
+        Where it is asked for without tools, nothing may be called, and no call may stand in it.
+        """
+        if request.tools:
+            request = self._expanded(wire, request, speaker)
         composed = self._composer.compose_whole(speaker, request.dialogue)
-        tool = self._offered(request, composed, own=has_own_memory(request))
+        tool = self._offered(request, composed) if request.tools else None
         body, tool = self._rewritten(wire, request, composed, tool)
         if body is request.body:
             return errand
@@ -287,12 +295,13 @@ class MemoryTurning:
         incoming: Incoming,
         bill: Bill,
         on_end: Callable[[Ended], None],
+        on_use: Callable[[], None] | None = None,
         *,
         whole: bool = True,
         bare: Speaker | None = None,
     ) -> Observing:
         note = partial(self._note_headers, PROVIDERS[incoming.wire], bare)
-        return Observing(bill, on_end, note, whole)
+        return Observing(bill, on_end, note, on_use, whole)
 
     def _note_headers(
         self, provider: str, bare: Speaker | None, headers: Mapping[str, str]
@@ -305,13 +314,13 @@ class MemoryTurning:
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
         gives = not is_given(speaker, request)
         joined = speaker.marks_what_it_adds
-        if gives and not silences.is_silent(request.dialogue.entries, joined=joined):
-            self._note_memory(speaker, request)
+        silent = silences.is_silent(request.dialogue.entries, joined=joined)
         return self._composer.compose(
             speaker,
             request.dialogue,
             provider=PROVIDERS[incoming.wire],
             gives_memory=gives,
+            note=self._note(speaker, request) if gives and not silent else None,
             least=self._pacing.least_layer(request.dialogue.model, PROVIDERS[incoming.wire]),
         )
 
@@ -325,7 +334,7 @@ class MemoryTurning:
     ) -> Prepared:
         """Return how a composed prompt is forwarded, paid for and listened to."""
         provider = PROVIDERS[incoming.wire]
-        tool = self._offered(request, composed, own=has_own_memory(request))
+        tool = self._offered(request, composed)
         body, tool = self._rewritten(wire, request, composed, tool)
         limit = paying.output_limit(request.document, request.dialogue.model)
         long = is_cached_long(request.body)
@@ -348,21 +357,25 @@ class MemoryTurning:
         bill = Bill(wire, reserved, request.streams, prompt, delay_s)
         recalling = self._recalling(wire, request, speaker, body, tool) if tool else None
         turn = Turn(request, speaker, composed, wire, incoming.target, body, recalling)
+        use = partial(self._composer.use, speaker, composed)
         return Prepared(
             body=body if body is not request.body else None,
             headers=told_headers(composed, delay_s),
             delay_s=delay_s,
-            observer=self._observing(incoming, bill, partial(self._end_turn, turn)),
+            observer=self._observing(incoming, bill, partial(self._end_turn, turn), use),
             splice=recalling,
         )
 
-    def _offered(self, request: Request, composed: Composed, *, own: bool) -> Tool | None:
+    def _offered(self, request: Request, composed: Composed) -> Tool | None:
         """Return the tool that the gateway offers to a model, if it does."""
-        wanted, tool = self._memory.settings.gateway_recall, commands.RECALL
-        offers = wanted == "on" or (wanted == "auto" and not own)
-        may = request.may_recall and tool.name not in request.tools
-        without = composed.amnesic or composed.bare
-        return tool if offers and may and not without else None
+        without = composed.amnesic or (composed.bare and not request.is_expanded)
+        return commands.RECALL if self._may_offer(request) and not without else None
+
+    def _may_offer(self, request: Request) -> bool:
+        """Tell whether the gateway offers recall to a client like this one."""
+        wanted = self._memory.settings.gateway_recall
+        offers = wanted == "on" or (wanted == "auto" and not has_own_memory(request))
+        return offers and request.may_recall and commands.RECALL.name not in request.tools
 
     def _rewritten(
         self, wire: Wire, request: Request, composed: Composed, tool: Tool | None
@@ -373,6 +386,8 @@ class MemoryTurning:
         """
         if not request.has_history:
             return request.body, None
+        if composed.amnesic:
+            return self._unexpanded(wire, request.body), None
         texts = Texts(composed.knowledge, composed.notes, self._annotations.of, tool)
         try:
             return wire.rewrite(request, composed.plan, texts), tool
@@ -407,18 +422,18 @@ class MemoryTurning:
 
         return Recalling(inner, search, keep)
 
-    def _note_memory(self, speaker: Speaker, request: Request) -> None:
-        """Put what a new prompt clearly needs behind it."""
-        last = turns.last_said(request.dialogue.entries)
-        if last is None or speaker.parent or not last.begins_turn:
-            return
-        asked = "\n".join(block.text for block in last.blocks if block.kind == "text")
-        asked = asked[:_MOST_ASKED_CHARS]
-        found = self._memory.for_prompt(
-            asked, session=speaker.session, project=speaker.project, within_s=PROMPT_S
+    def _note(self, speaker: Speaker, request: Request) -> Injection | None:
+        """Return what a new prompt clearly needs behind it."""
+        asked = new_prompt(request)
+        if not asked or speaker.parent:
+            return None
+        return self._memory.for_prompt(
+            asked,
+            session=speaker.session,
+            project=speaker.project,
+            within_s=PROMPT_S,
+            counts=False,
         )
-        if found.text:
-            self._composer.add_note(speaker, last, found.text)
 
     def _end_errand(self, ended: Ended) -> None:
         paying.settle(self._memory, ended)
@@ -459,7 +474,8 @@ class MemoryTurning:
         composer, speaker = self._composer, turn.speaker
         for reply in replies:
             if reply.fault is not None and reply.fault.is_too_long:
-                composer.raise_floor(speaker, reply.fault.prompt_tokens, reply.fault.most_tokens)
+                told = (reply.fault.prompt_tokens, reply.fault.most_tokens)
+                composer.raise_floor(speaker, *told, layer=turn.composed.plan.layer)
         entries = turn.said(replies)
         named = talks.answered(speaker, entries[len(turn.request.dialogue.entries) :])
         if named is None:
