@@ -158,7 +158,6 @@ def test_what_no_summary_tells_of_yet_is_annotated_before_the_window_overflows(u
 def test_a_prompt_that_cannot_be_made_to_fit_says_why():
     entries = [*plain_talk(2), *plain_turn(9, steps=20, chars=4_000)]
     made = decide(entries)
-    assert made.unfit
     assert "current turn" in made.notes[-1]
     whole = plan_whole(dialogue(plain_talk(40)), Pins(), Terms(Room(4_000), Measure(0.25)))
     assert whole.notes == ("the prompt may be longer than the model can read",)
