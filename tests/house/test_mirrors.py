@@ -72,7 +72,7 @@ OF_SEVERAL = {
     "llm": "poisoning providers variants",
     "mcp": "conformance",
     "recall": "bounds",
-    "server": "together",
+    "server": "connections malformed together",
     "text": "regexes",
     "tools": "agreement hostile_text",
 }
