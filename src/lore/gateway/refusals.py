@@ -6,8 +6,7 @@ from http import HTTPStatus
 
 import orjson
 
-from lore.gateway.exchanges import Answer
-from lore.gateway.routing import Provider
+from lore.gateway.exchanges import Answer, Provider
 
 _ANTHROPIC = {
     400: "invalid_request_error",
@@ -22,6 +21,7 @@ _ANTHROPIC = {
 _GEMINI = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",
+    402: "RESOURCE_EXHAUSTED",
     403: "PERMISSION_DENIED",
     404: "NOT_FOUND",
     429: "RESOURCE_EXHAUSTED",

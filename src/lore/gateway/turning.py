@@ -20,6 +20,7 @@ from lore.gateway.glancing import glance, is_cached_long
 from lore.gateway.latest import LatestMarkers
 from lore.gateway.paying import PROVIDERS, Bill, Ended, Observing, Unread
 from lore.gateway.recalling import Recalling
+from lore.gateway.routing import label_of
 from lore.gateway.speakers import (
     Said,
     agent_of,
@@ -29,7 +30,7 @@ from lore.gateway.speakers import (
     is_errand,
 )
 from lore.gateway.talks import Talks
-from lore.gateway.turn import Turn, new_prompt, persons_words, told_headers
+from lore.gateway.turn import Turn, has_own_memory, is_given, new_prompt, told_headers
 from lore.gateway.wires import anthropic, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
@@ -39,7 +40,6 @@ from lore.memory.holding import Composed
 from lore.memory.pacing import Pacing
 from lore.records import Course, Injection, Speaker, TokenUse
 from lore.redaction import redact_tree
-from lore.text import marks
 from lore.tools import catalogue
 from lore.tools.tool import Caller
 
@@ -60,9 +60,6 @@ _SEARCHES = 4
 _COUNTING = "/count_tokens"
 
 _TOOL_CHARS = sum(len(str(part)) for part in astuple(commands.RECALL))
-
-_NAMED = 4
-"""So many parts of a path tell what is asked for, the empty one before it included."""
 
 
 class _Asked(NamedTuple):
@@ -144,7 +141,7 @@ class MemoryTurning:
         speaker = self._speaker(said, at_hand=True)
         if is_errand(said) or commands.find(speaker, request.dialogue) is not None:
             return None
-        request = wire.expand(request, self._composer.markers(speaker, at_hand=True).get)
+        request = self._expanded(wire, request, speaker, at_hand=True)
         composed = self._composer.compose_held(
             speaker, request.dialogue, provider=PROVIDERS[incoming.wire]
         )
@@ -157,11 +154,17 @@ class MemoryTurning:
             said.entries, agent_of(said), folder_of(said), at_hand=at_hand
         )
 
-    def _expanded(self, wire: Wire, request: Request, speaker: Speaker) -> Request:
-        """Put back what markers stand for; most requests have none, and need no store for that."""
-        if not markers.may_have_markers(request.body):
+    def _expanded(
+        self, wire: Wire, request: Request, speaker: Speaker, *, at_hand: bool = False
+    ) -> Request:
+        """Put back what markers stand for; most requests have none, and need no store for that.
+
+        Calls are refused where no tools are offered, neither the client's nor ours.
+        """
+        may_call = request.tools or self._may_offer(request)
+        if not may_call or not markers.may_have_markers(request.body):
             return request
-        return wire.expand(request, self._composer.markers(speaker).get)
+        return wire.expand(request, self._composer.markers(speaker, at_hand=at_hand).get)
 
     def find_command(self, incoming: Incoming) -> Command | None:
         """Return what a request that was not prepared in time asks of Lore itself, if it does."""
@@ -213,14 +216,17 @@ class MemoryTurning:
         if incoming.wire != "anthropic":
             return None  # elsewhere, markers are texts like others
         body = incoming.body()
-        mended = anthropic.mend(body, self._latest.find)
+        mended = self._unexpanded(anthropic, body)
         return mended if mended is not body else None
+
+    def _unexpanded(self, wire: Wire, body: bytes) -> bytes:
+        """Return a body without what memory gave, but for what thoughts hang on."""
+        return anthropic.mend(body, self._latest.find) if wire is anthropic else body
 
     def _unread(self, incoming: Incoming) -> Prepared:
         """Let a request pass in a form that is not read, while there is any money."""
-        name = "/".join(incoming.path.split("/")[:_NAMED])
         try:
-            reserved = self._memory.reserve_request(name, None, kind="other")
+            reserved = self._memory.reserve_request(label_of(incoming.path), None, kind="other")
         except BudgetSpent as error:
             provider, now = paying.refusing(incoming), self._memory.database.now()
             return paying.refused(provider, error, now)
@@ -246,10 +252,14 @@ class MemoryTurning:
     def _as_in_session(
         self, errand: Prepared, wire: Wire, request: Request, speaker: Speaker
     ) -> Prepared:
-        """Let a summary be made of the prompt that the session had: that one is cached."""
-        request = self._expanded(wire, request, speaker)
+        """Let a summary be made of the prompt that the session had: that one is cached.
+
+        Where it is asked for without tools, nothing may be called, and no call may stand in it.
+        """
+        if request.tools:
+            request = self._expanded(wire, request, speaker)
         composed = self._composer.compose_whole(speaker, request.dialogue)
-        tool = self._offered(request, composed, own=has_own_memory(request))
+        tool = self._offered(request, composed) if request.tools else None
         body, tool = self._rewritten(wire, request, composed, tool)
         if body is request.body:
             return errand
@@ -302,8 +312,7 @@ class MemoryTurning:
         self._pacing.note_quotas(provider, headers)
 
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
-        own_tools = has_own_memory(request)
-        gives = not own_tools and not marks.may_have_memory(persons_words(request))
+        gives = not is_given(speaker, request)
         joined = speaker.marks_what_it_adds
         silent = silences.is_silent(request.dialogue.entries, joined=joined)
         return self._composer.compose(
@@ -325,7 +334,7 @@ class MemoryTurning:
     ) -> Prepared:
         """Return how a composed prompt is forwarded, paid for and listened to."""
         provider = PROVIDERS[incoming.wire]
-        tool = self._offered(request, composed, own=has_own_memory(request))
+        tool = self._offered(request, composed)
         body, tool = self._rewritten(wire, request, composed, tool)
         limit = paying.output_limit(request.document, request.dialogue.model)
         long = is_cached_long(request.body)
@@ -358,13 +367,16 @@ class MemoryTurning:
             splice=recalling,
         )
 
-    def _offered(self, request: Request, composed: Composed, *, own: bool) -> Tool | None:
+    def _offered(self, request: Request, composed: Composed) -> Tool | None:
         """Return the tool that the gateway offers to a model, if it does."""
-        wanted, tool = self._memory.settings.gateway_recall, commands.RECALL
-        offers = wanted == "on" or (wanted == "auto" and not own)
-        may = request.may_recall and tool.name not in request.tools
-        without = composed.amnesic or composed.bare
-        return tool if offers and may and not without else None
+        without = composed.amnesic or (composed.bare and not request.is_expanded)
+        return commands.RECALL if self._may_offer(request) and not without else None
+
+    def _may_offer(self, request: Request) -> bool:
+        """Tell whether the gateway offers recall to a client like this one."""
+        wanted = self._memory.settings.gateway_recall
+        offers = wanted == "on" or (wanted == "auto" and not has_own_memory(request))
+        return offers and request.may_recall and commands.RECALL.name not in request.tools
 
     def _rewritten(
         self, wire: Wire, request: Request, composed: Composed, tool: Tool | None
@@ -375,6 +387,8 @@ class MemoryTurning:
         """
         if not request.has_history:
             return request.body, None
+        if composed.amnesic:
+            return self._unexpanded(wire, request.body), None
         texts = Texts(composed.knowledge, composed.notes, self._annotations.of, tool)
         try:
             return wire.rewrite(request, composed.plan, texts), tool
@@ -493,8 +507,3 @@ class MemoryTurning:
 def _wire_of(incoming: Incoming) -> Wire | None:
     """Return the wire of a request that costs something, if it is one that Lore reads."""
     return None if incoming.path.endswith(_COUNTING) else WIRES.get(incoming.wire)
-
-
-def has_own_memory(request: Request) -> bool:
-    """Tell whether a client has the tools of Lore by itself."""
-    return any("lore" in name.lower() and name.endswith("recall") for name in request.tools)

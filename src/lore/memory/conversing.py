@@ -125,12 +125,11 @@ class Conversing:
             unsaid = dialogues.find_unsaid(db, self._name(speaker))
             was_amnesic = dialogues.was_amnesic(db, self._name(speaker))
         told = self._told(speaker, entries, first=first, model=model)
-        placed = zip(told.messages, told.entries, strict=True)
         silent = self._silent(speaker, entries, unsaid)
         retells = was_amnesic or bool(silent)
         spoken = [
-            message
-            for message, at in placed
+            (at, message)
+            for at, message in zip(told.entries, told.messages, strict=True)
             if at not in silent and not (retells and dialogues.is_retelling(message))
         ]
         named = messages.Conversation(
@@ -140,7 +139,13 @@ class Conversing:
             parent=self._parent_of(speaker),
             channel="gateway",
         )
-        return messages.capture(self._database, named, spoken, redactor=self._memory.redactor)
+        return messages.capture(
+            self._database,
+            named,
+            [message for _, message in spoken],
+            redactor=self._memory.redactor,
+            told=sum(at < told.newest for at, _ in spoken),
+        )
 
     def summaries(self, speaker: Speaker, entries: Sequence[Entry]) -> list[Summary]:
         """Return the logs of a session, each with the entry up to which it tells the talk."""
