@@ -278,7 +278,7 @@ def test_the_summary_of_a_long_session_is_asked_for_with_every_word(tmp_path: Pa
                 {"role": "assistant", "content": "done"},
             ]
         whole = list(talk.messages)
-        talk.ask("CRITICAL: Respond with TEXT ONLY. Sum up what was said.")
+        talk.ask(SUM_UP, tools=[READ])
         sent = up.asked[0].tree["messages"]
         assert [_bare(one) for one in sent[:-1]] == [_bare(one) for one in whole]
 
