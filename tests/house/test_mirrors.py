@@ -63,7 +63,9 @@ OF_SEVERAL = {
     "consolidate": "pruning stopping traces",
     "curate": "poisoning repeating",
     "daemon": "digest",
-    "gateway": "bills degrading faults google_sdk late_plans passing sdks settling upstream",
+    "gateway": (
+        "bills degrading faults google_sdk late_plans passing restarts sdks settling upstream"
+    ),
     "gateway/wires": (
         "anthropic_expanding anthropic_prompts anthropic_replies anthropic_splicing chat_expanding "
         "chat_splicing collected gemini_splicing offering prompts replies responses_expanding "

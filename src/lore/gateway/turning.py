@@ -351,7 +351,8 @@ class MemoryTurning:
         bill = Bill(wire, reserved, request.streams, prompt, delay_s)
         recalling = self._recalling(wire, request, speaker, body, tool) if tool else None
         turn = Turn(request, speaker, composed, wire, incoming.target, body, recalling)
-        use = partial(self._composer.use, speaker, composed)
+        told = body is not request.body or composed.is_plain
+        use = partial(self._composer.use, speaker, composed) if told else None
         return Prepared(
             body=body if body is not request.body else None,
             headers=told_headers(composed, delay_s),
