@@ -56,7 +56,7 @@ _MOST_FOUND = 1_000
 
 _UNSOUGHT = "unsought"
 
-_LOAD_S = 30.0
+LOAD_S = 30.0
 """No machine takes so long to load the lists: whoever waits goes on without a price."""
 
 
@@ -123,7 +123,7 @@ class Catalogue:
         return self._loaded.wait(within_s)
 
     def find(
-        self, model: str, provider: str = "", *, service: str = "", wait_s: float = _LOAD_S
+        self, model: str, provider: str = "", *, service: str = "", wait_s: float = LOAD_S
     ) -> Pricing | None:
         """Return what a model costs, None where nobody knows, or not within `wait_s`.
 

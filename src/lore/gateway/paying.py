@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -13,6 +12,7 @@ from lore.context.sizing import Measure
 from lore.errors import BudgetSpent
 from lore.gateway.boundary import Failure, attempt
 from lore.gateway.exchanges import Incoming, Outcome, Prepared
+from lore.gateway.kept import Kept, is_stream
 from lore.gateway.refusals import refusal
 from lore.gateway.routing import Provider, provider_of
 from lore.gateway.taking import Answered, Taken, take
@@ -44,18 +44,6 @@ _UNCOUNTED = Measure()
 _OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 _USUAL = Course()
-
-MOST_KEPT_BYTES = 8_000_000
-"""Of a stream; the longest answers of models have about one."""
-
-MOST_WHOLE_BYTES = 32_000_000
-"""Of an answer that is one document: it may hold pictures, and is read whole or not at all."""
-
-KEPT_END_BYTES = 65_536
-"""What a stream took is told at its end."""
-
-
-_STREAM = "text/event-stream"
 
 SPENT, BUSY = 402, 429
 """Clients come again after a 429 and not after a 402, which is right for each."""
@@ -143,50 +131,21 @@ def refused(provider: Provider, error: BudgetSpent, now: datetime) -> Prepared:
 
 
 @dataclass(slots=True)
-class _Kept:
-    """An answer as it came; of one that is too long, its beginning and its end."""
-
-    status: int
-    streams: bool
-    _first: list[bytes] = field(default_factory=list)
-    _last: deque[bytes] = field(default_factory=deque)
-    _first_bytes: int = 0
-    _last_bytes: int = 0
-
-    def add(self, piece: bytes) -> None:
-        """Take the next piece."""
-        if self._first_bytes < (MOST_KEPT_BYTES if self.streams else MOST_WHOLE_BYTES):
-            self._first.append(piece)
-            self._first_bytes += len(piece)
-            return
-        self._last.append(piece)
-        self._last_bytes += len(piece)
-        while self._last_bytes - len(self._last[0]) >= KEPT_END_BYTES:
-            self._last_bytes -= len(self._last.popleft())
-
-    @property
-    def pieces(self) -> list[bytes]:
-        """Return what is kept; where some is missing, one event ends and another begins."""
-        return [*self._first, b"\n\n", *self._last] if self._last else self._first
-
-
-@dataclass(slots=True)
 class Observing:
     """Reads what upstream answers; several answers where recall stood between them."""
 
     bill: Bill
     on_end: Callable[[Ended], None]
+    on_settle: Callable[[Ended], None]
     on_headers: Callable[[Mapping[str, str]], None]
     whole: bool = True
     """Of an answer that is only paid for, nothing is read but what it took."""
-    _answers: list[_Kept] = field(default_factory=list)
+    _answers: list[Kept] = field(default_factory=list)
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
         """Begin to keep an answer."""
-        form = headers.get("content-type", "")
-        # Its own word goes before what was asked for, which not every request tells.
-        streams = form.startswith(_STREAM) if form else self.bill.streams
-        self._answers.append(_Kept(status, streams and status == 200))
+        streams = is_stream(headers, asked=self.bill.streams)
+        self._answers.append(Kept(status, streams and status == 200))
         attempt("quotas", partial(self.on_headers, headers))
 
     def see(self, piece: bytes) -> None:
@@ -194,7 +153,16 @@ class Observing:
         self._answers[-1].add(piece)
 
     def end(self, outcome: Outcome) -> None:
-        """Read all that was kept; what cannot be read is no reason to keep money set aside."""
+        """Read all that was kept, and do with it what is to be done."""
+        self.on_end(self._ended(outcome))
+
+    def settle(self, outcome: Outcome) -> None:
+        """Read what it took, and enter that."""
+        self.whole = False
+        self.on_settle(self._ended(outcome))
+
+    def _ended(self, outcome: Outcome) -> Ended:
+        """Read what was kept; what cannot be read is no reason to keep money set aside."""
         answered = []
         for place, kept in enumerate(self._answers, start=1):
             is_cut = outcome != "complete" and place == len(self._answers)
@@ -202,9 +170,9 @@ class Observing:
             reply = Reply() if isinstance(read, Failure) else read
             answered.append(Answered(kept.status, reply, is_cut))
         replies = tuple(one.reply for one in answered)
-        self.on_end(Ended(self.bill, replies, outcome, take(answered, self.bill.prompt)))
+        return Ended(self.bill, replies, outcome, take(answered, self.bill.prompt))
 
-    def _read(self, kept: _Kept, *, is_cut: bool) -> Reply:
+    def _read(self, kept: Kept, *, is_cut: bool) -> Reply:
         if kept.streams and not self.whole and not is_cut:
             told = self._fed(kept, _telling(kept.pieces))
             if told.use.input_tokens:
@@ -215,7 +183,7 @@ class Observing:
             return replace(reply, chars=max(reply.chars, sum(map(len, kept.pieces))))
         return reply
 
-    def _fed(self, kept: _Kept, pieces: Iterable[bytes]) -> Reply:
+    def _fed(self, kept: Kept, pieces: Iterable[bytes]) -> Reply:
         reader: ReplyReader = self.bill.wire.open_reader(streams=kept.streams)
         for piece in pieces:
             reader.feed(piece)
@@ -245,6 +213,8 @@ class Unread:
             self.memory.settle_request(self.reserved, None)
         else:
             self.memory.release_request(self.reserved)
+
+    settle = end
 
 
 def _telling(pieces: list[bytes]) -> Iterator[bytes]:

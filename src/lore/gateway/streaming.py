@@ -17,7 +17,7 @@ from starlette.types import Message, Receive, Send
 from lore.errors import ProviderError, ProviderUnavailable
 from lore.gateway.boundary import Failure, attempt
 from lore.gateway.exchanges import Answer, Splice
-from lore.gateway.preparing import Watched
+from lore.gateway.watching import Watched
 
 Ask = Callable[[bytes], Awaitable[aiohttp.ClientResponse]]
 Think = Callable[[Callable[[], Any]], Awaitable[Any]]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import astuple, replace
@@ -14,8 +16,8 @@ from lore.context import silences, turns
 from lore.errors import BudgetSpent, InvalidInput, LoreError, StoreBusy
 from lore.gateway import commands, paying, talks
 from lore.gateway.annotations import Annotations
-from lore.gateway.boundary import attempt, log
-from lore.gateway.exchanges import COMMAND, Answer, Command, Incoming, Prepared
+from lore.gateway.boundary import Failure, attempt, log
+from lore.gateway.exchanges import Answer, Command, Incoming, Prepared
 from lore.gateway.glancing import glance, is_cached_long
 from lore.gateway.latest import LatestMarkers
 from lore.gateway.paying import PROVIDERS, Bill, Ended, Observing, Unread
@@ -168,13 +170,10 @@ class MemoryTurning:
 
     def find_command(self, incoming: Incoming) -> Command | None:
         """Return what a request that was not prepared in time asks of Lore itself, if it does."""
-        wire = WIRES.get(incoming.wire)
+        wire = _wire_of(incoming)
         if not self._memory.settings.gateway_memory or wire is None:
             return None
-        body = incoming.body()
-        if incoming.path.endswith(_COUNTING) or COMMAND not in body.lower():
-            return None
-        request = wire.read(body, incoming.target)
+        request = wire.read(incoming.body(), incoming.target)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
         speaker = self._speaker(said, at_hand=True)
         return None if is_errand(said) else self._command(wire, request, speaker)
@@ -195,19 +194,29 @@ class MemoryTurning:
 
         return Command(carry_out, wire.answer(request, commands.excuse(typed)))
 
-    def admit(self, incoming: Incoming) -> Prepared:
+    def may_wait(self) -> bool:
+        """Tell whether there is more to a request than its price."""
+        return self._memory.settings.gateway_memory or self.is_limited()
+
+    def is_limited(self) -> bool:
+        """Tell whether there is a budget by now."""
+        return self._memory.has_budget()
+
+    def admit(self, incoming: Incoming, until_s: float = math.inf) -> Prepared:
         """Return how a request is forwarded that memory had no time for."""
         wire = WIRES.get(incoming.wire)
         if wire is None:
-            return self._unread(incoming)
+            return self._unread(incoming, until_s)
         if incoming.path.endswith(_COUNTING):
             return Prepared()
-        seen = glance(incoming)
+        seen = attempt("glance", partial(glance, incoming))
+        if isinstance(seen, Failure):
+            return self._unread(incoming, until_s)
         limit = paying.output_limit(seen.asks, seen.model)
         most = paying.most_of_bytes(incoming.wire, seen.length, limit, long=seen.long)
         service = paying.service_of(seen.asks)
         asked = _Asked(seen.model, most, service, seen.streams)
-        admitted = self._paid(incoming, wire, asked)
+        admitted = self._paid(incoming, wire, asked, until_s=until_s)
         mended = attempt("mend", partial(self._mended, incoming))
         return replace(admitted, body=mended) if isinstance(mended, bytes) else admitted
 
@@ -219,11 +228,12 @@ class MemoryTurning:
         mended = anthropic.mend(body, self._latest.find)
         return mended if mended is not body else None
 
-    def _unread(self, incoming: Incoming) -> Prepared:
+    def _unread(self, incoming: Incoming, until_s: float) -> Prepared:
         """Let a request pass in a form that is not read, while there is any money."""
         name = "/".join(incoming.path.split("/")[:_NAMED])
         try:
-            reserved = self._memory.reserve_request(name, None, kind="other")
+            within_s = _left(until_s)
+            reserved = self._memory.reserve_request(name, None, kind="other", within_s=within_s)
         except BudgetSpent as error:
             provider, now = paying.refusing(incoming), self._memory.database.now()
             return paying.refused(provider, error, now)
@@ -267,6 +277,7 @@ class MemoryTurning:
         *,
         bare: Speaker | None = None,
         retold: Speaker | None = None,
+        until_s: float = math.inf,
     ) -> Prepared:
         try:
             reserved = self._memory.reserve_request(
@@ -275,6 +286,7 @@ class MemoryTurning:
                 provider=PROVIDERS[incoming.wire],
                 service=asked.service,
                 kind="errand",
+                within_s=_left(until_s),
             )
         except BudgetSpent as error:
             return paying.refused(paying.refusing(incoming), error, self._memory.database.now())
@@ -293,7 +305,7 @@ class MemoryTurning:
         bare: Speaker | None = None,
     ) -> Observing:
         note = partial(self._note_headers, PROVIDERS[incoming.wire], bare)
-        return Observing(bill, on_end, note, whole)
+        return Observing(bill, on_end, self._settle, note, whole)
 
     def _note_headers(
         self, provider: str, bare: Speaker | None, headers: Mapping[str, str]
@@ -422,6 +434,9 @@ class MemoryTurning:
         if found.text:
             self._composer.add_note(speaker, last, found.text)
 
+    def _settle(self, ended: Ended) -> None:
+        paying.settle(self._memory, ended)
+
     def _end_errand(self, ended: Ended) -> None:
         paying.settle(self._memory, ended)
 
@@ -492,6 +507,11 @@ class MemoryTurning:
 def _wire_of(incoming: Incoming) -> Wire | None:
     """Return the wire of a request that costs something, if it is one that Lore reads."""
     return None if incoming.path.endswith(_COUNTING) else WIRES.get(incoming.wire)
+
+
+def _left(until_s: float) -> float | None:
+    """Return how long it is until a moment of the monotonic clock, None where there is no end."""
+    return None if until_s == math.inf else max(0.0, until_s - time.monotonic())
 
 
 def has_own_memory(request: Request) -> bool:

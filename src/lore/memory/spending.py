@@ -75,11 +75,13 @@ class Spending(Desk):
         session: str = "",
         project: str = "",
         kind: str = "turn",
+        within_s: Seconds | None = None,
     ) -> Reserved:
         """Set aside what a request may take at most, or raise `BudgetSpent`.
 
         Of one that nobody reads nobody knows what it takes: `most` is None, and so is `used` then.
-        Only with a budget is anything written, for all processes to see.
+        Only with a budget is anything written, for all processes to see; with `within_s` nothing
+        is waited for longer than that.
         """
         return self._requests().reserve(
             model,
@@ -89,6 +91,7 @@ class Spending(Desk):
             session=session,
             project=project,
             kind=kind,
+            within_s=within_s,
         )
 
     def count_request(self, reserved: Reserved, used: TokenUse, *, service: str = "") -> None:
@@ -110,6 +113,10 @@ class Spending(Desk):
     def release_request(self, reserved: Reserved) -> None:
         """Give back what was set aside for a request that took nothing."""
         self._requests().release(reserved)
+
+    def has_budget(self) -> bool:
+        """Tell whether what a day may cost is limited by now."""
+        return self._requests().is_limited
 
     def spend_pressure(self) -> SpendPressure:
         """Return what the budget of the day asks of the next request."""
