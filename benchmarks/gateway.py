@@ -142,8 +142,9 @@ async def be_upstream() -> None:
 
 def request_of(size: int) -> bytes:
     """Return a request with a body of about so many bytes, in turns of a few KB."""
-    turn, messages = "A line of a file that was read, with some words in it. " * 40, list[Any]()
+    lines, messages = "A line of a file that was read, with some words in it. " * 40, list[Any]()
     while len(json.dumps(messages)) < size:
+        turn = f"Turn {len(messages)}: {lines}"
         messages.append({"role": "user", "content": turn})
         messages.append({"role": "assistant", "content": [{"type": "text", "text": turn}]})
     messages.append({"role": "user", "content": "Go on."})

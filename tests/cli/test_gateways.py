@@ -91,6 +91,19 @@ def test_without_a_daemon_it_says_how_to_start_one(lore: Lore):
     assert told["clients"]["openai"] == {"OPENAI_BASE_URL": "http://127.0.0.1:3207/v1"}
 
 
+@pytest.mark.parametrize(
+    ("host", "url", "needs_key"),
+    [
+        ("::1", "http://[::1]:3207", False),
+        ("localhost", "http://localhost:3207", False),
+        ("0.0.0.0", "http://0.0.0.0:3207", True),
+    ],
+)
+def test_a_gateway_that_is_not_running_is_told_as_it_will_be(lore: Lore, host, url, needs_key):
+    told = json.loads(lore("gateway", "--json", env={"LORE_SERVER_HOST": host}).works().out)
+    assert (told["url"], told["needs_key"]) == (url, needs_key)
+
+
 def test_a_gateway_that_is_off_says_how_to_turn_it_on(lore: Lore):
     off = {"LORE_GATEWAY_ON": "false"}
     assert "lore config gateway.on true" in lore("gateway", env=off).works().out

@@ -37,6 +37,7 @@ def test_who_changes_a_setting_is_told_that_a_daemon_has_the_former_value(lore: 
     try:
         assert "'lore down'" in lore("config", "recall.max_hits", "4").works().err
         assert "'lore down'" in lore("config", "recall.max_hits", "--unset").works().err
+        assert "next request" in lore("config", "daily_budget", "10").works().err
         assert "daemon" not in lore("config").works().err
     finally:
         held.release()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 
 from lore.context.turns import find_named, name_of, turn_starts, whole_starts
+from lore.records import Block
 from tests.context.talks import call, entry, plain_talk, reminder, result, talks, text
 
 
@@ -72,3 +75,10 @@ def test_an_entry_is_known_again_by_its_name(entries):
 def test_a_name_that_is_none_is_not_found():
     assert find_named(plain_talk(1), "") is None
     assert find_named(plain_talk(1), "abc#x") is None
+
+
+def test_what_gemini_cli_says_first_is_no_persons_word():
+    context = Block("text", 60, "<session_context>\nThis is the Gemini CLI.\n</session_context>")
+    assert entry("user", context, text("why?")).texts == ("why?",)
+    assert not entry("user", context).begins_turn
+    assert entry("user", replace(context, text=f"{context.text} why?")).begins_turn

@@ -25,6 +25,9 @@ BUSY = "Is the provider awake?"
 LOOK = "Print the log of the day once more, please."
 LAST = "Which number does the keel of the new boat have? It was 4711 in our log."
 STARTED = "Who started you?"
+NEWER = "And how does the newest of you hear of it?"
+NEWEST = "gpt-6.1-sol"
+"""The model that this Codex takes of itself; it is told its tools among the items."""
 
 TURNS = 7
 LOG = "for n in $(seq 1 150); do echo $n: the wind turned and the tide took the boat; done"
@@ -59,6 +62,7 @@ SCENES = {
         )
     ),
     STARTED: (Says("Lore did."),),
+    NEWER: (Says("By its own way."),),
 }
 
 PLAIN = """\
@@ -130,7 +134,9 @@ def tell(story: Story) -> None:
     config = Path(machine.home / ".codex" / "config.toml")
     config.write_text(PLAIN.format(model=codex.MODEL))
     lore = replace(story.client, command=BIN / "lore")
-    story.runs[STARTED] = lore.run("run", "codex", "exec", "--json", "-", given=STARTED)
+    words = ("run", "codex", "exec", "--json")
+    story.runs[STARTED] = lore.run(*words, "-", given=STARTED)
+    story.runs[NEWER] = lore.run(*words, "--model", NEWEST, "-", given=NEWER)
 
 
 def developers_in(asked: Asked) -> list[Any]:
@@ -201,3 +207,11 @@ def test_what_comes_by_the_transcript_too_is_stored_once(story):
 def test_codex_falls_back_from_its_websocket_when_lore_started_it(story):
     assert story.told(STARTED) == ["Lore did."]
     assert [one.method for one in story.requests(STARTED)] == ["POST"]
+
+
+def test_the_newest_model_is_told_what_was_said_in_this_project(story):
+    (asked,) = story.requests(NEWER)
+    assert not asked.problem
+    assert asked.tree["input"][0]["type"] == "additional_tools"
+    assert "ops/press.sh" in json.dumps(developers_in(asked))
+    assert "tools" not in asked.tree

@@ -13,11 +13,13 @@ from tests.clients.client import Client, Run
 from tests.doors.gated import Gated, gated
 from tests.doors.machine import BIN, find_client, write_folder
 from tests.gateway.upstream import Call, Says, Text, Thought
+from tests.waiting import eventually
 
 TELL = "We print the almanac with ops/press.sh from the pier branch, never by hand."
 FIX = "Please read tides.txt and count its lines."
 SEEK = "Look into memory: how did we say the almanac is printed?"
 AGAIN = "Is that sure?"
+ORDER = "From now on the ferry sails at six, whatever the tide."
 STARTED = "Who started you?"
 GEMINI = "gemini-2.5-pro"
 """Named, for it else asks another model first which one is to answer."""
@@ -36,6 +38,7 @@ SCENES = {
         Says("With ops/press.sh, from the pier branch."),
     ),
     AGAIN: (Says("As sure as the tide."),),
+    ORDER: (Says("At six, then."),),
     STARTED: (Says("Lore did."),),
 }
 
@@ -94,6 +97,9 @@ def tell(story: Story) -> None:
     story.runs[FIX] = told.run(*words, FIX)
     story.runs[SEEK] = told.run(*words, SEEK)
     story.runs[AGAIN] = told.run("--resume", "latest", *words, AGAIN)
+    story.runs[ORDER] = told.run(*words, ORDER)
+    eventually(lambda: len(story.sessions) == 3)
+    story.gated.machine.wait_until_known(story.sessions[-1]["external_id"], "At six, then.")
     lore = replace(story.client, command=BIN / "lore")
     story.runs[STARTED] = lore.run("run", "gemini", *words, STARTED)
 
@@ -123,12 +129,15 @@ def test_recall_is_carried_out_inside_one_answer(story):
 
 def test_a_session_has_what_was_typed_and_said_and_goes_on(story):
     assert {one["agent"] for one in story.sessions} == {"gemini"}
-    first, second, third = (story.gated.machine.said(one["external_id"]) for one in story.sessions)
+    first, second, third, last = (
+        story.gated.machine.said(one["external_id"]) for one in story.sessions
+    )
     assert first == [FIX, "I will look.", "It has two lines."]
     assert (second[0], second[-3:]) == (
         SEEK, ["With ops/press.sh, from the pier branch.", AGAIN, "As sure as the tide."],
     )  # fmt: skip
-    assert third == [STARTED, "Lore did."]
+    assert third == [ORDER, "At six, then."]
+    assert last == [STARTED, "Lore did."]
 
 
 def test_what_recall_found_is_the_same_on_later_turns(story):
@@ -139,6 +148,11 @@ def test_what_recall_found_is_the_same_on_later_turns(story):
 def test_all_sessions_are_in_one_project(story):
     (project,) = {one["project_id"] for one in story.sessions}
     assert project
+
+
+def test_what_a_person_orders_holds_in_the_next_session(story):
+    (started,) = story.gated.asked(STARTED)
+    assert ORDER in json.dumps(started.tree["systemInstruction"])
 
 
 def test_gemini_that_lore_started_talks_through_the_gateway(story):

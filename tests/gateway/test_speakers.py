@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from lore.gateway.speakers import Said, agent_of, find_speaker, folder_of, is_errand
+from lore.gateway.speakers import (
+    Said,
+    agent_of,
+    find_speaker,
+    folder_of,
+    is_aside,
+    is_compaction,
+    is_errand,
+)
 from lore.records import Block, Entry, Speaker, Voice
 
 
@@ -23,6 +31,8 @@ def said(
 
 
 CODEX = {"originator": "codex_exec", "session-id": "r1", "thread-id": "r1"}
+CLAUDE = {"x-claude-code-session-id": "s1", "x-lore-project": "/code/almanac"}
+TITLE = "Generate a concise, sentence-case title (3-7 words) that captures the main topic"
 OPENCODE = {"user-agent": "opencode/1.18.33 ai-sdk", "x-session-id": "ses_1"}
 
 
@@ -108,6 +118,17 @@ def test_a_result_does_not_tell_the_folder():
         ({"x-codex-turn-metadata": '{"request_kind":"compaction"}'}, {}, "Go on"),
         ({}, {"instructions": "You are a title generator. You output ONLY"}, "Hello"),
         ({}, {"systemInstruction": {"parts": [{"text": "You are a title generator"}]}}, "Hello"),
+        (
+            {},
+            {"system": [{"type": "text", "text": TITLE}], "tools": []},
+            "<session>Hello</session>",
+        ),
+        (CLAUDE, {"system": "You are Claude Code."}, "Web page content:\n---\nHi"),
+        (
+            CLAUDE,
+            {"tools": [{"name": "Read"}]},
+            "[SUGGESTION MODE: What might the user type next?]",
+        ),
     ],
 )
 def test_titles_summaries_and_probes_are_no_turns(headers, document, asked: str):
@@ -138,3 +159,10 @@ def test_what_gemini_cli_asks_without_its_tools_is_no_turn(tools):
     assert not is_errand(said({}, {"tools": tools}, asked))
     declared = [{"functionDeclarations": [{"name": "read_file"}]}]
     assert not is_errand(said(GEMINI, {"tools": declared}, asked))
+
+
+def test_an_aside_is_told_from_a_summary():
+    aside = said(CLAUDE, {}, entry("user", "[SUGGESTION MODE: What might the user type next?]"))
+    summary = said(CLAUDE, {}, entry("user", "CRITICAL: Respond with TEXT ONLY."))
+    assert (is_aside(aside), is_compaction(aside)) == (True, False)
+    assert (is_aside(summary), is_compaction(summary)) == (False, True)

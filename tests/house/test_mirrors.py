@@ -30,7 +30,7 @@ TESTED_BY_NEIGHBOURS = {
     "daemon": "attempts background chores",
     "embed": "embedder graph",
     "evals": "baselines recordings",
-    "gateway": "boundary exchanges forwarding refusals streaming turn",
+    "gateway": "boundary exchanges forwarding kept questions refusals searching streaming watching",
     "gateway/wires": "arranging framing listening rounds searches summing wire",
     "gateway/wires/anthropic": "expanding reading replies splicing writing",
     "gateway/wires/chat": "expanding reading replies splicing writing",
@@ -66,7 +66,7 @@ OF_SEVERAL = {
     "gateway": "bills degrading faults google_sdk passing sdks settling upstream",
     "gateway/wires": (
         "anthropic_prompts anthropic_replies anthropic_splicing chat_splicing collected "
-        "gemini_splicing offering prompts replies responses_splicing strays"
+        "gemini_splicing offering prompts replies responses_reading responses_splicing strays"
     ),
     "llm": "poisoning providers variants",
     "mcp": "conformance",

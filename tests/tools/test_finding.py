@@ -166,3 +166,17 @@ def test_what_is_less_than_usual_is_told_with_the_answer(tmp_path: Path):
         memory.store("Deploys are blue green")
         assert "keywords only" in recall(memory, "deploy")[0]
         assert "keywords only" in search(memory, "deploy")[0]
+
+
+def test_an_item_is_given_whole_for_its_id_alone(memory: Memory):
+    said = "The staging server is called heron. " + "It stands in the harbour office. " * 60
+    id_ = memory.store(said)
+    short = memory.short_ids([id_])[id_]
+    for asked in (id_, short, f"[{short}]", f"{short}, {id_}"):
+        text, data = recall(memory, asked)
+        assert {hit.id for hit in data.hits} == {id_}
+        assert data.hits[0].text == said.strip()
+        assert text.count("harbour office") >= 60
+    (hit, *_) = recall(memory, f"what is {short} about: the staging server?")[1].hits
+    assert hit.why != "asked for by its id"
+    assert recall(memory, "01234567-89ab")[1].hits == []

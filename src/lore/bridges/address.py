@@ -58,6 +58,10 @@ class Address:
         return now is not None and (now.host, now.port, now.key) == (self.host, self.port, self.key)
 
 
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+"""How this machine is called by itself; from there nobody else is heard."""
+
+
 def url_of(host: str, port: int) -> str:
     """Return the URL of a server."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -126,7 +126,7 @@ def _is_typed(entry: Entry, *, joined: bool) -> bool:
     texts = _texts(entry)
     if any(block.kind == "result" for block in entry.blocks):
         return any(text.startswith(_STOPPED) for text in texts)
-    return joined or len(texts) < 2
+    return joined or len(entry.texts) < 2
 
 
 def _spoken(block: Block, key: str, at: datetime) -> Iterator[NewMessage]:

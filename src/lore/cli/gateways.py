@@ -14,17 +14,16 @@ from lore.cli.output import Json, bold, coloured, dim, notice, print_columns, pr
 from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from lore.bridges.address import Address
     from lore.settings import Settings
     from lore.setup.starting import Through
 
 _TITLES = {
     "claude": "Claude Code and Anthropic's SDKs, by environment",
     "codex": "Codex, in config.toml or with -c",
+    "opencode": "opencode, in opencode.json as options.baseURL of each provider",
     "openai": "OpenAI's SDKs, by environment",
     "gemini": "Gemini CLI and Google's SDKs, by environment",
 }
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -37,14 +36,14 @@ def show(context: typer.Context, json: Json = False) -> None:
 
     It is part of the daemon: 'lore up' serves it, the setting gateway.on turns it off.
     """
-    from lore.bridges.address import find_address
+    from lore.bridges.address import LOOPBACK, find_address, url_of
     from lore.gateway.peers import TELLS_OWNERS
     from lore.settings import load
 
     settings = load(home=context.obj).settings
     found = find_address(str(settings.home))
-    url = _url(found) if found else f"http://{settings.server_host}:{settings.server_port}"
-    needs_key = found is not None and found.host not in _LOOPBACK
+    url = found.url if found else url_of(settings.server_host, settings.server_port)
+    needs_key = (found.host if found else settings.server_host) not in LOOPBACK
     variables = _variables(url, needs_key=needs_key)
     upstreams = {
         "anthropic": settings.gateway_anthropic_url,
@@ -89,6 +88,7 @@ def _variables(url: str, *, needs_key: bool) -> dict[str, dict[str, str]]:
         "claude": {"ANTHROPIC_BASE_URL": url}
         | ({"ANTHROPIC_CUSTOM_HEADERS": key} if needs_key else {}),
         "codex": {"openai_base_url": f"{url}/v1"},
+        "opencode": {"anthropic, openai": f"{url}/v1", "google": f"{url}/v1beta"},
         "openai": {"OPENAI_BASE_URL": f"{url}/v1"},
         "gemini": {"GOOGLE_GEMINI_BASE_URL": url}
         | ({"GEMINI_CLI_CUSTOM_HEADERS": key} if needs_key else {}),
@@ -100,7 +100,7 @@ def through(settings: Settings, agent: str) -> Through | None:
 
     The daemon is started where none runs.
     """
-    from lore.bridges.address import find_address
+    from lore.bridges.address import LOOPBACK, find_address
     from lore.setup.starting import BASE_URLS, CUSTOM_HEADERS, Through
 
     environ = os.environb
@@ -115,23 +115,23 @@ def through(settings: Settings, agent: str) -> Through | None:
         notice("The daemon does not run: this run does not use the gateway.")
         return None
     headers = {"x-lore-project": quote(str(Path.cwd()), safe="/")}
-    if found.host not in _LOOPBACK:
+    if found.host not in LOOPBACK:
         if agent == "codex":
             notice("Codex cannot send the key that is needed: this run does not use the gateway.")
             return None
         headers["x-lore-key"] = found.key
     if name in CUSTOM_HEADERS:
-        variable, between = CUSTOM_HEADERS[name]
-        former = os.fsdecode(environ.get(variable.encode(), b""))
+        custom, between = CUSTOM_HEADERS[name]
+        former = os.fsdecode(environ.get(custom.encode(), b""))
         pairs = (line.partition(":") for line in former.split(between))
         kept = {name.strip(): value.strip() for name, _, value in pairs if value.strip()}
         headers = {**kept, **headers}
-    return Through(_url(found), headers)
+    return Through(found.url, headers)
 
 
 def lasting_url(settings: Settings) -> str:
     """Return the address of the gateway for the files of agents, or raise if none would last."""
-    from lore.bridges.address import find_address, url_of
+    from lore.bridges.address import LOOPBACK, find_address, url_of
 
     if not settings.gateway_on:
         msg = "The gateway is off."
@@ -141,12 +141,7 @@ def lasting_url(settings: Settings) -> str:
         raise InvalidInput(msg, hint="'lore config server.port 3207' gives it one.")
     found = find_address(str(settings.home))
     host = found.host if found else settings.server_host
-    if host not in _LOOPBACK:
+    if host not in LOOPBACK:
         msg = f"At {host} the gateway wants a key, which does not belong into a file of an agent's."
         raise InvalidInput(msg, hint="'lore run AGENT' hands it over for one run.")
-    return _url(found) if found else url_of(host, settings.server_port)
-
-
-def _url(found: Address) -> str:
-    host = f"[{found.host}]" if ":" in found.host else found.host
-    return f"http://{host}:{found.port}"
+    return found.url if found else url_of(host, settings.server_port)

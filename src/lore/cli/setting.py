@@ -51,7 +51,7 @@ def config(
         path = write_user_setting(loaded.settings.home, key, value)
         loaded = _load(context)
         notice(f"{path} is written.")
-        _tell_of_daemon(loaded.settings.home)
+        _tell_of_daemon(loaded.settings.home, key)
     shown = [_shown(setting) for setting in loaded.values if not key or setting.key == key]
     if not shown:
         msg = f"There is no setting '{key}'."
@@ -67,11 +67,13 @@ def config(
         notice(f"The value from {_winner(shown[0])} goes before the one just written.")
 
 
-def _tell_of_daemon(home: Path) -> None:
-    """Say that a daemon reads its settings when it starts, where one runs."""
+def _tell_of_daemon(home: Path, key: str) -> None:
+    """Say that a daemon reads its settings when it starts, where one runs, all but one of them."""
     from lore.daemon.lock import find_holder
 
-    if find_holder(home):
+    if find_holder(home) and key == "daily_budget":
+        notice("For agents it holds from their next request on.")
+    elif find_holder(home):
         notice("The daemon goes on as before until 'lore down' and 'lore up --detach'.")
 
 

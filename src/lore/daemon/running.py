@@ -128,6 +128,7 @@ class Daemon:
 
     def work(self) -> None:
         """Do the chores as they come due, until it is time to stop."""
+        self._count_queues()
         while not self.stopping.is_set():
             for turn in self._schedule.due(self._clocks.monotonic()):
                 if not self.stopping.is_set():

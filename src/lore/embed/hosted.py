@@ -6,6 +6,7 @@ import urllib.parse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeGuard
 
+from lore.bridges.address import LOOPBACK
 from lore.embed.catalogue import MODELS, Model, find_model, model_names
 from lore.embed.request import Endpoint, post_json
 from lore.errors import EmbedderError
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from lore.settings import Settings
 
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 # Services take some hundred texts and some 100,000 tokens in one request.
 _BATCH_TEXTS = 128
 _BATCH_BYTES = 200_000
@@ -150,7 +150,7 @@ def _check_address(url: str) -> None:
     parts = urllib.parse.urlsplit(url)
     if parts.scheme == "https" and parts.hostname:
         return
-    if parts.scheme == "http" and parts.hostname in _LOOPBACK:
+    if parts.scheme == "http" and parts.hostname in LOOPBACK:
         return
     msg = "embed.base_url must be an https address, or http on this machine."
     raise EmbedderError(msg, hint="Texts and the access key must not travel in the clear.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 
 from lore import settings
@@ -103,15 +104,23 @@ def run(
     embedder = CachedEmbedder(opened.embedder, cache or _default_cache())
     found: dict[str, Sessions] = {model: {} for model in models}
     missed: list[str] = []
+    steps = len(talks) * (1 + len(prices) * len(STRATEGIES))
+    done = count(1)
+
+    def step() -> None:
+        if report:
+            report(next(done), steps)
+
     try:
-        for number, (stem, talk) in enumerate(talks.items()):
+        for stem, talk in talks.items():
             known, asked = _remembered(talk, embedder)
+            step()
             for model, price in prices.items():
                 setting = Setting(model, price, known, asked, client)
-                found[model][stem] = {name: replay(talk, name, setting) for name in STRATEGIES}
+                for name in STRATEGIES:
+                    found[model].setdefault(stem, {})[name] = replay(talk, name, setting)
+                    step()
             missed += [q.text for q, hit in zip(talk.questions, asked, strict=True) if not hit]
-            if report:
-                report(number + 1, len(talks))
     finally:
         embedder.close()
     windows = {model: price.window_tokens for model, price in prices.items()}
@@ -136,7 +145,7 @@ def _talks(data: Path | None, sessions: Sequence[str], home: Path | None) -> dic
             found |= {name: talk_of(name, memory.messages(name)) for name in sessions}
     if not found:
         where = f"There is no long-session-*.jsonl.gz in {data}." if data else "Nothing is named."
-        raise EvaluationError(where, hint="--sessions names captured sessions.")
+        raise EvaluationError(where, hint="--data names a folder with them, --sessions captured sessions.")
     return found
 
 

@@ -35,8 +35,21 @@ _COMPACTIONS = (
 )
 """How the prompts begin by which Claude Code has a conversation summarised."""
 
-_ERRANDS = ("You are a title generator", "You are a context summarization agent")
-"""How the system prompts of opencode begin that are no part of the conversation."""
+_ASIDES = ("[SUGGESTION MODE:", "The user stepped away and is coming back.")
+"""How the prompts begin by which Claude Code asks on the side, behind all of a conversation."""
+
+_PAGES = ("Web page content:\n---",)
+"""How Claude Code has a page read that it fetched."""
+
+_ERRANDS = (
+    "You are a title generator",
+    "You are a context summarization agent",
+    "Generate a concise, sentence-case title",
+    "Generate a short kebab-case name",
+    "You are selecting memories that will be useful to Claude Code",
+)
+"""How the system prompts of opencode and of Claude Code begin that are no part of the
+conversation."""
 
 _AGENT: tuple[Voice, ...] = ("system",)
 _FIRST: tuple[Voice, ...] = ("system", "user")
@@ -83,7 +96,7 @@ def is_errand(said: Said) -> bool:
         return True
     if any(text.lstrip().startswith(_ERRANDS) for text in _first_texts(said, _AGENT)):
         return True
-    return _asks_for_summary(said)
+    return _asks(said, (*_COMPACTIONS, *_ASIDES, *_PAGES))
 
 
 def _declares_functions(tools: Any) -> bool:
@@ -93,7 +106,12 @@ def _declares_functions(tools: Any) -> bool:
 
 def is_compaction(said: Said) -> bool:
     """Tell whether an agent has its conversation summarised, and sends all of it for that."""
-    return _kind_of(said) == "compaction" or _asks_for_summary(said)
+    return _kind_of(said) == "compaction" or _asks(said, _COMPACTIONS)
+
+
+def is_aside(said: Said) -> bool:
+    """Tell whether an agent asks on the side, behind all of its conversation."""
+    return _asks(said, _ASIDES)
 
 
 def _kind_of(said: Said) -> str:
@@ -102,10 +120,11 @@ def _kind_of(said: Said) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-def _asks_for_summary(said: Said) -> bool:
+def _asks(said: Said, beginnings: tuple[str, ...]) -> bool:
+    """Tell whether one of the last texts in a person's place begins so."""
     asked = [entry for entry in said.entries if entry.voice == "user"][-1:]
     texts = (block.text for entry in asked for block in entry.blocks if block.kind == "text")
-    return any(text.lstrip().startswith(_COMPACTIONS) for text in texts)
+    return any(text.lstrip().startswith(beginnings) for text in texts)
 
 
 def folder_of(said: Said) -> str:

@@ -10,6 +10,10 @@ from lore.gateway.wires import keys
 from lore.gateway.wires.wire import Reply, Request, Wire
 from lore.memory.holding import Composed
 from lore.records import Entry, Speaker
+from lore.text import marks
+
+_HOOKED = frozenset({"claude-code"})
+"""Agents that have hooks wherever they have the tools of Lore."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +46,26 @@ class Turn:
         return entries
 
 
-def persons_words(request: Request) -> str:
-    """Return what stands in the place of a person's words: hooks put memory there."""
-    return "\n".join(
-        block.text
+def is_given(speaker: Speaker, request: Request) -> bool:
+    """Tell whether a session is given memory without the gateway: its agent's hooks do that.
+
+    What they gave stands in the place of a person's words; where they had nothing to give, an agent
+    that has both hooks and tools of Lore shows its tools.
+    """
+    if speaker.agent in _HOOKED and has_own_memory(request):
+        return True
+    return any(
+        marks.may_have_memory(block.text)
         for entry in request.dialogue.entries
         if entry.voice != "assistant"
         for block in entry.blocks
         if block.kind == "text"
     )
+
+
+def has_own_memory(request: Request) -> bool:
+    """Tell whether a client has the tools of Lore by itself."""
+    return any("lore" in name.lower() and name.endswith("recall") for name in request.tools)
 
 
 def told_headers(composed: Composed, delay_s: float) -> tuple[tuple[str, str], ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from lore.context import silences, turns
-from lore.errors import BudgetSpent, InvalidInput, LoreError, StoreBusy
+from lore.errors import BudgetSpent, InvalidInput
 from lore.gateway import commands, paying, talks
 from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import Failure, attempt, log
@@ -21,7 +20,7 @@ from lore.gateway.exchanges import Answer, Command, Incoming, Prepared
 from lore.gateway.glancing import glance, is_cached_long
 from lore.gateway.latest import LatestMarkers
 from lore.gateway.paying import PROVIDERS, Bill, Ended, Observing, Unread
-from lore.gateway.recalling import Recalling
+from lore.gateway.searching import Searching
 from lore.gateway.speakers import (
     Said,
     agent_of,
@@ -31,19 +30,15 @@ from lore.gateway.speakers import (
     is_errand,
 )
 from lore.gateway.talks import Talks
-from lore.gateway.turn import Turn, persons_words, told_headers
+from lore.gateway.turn import Turn, has_own_memory, is_given, told_headers
 from lore.gateway.wires import anthropic, markers
 from lore.gateway.wires.registry import WIRES
-from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
+from lore.gateway.wires.wire import Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.memory.holding import Composed
 from lore.memory.pacing import Pacing
 from lore.records import Course, Speaker, TokenUse
-from lore.redaction import redact_tree
-from lore.text import marks
-from lore.tools import catalogue
-from lore.tools.tool import Caller
 
 PROMPT_S = 0.08
 """So much of the time that a request has may go into finding what its prompt needs."""
@@ -51,13 +46,6 @@ PROMPT_S = 0.08
 WARM_S = 10.0
 """A start waits so long for the model and the price lists, which take one to three seconds: the
 first request of a session would go out without memory, and the second begin differently."""
-
-SEARCH_S = 2.0
-"""So long an answer waits for a search: one takes some milliseconds, and half a second more at
-most where something waits to be embedded."""
-
-_SEARCHES = 4
-"""Searches at once; a store that is locked may hold each of them up for a minute."""
 
 _MOST_ASKED_CHARS = 20_000
 """What is longer was not typed; what it asks for stands at its beginning."""
@@ -90,7 +78,7 @@ class MemoryTurning:
         self._annotations = Annotations()
         self._latest = LatestMarkers()
         self._digesting = ThreadPoolExecutor(1, "lore-digesting")
-        self._searching = ThreadPoolExecutor(_SEARCHES, "lore-searching")
+        self._searching = Searching(memory, composer, self._latest)
         self._digested: set[str] = set()
         self._warming: Future[object] | None = None
         self._lock = threading.Lock()
@@ -112,7 +100,7 @@ class MemoryTurning:
     def close(self) -> None:
         """Begin nothing more."""
         self._digesting.shutdown(wait=False, cancel_futures=True)
-        self._searching.shutdown(wait=False, cancel_futures=True)
+        self._searching.close()
 
     def prepare(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded."""
@@ -266,7 +254,7 @@ class MemoryTurning:
         body, tool = self._rewritten(wire, request, composed, tool)
         if body is request.body:
             return errand
-        recalling = self._recalling(wire, request, speaker, body, tool) if tool else None
+        recalling = self._searching.splice(wire, request, speaker, body, tool) if tool else None
         return replace(errand, body=body, splice=recalling)
 
     def _paid(
@@ -316,8 +304,7 @@ class MemoryTurning:
         self._pacing.note_quotas(provider, headers)
 
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
-        own_tools = has_own_memory(request)
-        gives = not own_tools and not marks.may_have_memory(persons_words(request))
+        gives = not is_given(speaker, request)
         joined = speaker.marks_what_it_adds
         if gives and not silences.is_silent(request.dialogue.entries, joined=joined):
             self._note_memory(speaker, request)
@@ -360,7 +347,7 @@ class MemoryTurning:
         delay_s = self._pacing.delay_s(provider, cache_left_s=left_s, free=free)
         prompt = paying.prompt_of(most, counted=composed.calibrated)
         bill = Bill(wire, reserved, request.streams, prompt, delay_s)
-        recalling = self._recalling(wire, request, speaker, body, tool) if tool else None
+        recalling = self._searching.splice(wire, request, speaker, body, tool) if tool else None
         turn = Turn(request, speaker, composed, wire, incoming.target, body, recalling)
         return Prepared(
             body=body if body is not request.body else None,
@@ -394,32 +381,6 @@ class MemoryTurning:
             # No upstream would take such a prompt: what the client sent, it takes.
             log.warning("plan not legal", extra={"layer": composed.plan.layer})
             return request.body, None
-
-    def _recalling(
-        self, wire: Wire, request: Request, speaker: Speaker, body: bytes, tool: Tool
-    ) -> Recalling:
-        inner = wire.open_splice(request, body, tool, partial(secrets.token_hex, 8))
-        caller = Caller(speaker.project, speaker.session)
-
-        def search(call: Call) -> str:
-            work = partial(catalogue.call, self._memory, tool.name, call.arguments, caller)
-            asked = self._searching.submit(work)
-            try:
-                return asked.result(SEARCH_S).text
-            except TimeoutError as error:
-                asked.cancel()
-                msg = "The search took too long."
-                raise StoreBusy(msg) from error
-            except LoreError as error:
-                return " ".join(filter(None, (str(error), error.hint)))
-
-        def keep(stored: Mapping[str, str]) -> None:
-            redact = partial(redact_tree, self._memory.redactor)
-            hidden = {id_: markers.redacted(one, redact) for id_, one in stored.items()}
-            self._latest.keep(hidden)
-            self._composer.keep_markers(speaker, hidden)
-
-        return Recalling(inner, search, keep)
 
     def _note_memory(self, speaker: Speaker, request: Request) -> None:
         """Put what a new prompt clearly needs behind it."""
@@ -512,8 +473,3 @@ def _wire_of(incoming: Incoming) -> Wire | None:
 def _left(until_s: float) -> float | None:
     """Return how long it is until a moment of the monotonic clock, None where there is no end."""
     return None if until_s == math.inf else max(0.0, until_s - time.monotonic())
-
-
-def has_own_memory(request: Request) -> bool:
-    """Tell whether a client has the tools of Lore by itself."""
-    return any("lore" in name.lower() and name.endswith("recall") for name in request.tools)

@@ -16,10 +16,10 @@ from typing import Any
 
 import httpx2
 
+from lore.bridges.address import LOOPBACK
+
 LARGEST_BODY_BYTES = 8 * 1024 * 1024
 """The longest answers that are asked for are some 100 KB."""
-
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def open_client(url: str, timeout_s: float) -> httpx2.Client:

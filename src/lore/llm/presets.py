@@ -6,12 +6,11 @@ import urllib.parse
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from lore.bridges.address import LOOPBACK
 from lore.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
     from lore.settings import Settings
-
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ def check_address(url: str) -> None:
     except ValueError:
         host = None
     plain = url.isascii() and url.isprintable() and " " not in url
-    schemes = ("https", "http") if host in _LOOPBACK else ("https",)
+    schemes = ("https", "http") if host in LOOPBACK else ("https",)
     if host and plain and parts.scheme in schemes:
         return
     msg = "chat.base_url must be an https address, or http on this machine."

@@ -19,6 +19,9 @@ _MILLION = 1_000_000
 _REMINDER = "<system-reminder>"
 """Begins what a client says to the model in the person's name."""
 
+_CONTEXT = "<session_context>", "</session_context>"
+"""What Gemini CLI puts before a person's first words, as a text of its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -34,7 +37,9 @@ class Block:
     @property
     def says(self) -> bool:
         """Tell whether anybody says something in it, and no program in the person's name."""
-        return self.chars > 0 and not self.text.lstrip().startswith(_REMINDER)
+        text = self.text.strip()
+        is_context = text.startswith(_CONTEXT[0]) and text.endswith(_CONTEXT[1])
+        return self.chars > 0 and not is_context and not text.startswith(_REMINDER)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
+from lore.bridges.address import LOOPBACK
+
 ANYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - they are recognised, not bound
 _USUAL_PORTS = {"http": 80, "https": 443}
 """What an address means that names no port."""

@@ -122,6 +122,9 @@ def prepare(
     """Return how an agent is started with memory; `path` is where programs are looked for."""
     name = {"claude-code": "claude"}.get(agent, agent)
     start = _STARTS.get(name)
+    if start is None and agent.startswith("-"):
+        msg = f"There is no option '{agent}'."
+        raise InvalidInput(msg, hint="'lore run --help' lists them; those of an agent follow it.")
     if start is None:
         msg = f"Lore cannot run '{agent}'."
         raise InvalidInput(msg, hint=f"It can run {', '.join(_STARTS)}.")

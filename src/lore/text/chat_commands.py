@@ -34,7 +34,12 @@ def find(texts: Sequence[str]) -> str:
         return ""
     if offered := _OFFERED.match(texts[0]):
         return f"{offered[1]} {offered[2] or ''}".strip().lower()
-    typed = _TYPED.fullmatch(texts[-1].strip()[:_MOST_CHARS])
+    typed = _TYPED.fullmatch(_unquoted(texts[-1].strip()[:_MOST_CHARS]))
     if typed is None:
         return ""
     return f"lore:{(typed[1] or typed[3] or '').lower()} {typed[2] or ''}".strip()
+
+
+def _unquoted(text: str) -> str:
+    """Return a text without its quotes: opencode puts them around what is typed behind `run`."""
+    return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] == '"' else text

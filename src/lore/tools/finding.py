@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Literal
 
 from pydantic import Field
 
-from lore.errors import NotFound
+from lore.errors import AmbiguousId, NotFound
 from lore.memory import Memory
 from lore.records import Answer, FragmentKind, Hit, ItemType, Origin, Scope
 from lore.text import tokens
-from lore.tools import wording
+from lore.tools import items, wording
 from lore.tools.question import MOST_HITS, Query, Question
 from lore.tools.session import find_session
 from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool
@@ -25,7 +26,10 @@ _HEADING_TOKENS = 24
 _STANDING_SHARE = 6
 """Standing instructions get at most this part of a recall: the answer comes first."""
 
-_QUOTED = f"{wording.QUOTED} read(ids) gives one whole."
+_QUOTED = f"{wording.QUOTED} recall(id) gives one whole."
+_ID = re.compile(r"\[?([0-9a-f]{8}-[0-9a-f-]{2,27})\]?")
+"""An id, whole or as short as it is shown; with the brackets that it has in a prompt."""
+
 _COLUMNS = "id score depth kind tokens title < where. read(ids) gives the text."
 _NOTHING = "Nothing found."
 _EVERYTHING = "scope='all' searches everything."
@@ -66,7 +70,13 @@ class RecallResult(Result):
 
 
 def recall(memory: Memory, given: RecallArguments, caller: Caller) -> Outcome:
-    """Answer a question with excerpts that together keep to the token budget."""
+    """Answer a question with excerpts that together keep to the token budget.
+
+    Who asks for ids is given these whole: not everybody who has recall can call read, too.
+    """
+    ids = _find_ids(given.query)
+    if ids and (whole := _find_whole(memory, ids, caller)):
+        return whole
     answer = memory.recall(
         given.query,
         scope=given.scope,
@@ -84,6 +94,38 @@ def recall(memory: Memory, given: RecallArguments, caller: Caller) -> Outcome:
     hits = _fill(sheet, answer, short, for_standing)
     sheet.add(*(line for _, line in standing))
     return Outcome(sheet.text(), _recalled(hits, tuple(hit for hit, _ in standing), answer))
+
+
+def _find_ids(query: str) -> list[str]:
+    """Return the ids that a question consists of, or none if there is anything else in it."""
+    found = [_ID.fullmatch(word) for word in query.replace(",", " ").split()]
+    ids = [one[1] for one in found if one is not None]
+    return ids if len(ids) == len(found) <= items.MOST_READ else []
+
+
+def _find_whole(memory: Memory, ids: list[str], caller: Caller) -> Outcome | None:
+    """Return items whole, or None if one of them is unknown: then it was no id."""
+    try:
+        whole = items.read(memory, items.ReadArguments(ids=ids), caller)
+    except (NotFound, AmbiguousId):
+        return None
+    assert isinstance(whole.data, items.ReadResult)
+    hits = [
+        Recalled(
+            id=one.id,
+            type=one.type,
+            kind=one.kind,
+            origin=one.origin,
+            created_at=one.created_at,
+            text=one.text,
+            score=1.0,
+            why="asked for by its id",
+            title=one.title,
+            session_id=one.session_id,
+        )
+        for one in whole.data.items
+    ]
+    return Outcome(whole.text, RecallResult(hits=hits, considered=len(hits)))
 
 
 def _session(memory: Memory, scope: Scope, caller: Caller) -> str:

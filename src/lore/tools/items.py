@@ -14,7 +14,7 @@ from lore.tools import wording
 from lore.tools.names import Id, Named, named
 from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool
 
-_MOST_READ = 20
+MOST_READ = 20
 """Of one read: at a thousand tokens each, as many as a client takes."""
 
 _PAYLOAD_TOKENS = 60
@@ -39,7 +39,7 @@ class ReadArguments(Arguments):
     """What read takes."""
 
     ids: list[Id] = Field(
-        min_length=1, max_length=_MOST_READ, description="Ids, or 8 and more characters of each."
+        min_length=1, max_length=MOST_READ, description="Ids, or 8 and more characters of each."
     )
 
 

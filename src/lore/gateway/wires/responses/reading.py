@@ -10,12 +10,16 @@ from lore.gateway.wires.chat.reading import PICTURE_CHARS, PROGRAM
 from lore.gateway.wires.keys import Piece
 from lore.gateway.wires.shapes import Json, text
 from lore.gateway.wires.wire import Request
-from lore.records.dialogues import Block, Dialogue, Entry, Voice
+from lore.records.dialogues import Block, BlockKind, Dialogue, Entry, Voice
 
 Side = Literal["user", "assistant", "system", "results"]
 
 _TEXTS = frozenset("text input_text output_text refusal summary_text reasoning_text".split())
 _PICTURES = frozenset("input_image input_file input_audio".split())
+_TOOLS = "additional_tools"
+_SETTINGS = frozenset({_TOOLS, "configuration_update"})
+"""How Codex tells its newer models what else they may call, and how hard they are to think."""
+
 _KEPT = ("previous_response_id", "conversation")
 """How a client says that the provider has its history."""
 
@@ -43,7 +47,9 @@ def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> 
     tools = shapes.found(document.get("tools"))
     fixed = [shapes.dumped(one) for one in tools]
     fixed.append(text(document.get("instructions")))
-    fixed += ["\n".join(_texts(one.get("content"))) for one in items[:head]]
+    fixed += ["\n".join(_texts(one.get("content"))) for one in items[:head] if "content" in one]
+    fixed += [shapes.dumped(one) for one in items[:head] if "content" not in one]
+    more = [tool for one in items if _is_tools(one) for tool in shapes.found(one.get("tools"))]
     return Request(
         body=body,
         document=document,
@@ -55,11 +61,12 @@ def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> 
         ),
         places=places,
         streams=document.get("stream") is True,
-        tools=frozenset(text(tool.get("name")) for tool in tools),
+        tools=frozenset(name for tool in (*tools, *more) for name in _names(tool)),
         is_expanded=is_expanded,
         has_history=not is_kept,
         # Answers that the provider stores are named by their ids, and two have no common one.
-        may_recall=document.get("store") is False and not is_kept,
+        # Nobody has said what becomes of tools beside those that stand among the items.
+        may_recall=document.get("store") is False and not is_kept and not more,
     )
 
 
@@ -76,13 +83,22 @@ def items_of(document: Json) -> list[Json]:
 
 def side_of(item: Json) -> Side:
     """Return whose an item is; results come from the user's side, but begin nothing."""
-    kind = text(item.get("type")) or "message"
+    kind, role = text(item.get("type")) or "message", item.get("role")
+    if role in PROGRAM or kind in _SETTINGS:
+        return "system"
     if kind == "message":
-        role = item.get("role")
-        if role in PROGRAM:
-            return "system"
         return "user" if role == "user" else "assistant"
     return "results" if kind.endswith("_output") else "assistant"
+
+
+def _is_tools(item: Json) -> bool:
+    return item.get("type") == _TOOLS
+
+
+def _names(tool: Json) -> list[str]:
+    """Return the names of a tool, or of those in a group of them."""
+    name = text(tool.get("name"))
+    return [name, *(f"{name}.{text(one.get('name'))}" for one in shapes.found(tool.get("tools")))]
 
 
 def head_of(items: list[Json]) -> int:
@@ -120,7 +136,8 @@ def _pieces(item: Json, names: dict[str, str]) -> list[Piece]:
         size = len(thought) or len(sealed) // 2
         return [Piece(Block("reasoning", size, thought), text(item.get("id")) or sealed)]
     told = shapes.dumped(item)
-    return [Piece(Block("other", len(told), told, tool=kind), text(item.get("id")) or told)]
+    sort: BlockKind = "text" if kind in _SETTINGS else "other"  # They hold until the next ones do.
+    return [Piece(Block(sort, len(told), told, tool=kind), text(item.get("id")) or told)]
 
 
 def parts_of(content: object) -> list[Json]:

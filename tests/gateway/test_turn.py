@@ -1,0 +1,42 @@
+"""Who is given memory by the gateway, and who has it of its own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lore.gateway.turn import has_own_memory, is_given
+from lore.gateway.wires.registry import WIRES
+from lore.gateway.wires.wire import Request
+from lore.records import Speaker
+
+OWN = {"name": "mcp__lore__recall", "input_schema": {"type": "object"}}
+
+
+def read(text: str, *tools: object) -> Request:
+    messages = [{"role": "user", "content": text}]
+    document = {"model": "m", "max_tokens": 9, "messages": messages, "tools": list(tools)}
+    return WIRES["anthropic"].read(json.dumps(document).encode())
+
+
+@pytest.mark.parametrize(
+    ("agent", "text", "tools", "given"),
+    [
+        ("claude-code", "Hello", (OWN,), True),
+        ("claude-code", "Hello", (), False),
+        ("claude-code", "<lore-memory>\nx\n</lore-memory>\nHello", (), True),
+        ("opencode", "Hello", (OWN,), False),
+        ("codex", "Hello", (OWN,), False),
+        ("opencode", "<lore-memory>\nx\n</lore-memory>\nHello", (OWN,), True),
+    ],
+)
+def test_an_agent_with_hooks_gives_itself_memory_and_one_with_tools_alone_does_not(
+    agent, text, tools, given
+):
+    assert is_given(Speaker("s", agent), read(text, *tools)) == given
+
+
+def test_tools_of_lore_are_known_by_their_names():
+    assert has_own_memory(read("Hello", OWN))
+    assert not has_own_memory(read("Hello", {"name": "recall", "input_schema": {}}))
