@@ -499,3 +499,20 @@ def test_a_request_sees_one_budget_however_often_that_changes(database):
     ledger.count(reserved, CENT)
     entries(database)
     assert ledger.day().reserved_usd == pytest.approx(0.01)
+
+
+def test_who_sets_money_aside_sees_the_pace_of_the_day(database, clock):
+    ledger = ledger_of(database, 10.0)
+    ledger.settle(ledger.reserve("m", DOLLAR), TokenUse(9_000_000))
+    entries(database)
+    clock.advance(minutes=10)
+    assert ledger.pressure(at_hand=True).delay_s == 0, "seen ten minutes ago"
+    ledger.release(ledger.reserve("m", CENT))
+    assert ledger.pressure(at_hand=True).delay_s > 30
+    holder = locked(database)
+    clock.advance(minutes=5)
+    assert ledger.pressure(at_hand=True).delay_s > 30
+    holder.rows("ROLLBACK")
+    holder.close()
+    clock.advance(hours=12)
+    assert ledger.pressure(at_hand=True).delay_s == 0

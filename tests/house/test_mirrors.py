@@ -16,7 +16,7 @@ APART = {"clients", "doors", "house", "stories", "trust"}
 
 TESTED_BY_NEIGHBOURS = {
     ".": "config_files rules",
-    "budget": "counters",
+    "budget": "counters pressing",
     "capture": (
         "gathering peers rehearsing shapes slips staging transcript_files transcript_lines "
         "transcripts"

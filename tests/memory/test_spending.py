@@ -125,13 +125,14 @@ def test_an_export_of_an_earlier_lore_comes_in(opened: Opener):
         memory.import_lines([header, wrong], trust=True)
 
 
-def test_a_budget_of_the_day_refuses_when_it_is_spent(opened: Opener):
+def test_a_budget_of_the_day_refuses_when_it_is_spent(opened: Opener, clock: FixedClock):
     memory = opened(daily_budget=0.01)
     request(memory)
     request(memory)
     with pytest.raises(BudgetSpent):
         request(memory)
     assert memory.day_budget().budget_usd == 0.01
+    clock.advance(seconds=10)
     assert memory.spend_pressure().exceeds
     assert opened().day_budget().budget_usd is None
 

@@ -22,7 +22,8 @@ from lore import clock
 from lore.budget.catalogue import LOAD_S, Catalogue
 from lore.budget.counters import Counters
 from lore.budget.holders import HELD_FOR, settle_dead, this_process
-from lore.budget.throttle import Pace, budget_delay_s
+from lore.budget.pressing import AT_HAND, Pressing, look, midnight
+from lore.budget.throttle import Pace
 from lore.errors import BudgetSpent, InvalidInput, NotFound, StoreError
 from lore.records import Course, DayBudget, Reserved, Spend, SpendCounter, SpendPressure
 from lore.records.dialogues import TokenUse
@@ -53,9 +54,6 @@ AGAIN_S = 10.0
 
 _AT_ONCE = 500
 
-_PRESSURE_S = 5.0
-"""So long a look at the pace of the day is good for."""
-
 _USUAL = Course()
 
 _LONGEST = 200
@@ -67,9 +65,6 @@ _MORE = (
     "'lore config daily_budget 10' allows for $10 at once, unless LORE_DAILY_BUDGET is set,"
     " which goes before it."
 )
-
-_SHORTEST_H = 1 / 12
-"""A rate is that of five minutes at least: one dear request is no rate."""
 
 
 class RequestLedger:
@@ -117,7 +112,7 @@ class RequestLedger:
         self._known_usd = 0.0
         """What was spent on that day, as far as this process knows."""
         self._trouble_until = self._again_at = 0.0
-        self._pressure: tuple[datetime, SpendPressure] | None = None
+        self._pressing = Pressing()
         self._counters = Counters()
 
     def reserve(  # noqa: PLR0913 - all that the ledger says of a request
@@ -233,7 +228,7 @@ class RequestLedger:
     def day(self) -> DayBudget:
         """Return how the budget of today stands."""
         now = self._database.now()
-        begun = _midnight(now)
+        begun = midnight(now)
         with self._database.read() as db:
             spent = spend.whole(db, since=begun, until=begun + _DAY)
             reserved = spend.whole_reserved(db)
@@ -243,21 +238,20 @@ class RequestLedger:
             reserved += self._held_usd(now, kept=False)
         return DayBudget(self._allowed(), spent, reserved, begun + _DAY)
 
-    def pressure(self) -> SpendPressure:
-        """Return what the budget asks of the next request; looked up every few seconds."""
+    def pressure(self, *, at_hand: bool = False) -> SpendPressure:
+        """Return what the budget asks of the next request; looked up every few seconds.
+
+        What is `at_hand` is not looked up: whoever sets money aside has looked.
+        """
         budget_usd = self._allowed()
         if budget_usd is None:
             return SpendPressure()
-        now, known = self._database.now(), self._pressure
-        if known is not None and timedelta() <= now - known[0] < timedelta(seconds=_PRESSURE_S):
-            return known[1]
-        try:
-            pace = self._pace(now, budget_usd)
-        except StoreError:
-            return known[1] if known else SpendPressure()
-        found = SpendPressure(budget_delay_s(pace), pace.exceeds)
-        self._pressure = (now, found)
-        return found
+        now = self._database.now()
+        known = self._pressing.find(now)
+        if known is None and not at_hand:
+            with suppress(StoreError), self._database.read() as db:
+                known = self._pressing.learn(now, look(db, now, budget_usd))
+        return known or self._pressing.find(now, AT_HAND) or SpendPressure()
 
     @property
     def is_limited(self) -> bool:
@@ -295,7 +289,7 @@ class RequestLedger:
     def _reserve(self, reserved: Reserved, budget_usd: float, until: float) -> Reserved:
         if time.monotonic() < self._trouble_until:
             return self._hold(replace(reserved, kept=False), budget_usd)
-        begun = _midnight(reserved.at)
+        begun = midnight(reserved.at)
         with self._lock:
             held_usd = self._held_usd(reserved.at, kept=False)
             beside_usd = self._lost(begun) + sum(
@@ -304,7 +298,8 @@ class RequestLedger:
                 if not whose.kept and entry.at >= begun
             )
         left_usd = budget_usd - beside_usd - held_usd
-        work = partial(_set_aside, reserved=reserved, left_usd=left_usd)
+        watched_usd = budget_usd if self._pressing.find(reserved.at) is None else None
+        work = partial(_set_aside, reserved=reserved, left_usd=left_usd, watched_usd=watched_usd)
         future: Future[_Told] | None = None
         try:
             future = self._database.submit(work)
@@ -315,6 +310,8 @@ class RequestLedger:
             kept = future is not None and not future.done() and not future.cancel()
             return self._hold(replace(reserved, kept=kept), budget_usd)
         self._learn(begun, told.spent_usd)
+        if told.pace is not None:
+            self._pressing.learn(reserved.at, told.pace)
         if not told.granted:
             raise _spent(budget_usd, reserved.at, told.spent_usd + beside_usd)
         with self._lock:
@@ -323,7 +320,7 @@ class RequestLedger:
 
     def _hold(self, reserved: Reserved, budget_usd: float) -> Reserved:
         """Set money aside in this process alone, on top of what it knows to be spent."""
-        begun = _midnight(reserved.at)
+        begun = midnight(reserved.at)
         with self._lock:
             known = self._known_usd if self._day == begun else 0.0
             settled = sum(entry.usd for entry, _ in self._unwritten.values() if entry.at >= begun)
@@ -361,14 +358,14 @@ class RequestLedger:
             return
         with self._lock:
             self._unwritten.pop(entry.key, None)
-            if self._day == _midnight(entry.at):
+            if self._day == midnight(entry.at):
                 self._known_usd += entry.usd
 
     def _put_off(self, key: str) -> None:
         with self._lock:
             if len(self._unwritten) > self._most_unwritten:
                 entry, _ = self._unwritten.pop(key)
-                begun = _midnight(entry.at)
+                begun = midnight(entry.at)
                 self._lost_on, self._lost_usd = begun, self._lost(begun) + entry.usd
             else:
                 self._failed.add(key)
@@ -392,16 +389,6 @@ class RequestLedger:
                 self._day, self._known_usd = begun, 0.0
             self._known_usd = max(self._known_usd, spent_usd)
 
-    def _pace(self, now: datetime, budget_usd: float) -> Pace:
-        begun, hour_ago = _midnight(now), now - timedelta(hours=1)
-        with self._database.read() as db:
-            spent_usd = spend.whole(db, since=begun, until=begun + _DAY)
-            lately_usd = spend.whole(db, since=hour_ago, until=begun + _DAY)
-            first = spend.first_at(db, since=hour_ago) or now
-        hours = max((now - first) / timedelta(hours=1), _SHORTEST_H)
-        left_h = (begun + _DAY - now) / timedelta(hours=1)
-        return Pace(budget_usd, spent_usd, lately_usd / hours, left_h)
-
 
 class _SetAside(BudgetSpent):
     """Nothing is left, but not all of it is spent."""
@@ -412,14 +399,19 @@ class _Told(NamedTuple):
 
     granted: bool
     spent_usd: float
+    pace: Pace | None = None
+    """How the day's money goes, if that was asked."""
 
 
-def _set_aside(db: Connection, reserved: Reserved, left_usd: float) -> _Told:
+def _set_aside(
+    db: Connection, reserved: Reserved, left_usd: float, watched_usd: float | None
+) -> _Told:
     settle_dead(db, reserved.at)
-    begun = _midnight(reserved.at)
+    begun = midnight(reserved.at)
     spent_usd = spend.whole(db, since=begun, until=begun + _DAY)
     if spent_usd + spend.whole_reserved(db) >= left_usd:
         return _Told(granted=False, spent_usd=spent_usd)
+    pace = None if watched_usd is None else look(db, reserved.at, watched_usd)
     held = spend.Holding(
         reserved.key,
         reserved.at,
@@ -430,7 +422,7 @@ def _set_aside(db: Connection, reserved: Reserved, left_usd: float) -> _Told:
         reserved.prompt_usd,
     )
     spend.reserve(db, held)
-    return _Told(granted=True, spent_usd=spent_usd)
+    return _Told(granted=True, spent_usd=spent_usd, pace=pace)
 
 
 def _enter(db: Connection, entry: Spend, reserved: Reserved) -> None:
@@ -475,10 +467,6 @@ def _left(until: float) -> float:
     return max(0.0, until - time.monotonic())
 
 
-def _midnight(moment: datetime) -> datetime:
-    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
-
-
 def _spent(budget_usd: float, now: datetime, used_usd: float) -> BudgetSpent:
     if not budget_usd:
         return BudgetSpent("The budget of a day is $0.00: only what is free passes.", hint=_MORE)
@@ -486,6 +474,6 @@ def _spent(budget_usd: float, now: datetime, used_usd: float) -> BudgetSpent:
     if used_usd >= budget_usd:
         msg = f"Today {dollars(used_usd)} of {told} are spent."
         hint = f"It goes on at 00:00 UTC. {_MORE}"
-        return BudgetSpent(msg, hint=hint, until=_midnight(now) + _DAY)
+        return BudgetSpent(msg, hint=hint, until=midnight(now) + _DAY)
     msg = f"What is left of today's {told} is set aside for requests under way."
     return _SetAside(msg, hint="Come again shortly.", until=now + timedelta(seconds=LATER_S))

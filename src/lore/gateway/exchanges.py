@@ -20,7 +20,8 @@ does is plugged in as a `Turning`:
    or `settle` exactly once, in a worker thread. Whatever it raises is logged and ends there.
 3. A `Splice` stands in the answer itself: `feed` returns what of a piece may go out now, and
    `follow`, once upstream has said all, either returns the next request to upstream, whose answer
-   is fed in turn, or None, and then `rest` ends the answer. An observer sees what upstream said,
+   is fed in turn, or None, and then `rest` ends the answer, or an `Answer` that refuses to ask:
+   it ends like one that upstream refused. An observer sees what upstream said,
    not what the splice made of it. Only answers with status 200 are spliced.
 
 Credentials are in none of this. With no `Turning`, every byte passes as it is.
@@ -91,8 +92,11 @@ class Splice(Protocol):
     def feed(self, piece: bytes) -> bytes:
         """Return what may go out to the client, given the next piece from upstream."""
 
-    def follow(self) -> bytes | None:
-        """Return the body of the next request to upstream, or None; called in a worker thread."""
+    def follow(self) -> bytes | Answer | None:
+        """Return the body of the next request to upstream, None, or the answer in place of one.
+
+        It is called in a worker thread.
+        """
 
     def fail(self, status: int, body: bytes) -> bytes:
         """Return what ends the answer where upstream refused the next request."""

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import math
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import astuple, replace
 from functools import partial
-from typing import NamedTuple
 
 from lore.context import silences, turns
 from lore.errors import BudgetSpent, InvalidInput
 from lore.gateway import commands, paying, talks
 from lore.gateway.annotations import Annotations
-from lore.gateway.boundary import Failure, attempt, log
+from lore.gateway.boundary import attempt, log
+from lore.gateway.errands import COUNTING, Errands
 from lore.gateway.exchanges import Answer, Command, Incoming, Prepared
-from lore.gateway.glancing import glance, is_cached_long
+from lore.gateway.glancing import is_cached_long
 from lore.gateway.latest import LatestMarkers
-from lore.gateway.paying import PROVIDERS, Bill, Ended, Observing, Unread
+from lore.gateway.paying import PROVIDERS, Ended
 from lore.gateway.searching import Searching
 from lore.gateway.speakers import (
     Said,
@@ -30,15 +29,15 @@ from lore.gateway.speakers import (
     is_errand,
 )
 from lore.gateway.talks import Talks
+from lore.gateway.till import Asked, Till
 from lore.gateway.turn import Turn, has_own_memory, is_given, told_headers
-from lore.gateway.wires import anthropic, markers
+from lore.gateway.wires import markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.memory.holding import Composed
-from lore.memory.pacing import Pacing
-from lore.records import Course, Speaker, TokenUse
+from lore.records import Course, Speaker
 
 PROMPT_S = 0.08
 """So much of the time that a request has may go into finding what its prompt needs."""
@@ -50,21 +49,7 @@ first request of a session would go out without memory, and the second begin dif
 _MOST_ASKED_CHARS = 20_000
 """What is longer was not typed; what it asks for stands at its beginning."""
 
-_COUNTING = "/count_tokens"
-
 _TOOL_CHARS = sum(len(str(part)) for part in astuple(commands.RECALL))
-
-_NAMED = 4
-"""So many parts of a path tell what is asked for, the empty one before it included."""
-
-
-class _Asked(NamedTuple):
-    """What a request that is no turn asks for: of which model, and how much at most."""
-
-    model: str
-    most: TokenUse
-    service: str
-    streams: bool
 
 
 class MemoryTurning:
@@ -73,11 +58,12 @@ class MemoryTurning:
     def __init__(self, memory: Memory, composer: Composer) -> None:
         self._memory = memory
         self._composer = composer
-        self._pacing = Pacing(memory)
+        self._till = Till(memory)
         self._talks = Talks(composer.desk.find_talk)
         self._annotations = Annotations()
         self._latest = LatestMarkers()
         self._digesting = ThreadPoolExecutor(1, "lore-digesting")
+        self._errands = Errands(composer, self._till, self._latest)
         self._searching = Searching(memory, composer, self._latest)
         self._digested: set[str] = set()
         self._warming: Future[object] | None = None
@@ -112,12 +98,7 @@ class MemoryTurning:
         request = wire.read(incoming.body(), incoming.target)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
         if is_errand(said):
-            known = find_speaker(said)
-            retold = known if known and self._composer.desk.was_amnesic(known) else None
-            errand = self._errand(incoming, wire, request, retold=retold)
-            if known is None or errand.answer is not None or not is_compaction(said):
-                return errand
-            return self._as_in_session(errand, wire, request, known)
+            return self._errand(incoming, wire, request, said)
         with self._memory.database.read():  # All of it is asked at one moment, and in one go.
             speaker = self._speaker(said)
             command = self._command(wire, request, speaker)
@@ -142,7 +123,7 @@ class MemoryTurning:
             speaker, request.dialogue, provider=PROVIDERS[incoming.wire]
         )
         if composed is None:
-            return self._errand(incoming, wire, request, bare=speaker)
+            return self._errands.pass_on(incoming, wire, request, speaker=speaker, bare=True)
         return self._forwarded(incoming, wire, request, speaker, composed)
 
     def _speaker(self, said: Said, *, at_hand: bool = False) -> Speaker:
@@ -192,116 +173,24 @@ class MemoryTurning:
 
     def admit(self, incoming: Incoming, until_s: float = math.inf) -> Prepared:
         """Return how a request is forwarded that memory had no time for."""
-        wire = WIRES.get(incoming.wire)
-        if wire is None:
-            return self._unread(incoming, until_s)
-        if incoming.path.endswith(_COUNTING):
-            return Prepared()
-        seen = attempt("glance", partial(glance, incoming))
-        if isinstance(seen, Failure):
-            return self._unread(incoming, until_s)
-        limit = paying.output_limit(seen.asks, seen.model)
-        most = paying.most_of_bytes(incoming.wire, seen.length, limit, long=seen.long)
-        service = paying.service_of(seen.asks)
-        asked = _Asked(seen.model, most, service, seen.streams)
-        admitted = self._paid(incoming, wire, asked, until_s=until_s)
-        mended = attempt("mend", partial(self._mended, incoming))
-        return replace(admitted, body=mended) if isinstance(mended, bytes) else admitted
+        return self._errands.admit(incoming, until_s)
 
-    def _mended(self, incoming: Incoming) -> bytes | None:
-        """Return a body whose turn began with memory and goes on without, if it has to change."""
-        if incoming.wire != "anthropic":
-            return None  # elsewhere, markers are texts like others
-        body = incoming.body()
-        mended = anthropic.mend(body, self._latest.find)
-        return mended if mended is not body else None
-
-    def _unread(self, incoming: Incoming, until_s: float) -> Prepared:
-        """Let a request pass in a form that is not read, while there is any money."""
-        name = "/".join(incoming.path.split("/")[:_NAMED])
-        try:
-            within_s = _left(until_s)
-            reserved = self._memory.reserve_request(name, None, kind="other", within_s=within_s)
-        except BudgetSpent as error:
-            provider, now = paying.refusing(incoming), self._memory.database.now()
-            return paying.refused(provider, error, now)
-        return Prepared(observer=Unread(self._memory, reserved), reads=False)
-
-    def _errand(
-        self,
-        incoming: Incoming,
-        wire: Wire,
-        request: Request,
-        *,
-        bare: Speaker | None = None,
-        retold: Speaker | None = None,
-    ) -> Prepared:
-        """Let a request pass that is no turn: it costs money, and is not remembered."""
-        limit = paying.output_limit(request.document, request.dialogue.model)
-        long = is_cached_long(request.body)
-        most = paying.most_of_bytes(incoming.wire, len(request.body), limit, long=long)
-        service = paying.service_of(request.document)
-        asked = _Asked(request.dialogue.model, most, service, request.streams)
-        return self._paid(incoming, wire, asked, bare=bare, retold=retold)
-
-    def _as_in_session(
-        self, errand: Prepared, wire: Wire, request: Request, speaker: Speaker
-    ) -> Prepared:
-        """Let a summary be made of the prompt that the session had: that one is cached."""
-        request = self._expanded(wire, request, speaker)
-        composed = self._composer.compose_whole(speaker, request.dialogue)
-        tool = self._offered(request, composed, own=has_own_memory(request))
-        body, tool = self._rewritten(wire, request, composed, tool)
-        if body is request.body:
-            return errand
-        recalling = self._searching.splice(wire, request, speaker, body, tool) if tool else None
-        return replace(errand, body=body, splice=recalling)
-
-    def _paid(
-        self,
-        incoming: Incoming,
-        wire: Wire,
-        asked: _Asked,
-        *,
-        bare: Speaker | None = None,
-        retold: Speaker | None = None,
-        until_s: float = math.inf,
-    ) -> Prepared:
-        try:
-            reserved = self._memory.reserve_request(
-                asked.model,
-                asked.most,
-                provider=PROVIDERS[incoming.wire],
-                service=asked.service,
-                kind="errand",
-                within_s=_left(until_s),
-            )
-        except BudgetSpent as error:
-            return paying.refused(paying.refusing(incoming), error, self._memory.database.now())
-        bill = Bill(wire, reserved, asked.streams, paying.prompt_of(asked.most, counted=False))
-        on_end = partial(self._end_retelling, retold) if retold else self._end_errand
-        whole = retold is not None
-        return Prepared(observer=self._observing(incoming, bill, on_end, whole=whole, bare=bare))
-
-    def _observing(
-        self,
-        incoming: Incoming,
-        bill: Bill,
-        on_end: Callable[[Ended], None],
-        *,
-        whole: bool = True,
-        bare: Speaker | None = None,
-    ) -> Observing:
-        note = partial(self._note_headers, PROVIDERS[incoming.wire], bare)
-        return Observing(bill, on_end, self._settle, note, whole)
-
-    def _note_headers(
-        self, provider: str, bare: Speaker | None, headers: Mapping[str, str]
-    ) -> None:
-        """Take note of what an answer says before its body, and that its session has no memory."""
-        if bare is not None:
-            self._composer.pass_bare(bare)
-        self._pacing.note_quotas(provider, headers)
+    def _errand(self, incoming: Incoming, wire: Wire, request: Request, said: Said) -> Prepared:
+        """Let a request pass that is no turn; a summary is made of the prompt that is cached."""
+        known, body, recalling = find_speaker(said), None, None
+        retold = known is not None and self._composer.desk.was_amnesic(known)
+        if known is not None and is_compaction(said):
+            request = self._expanded(wire, request, known)
+            composed = self._composer.compose_whole(known, request.dialogue)
+            tool = self._offered(request, composed, own=has_own_memory(request))
+            sent, tool = self._rewritten(wire, request, composed, tool)
+            if sent is not request.body:
+                body = sent
+            if tool is not None and body is not None:
+                recalling = self._searching.splice(wire, request, known, body, tool)
+        return self._errands.pass_on(
+            incoming, wire, request, body=body, splice=recalling, speaker=known, retold=retold
+        )
 
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
         gives = not is_given(speaker, request)
@@ -313,7 +202,7 @@ class MemoryTurning:
             request.dialogue,
             provider=PROVIDERS[incoming.wire],
             gives_memory=gives,
-            least=self._pacing.least_layer(request.dialogue.model, PROVIDERS[incoming.wire]),
+            least=self._till.pacing.least_layer(request.dialogue.model, PROVIDERS[incoming.wire]),
         )
 
     def _forwarded(
@@ -325,37 +214,38 @@ class MemoryTurning:
         composed: Composed,
     ) -> Prepared:
         """Return how a composed prompt is forwarded, paid for and listened to."""
-        provider = PROVIDERS[incoming.wire]
         tool = self._offered(request, composed, own=has_own_memory(request))
         body, tool = self._rewritten(wire, request, composed, tool)
         limit = paying.output_limit(request.document, request.dialogue.model)
         long = is_cached_long(request.body)
         most = paying.most_of(incoming.wire, composed.plan.tokens, limit, long=long)
-        try:
-            reserved = self._memory.reserve_request(
-                request.dialogue.model,
-                most,
-                provider=provider,
-                service=paying.service_of(request.document),
-                session=speaker.session,
-                project=speaker.project,
-            )
-        except BudgetSpent as error:
-            return paying.refused(paying.refusing(incoming), error, self._memory.database.now())
+        asked = Asked(
+            request.dialogue.model,
+            paying.lengthened(most, _TOOL_CHARS if tool else 0),
+            paying.service_of(request.document),
+            request.streams,
+            kind="turn",
+            speaker=speaker,
+            counted=composed.calibrated,
+        )
         left_s = self._composer.cache_left_s(speaker)
-        free = reserved.usd == 0
-        delay_s = self._pacing.delay_s(provider, cache_left_s=left_s, free=free)
-        prompt = paying.prompt_of(most, counted=composed.calibrated)
-        bill = Bill(wire, reserved, request.streams, prompt, delay_s)
         recalling = self._searching.splice(wire, request, speaker, body, tool) if tool else None
         turn = Turn(request, speaker, composed, wire, incoming.target, body, recalling)
-        return Prepared(
-            body=body if body is not request.body else None,
-            headers=told_headers(composed, delay_s),
-            delay_s=delay_s,
-            observer=self._observing(incoming, bill, partial(self._end_turn, turn)),
-            splice=recalling,
-        )
+        try:
+            with self._till.open_bill(incoming, wire, asked, cache_left_s=left_s) as bill:
+                observer = self._till.observe(incoming, bill, partial(self._end_turn, turn))
+                if recalling is not None:
+                    pay = partial(self._till.pay_further, incoming, observer, len(body))
+                    recalling.pay_with(pay)
+                return Prepared(
+                    body=body if body is not request.body else None,
+                    headers=told_headers(composed, bill.delay_s),
+                    delay_s=bill.delay_s,
+                    observer=observer,
+                    splice=recalling,
+                )
+        except BudgetSpent as error:
+            return self._till.refused(incoming, error)
 
     def _offered(self, request: Request, composed: Composed, *, own: bool) -> Tool | None:
         """Return the tool that the gateway offers to a model, if it does."""
@@ -394,18 +284,6 @@ class MemoryTurning:
         )
         if found.text:
             self._composer.add_note(speaker, last, found.text)
-
-    def _settle(self, ended: Ended) -> None:
-        paying.settle(self._memory, ended)
-
-    def _end_errand(self, ended: Ended) -> None:
-        paying.settle(self._memory, ended)
-
-    def _end_retelling(self, speaker: Speaker, ended: Ended) -> None:
-        """Let a summary never be stored that may tell what was not to be."""
-        self._end_errand(ended)
-        retold = [reply.entry for reply in ended.replies if reply.entry is not None]
-        self._composer.desk.leave_unsaid(speaker, retold)
 
     def _end_turn(self, turn: Turn, ended: Ended) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
@@ -467,9 +345,4 @@ class MemoryTurning:
 
 def _wire_of(incoming: Incoming) -> Wire | None:
     """Return the wire of a request that costs something, if it is one that Lore reads."""
-    return None if incoming.path.endswith(_COUNTING) else WIRES.get(incoming.wire)
-
-
-def _left(until_s: float) -> float | None:
-    """Return how long it is until a moment of the monotonic clock, None where there is no end."""
-    return None if until_s == math.inf else max(0.0, until_s - time.monotonic())
+    return None if incoming.path.endswith(COUNTING) else WIRES.get(incoming.wire)

@@ -118,9 +118,12 @@ class Spending(Desk):
         """Tell whether what a day may cost is limited by now."""
         return self._requests().is_limited
 
-    def spend_pressure(self) -> SpendPressure:
-        """Return what the budget of the day asks of the next request."""
-        return self._requests().pressure()
+    def spend_pressure(self, *, at_hand: bool = False) -> SpendPressure:
+        """Return what the budget of the day asks of the next request.
+
+        What is `at_hand` needs no look at the store: money was set aside a moment ago.
+        """
+        return self._requests().pressure(at_hand=at_hand)
 
     def day_budget(self) -> DayBudget:
         """Return how the budget of today stands, for all that is spent."""
