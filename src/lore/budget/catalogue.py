@@ -54,7 +54,8 @@ FREE_PRICE = ModelPrice(0.0, 0.0, 0.0, 0.0, 0.0, USUAL_WINDOW)
 _MOST_FOUND = 1_000
 """A client may name any model; so many are remembered."""
 
-_UNSOUGHT = "unsought"
+_GOOD_FOR_S = 900
+"""Some prices are those of an hour of the day, and change at half past: so long one is good for."""
 
 LOAD_S = 30.0
 """No machine takes so long to load the lists: whoever waits goes on without a price."""
@@ -94,7 +95,7 @@ class PriceLists(Protocol):
 
 
 class Catalogue:
-    """Prices by model, found once each; safe to use from many threads."""
+    """Prices by model, found once in a while each; safe to use from many threads."""
 
     def __init__(
         self,
@@ -106,7 +107,8 @@ class Catalogue:
         self._configured = dict(map(_configured, configured))
         self._lists = lists or _Listed()
         self._now = now
-        self._found: dict[tuple[str, str, str], Pricing | None] = {}
+        self._found: dict[tuple[str, str, str], tuple[int, Pricing | None]] = {}
+        """Prices with the quarter of an hour that they are of."""
         self._loaded = threading.Event()
         self._loading: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -130,20 +132,21 @@ class Catalogue:
         A provider may have dearer and cheaper services; one that is not listed costs the usual.
         """
         service = "" if service in _USUAL_SERVICES else service
-        key = (provider, model, service)
-        known = self._found.get(key, _UNSOUGHT)
-        if not isinstance(known, str):
-            return known
+        key, at = (provider, model, service), self._now()
+        quarter = int(at.timestamp() // _GOOD_FOR_S)
+        known = self._found.get(key)
+        if known is not None and known[0] == quarter:
+            return known[1]
         if not self._needs_lists(model, provider):
             found = self._assembled(model, provider, None)
         else:
             self.load()
             if not self._loaded.wait(wait_s):
                 return None
-            found = self._assembled(model, provider, self._listed(model, provider, service))
+            found = self._assembled(model, provider, self._listed(model, provider, service, at))
         if len(self._found) >= _MOST_FOUND:
             self._found.clear()
-        self._found[key] = found
+        self._found[key] = (quarter, found)
         return found
 
     def cost(self, identity: str, usage: Usage, at: datetime) -> float | None:
@@ -161,9 +164,9 @@ class Catalogue:
         told = self._configured.get(model, {})
         return not (_is_local(model, provider) or {"input", "window"} <= told.keys())
 
-    def _listed(self, model: str, provider: str, service: str) -> Pricing | None:
+    def _listed(self, model: str, provider: str, service: str, at: datetime) -> Pricing | None:
         name, list_ = _LONG.sub("", model), LISTS.get(provider, provider)
-        found = self._lists.find(name, list_, self._now(), service)
+        found = self._lists.find(name, list_, at, service)
         if found is None or (list_, service) != ("anthropic", "fast"):
             return found
         return found.times(FAST_FIRST if name.startswith(_FIRST_FAST) else FAST)
