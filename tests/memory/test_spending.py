@@ -16,6 +16,7 @@ from lore.records import Course, ModelPrice, NewMessage, Part, Spend, TokenUse
 from lore.settings import Settings
 from lore.store import spend
 from tests.fakes import NOON, FixedClock
+from tests.waiting import PATIENCE_S
 
 PRICES = ("m input=1 output=10 cache_read=0.1 cache_write=1 window=200000",)
 USED = TokenUse(1_000, 50_000, 0, 0, 100)
@@ -207,3 +208,11 @@ def test_money_belongs_to_a_session_whose_name_is_stored_without_its_secret(open
     names = {line.name for line in memory.spend_report(by="session").lines}
     assert names == {session.id, ""}
     assert {line.name for line in memory.spend_report(by="project").lines} == {session.project_id}
+
+
+def test_the_price_of_a_model_knows_that_of_longer_prompts(opened: Opener):
+    memory = opened()
+    assert memory.load_prices(wait_s=PATIENCE_S)
+    price = memory.find_model_price("claude-sonnet-4-5", provider="anthropic")
+    assert price is not None
+    assert price.at(200_001).cache_read_usd == pytest.approx(2 * price.at(200_000).cache_read_usd)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lore import clock
 from lore.budget.prices import FREE, LISTS, find_price
@@ -71,11 +71,12 @@ class Pricing:
 
     def price_of(self, input_tokens: int) -> ModelPrice:
         """Return the price of a request by how long its prompt is."""
-        found = self.usual
-        for start, price in self.longer:
-            if input_tokens > start:
-                found = price
-        return found
+        return self.whole.at(input_tokens) if self.longer else self.usual
+
+    @property
+    def whole(self) -> ModelPrice:
+        """Return the usual price, which knows those of longer prompts."""
+        return replace(self.usual, longer=self.longer) if self.longer else self.usual
 
     def cost(self, use: TokenUse) -> float:
         """Return what a request costs in US dollars."""
@@ -274,7 +275,9 @@ def _overridden(named: dict[str, float], listed: Pricing | None) -> Pricing | No
         return Pricing(_filled(named, window))
     if listed is None:
         return None
-    fields = {f"{name}_usd": price for name, price in named.items() if name != "window"}
+    fields: dict[str, Any] = {
+        f"{name}_usd": price for name, price in named.items() if name != "window"
+    }
     usual = replace(listed.usual, window_tokens=window, **fields)
     return Pricing(usual, () if fields else listed.longer)
 

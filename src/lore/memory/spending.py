@@ -63,7 +63,7 @@ class Spending(Desk):
     def find_model_price(self, model: str, *, provider: str = "") -> ModelPrice | None:
         """Return what a model costs, None where nobody knows or the lists are not loaded yet."""
         pricing = self._requests().catalogue.find(model, provider, wait_s=0)
-        return pricing.usual if pricing else None
+        return pricing.whole if pricing else None
 
     def reserve_request(
         self,
