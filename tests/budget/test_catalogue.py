@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from dataclasses import astuple
 from datetime import UTC, datetime
 
 import pytest
@@ -92,7 +93,9 @@ def test_a_machine_of_ones_own_charges_nothing_and_needs_no_list(model, provider
 @pytest.mark.parametrize(
     ("row", "price"),
     [
-        ("listed input=1 output=2", (1.0, 2.0, 1.0, 1.0, 1.0, 200_000)),
+        ("listed input=2", (2.0, 15.0, 0.3, 3.75, 6.0, 200_000)),
+        ("listed input=1 output=2", (1.0, 2.0, 0.3, 3.75, 6.0, 200_000)),
+        ("listed input=2 window=500000", (2.0, 15.0, 0.3, 3.75, 6.0, 500_000)),
         ("listed output=20", (3.0, 20.0, 0.3, 3.75, 6.0, 200_000)),
         ("listed window=500000", (3.0, 15.0, 0.3, 3.75, 6.0, 500_000)),
         ("listed cache_read=0.1 cache_write=1", (3.0, 15.0, 0.1, 1.0, 6.0, 200_000)),
@@ -102,6 +105,46 @@ def test_the_settings_go_before_the_lists(row, price):
     found = Catalogue([row], lists=FakeLists()).find("listed")
     assert found is not None
     assert found.usual == ModelPrice(*price)
+
+
+@pytest.mark.parametrize(
+    ("row", "longer"),
+    [
+        ("claude-sonnet-4-5 input=2", (4.0, 22.5, 0.6, 7.5, 12.0, 200_000)),
+        ("claude-sonnet-4-5 output=10", (6.0, 15.0, 0.6, 7.5, 12.0, 200_000)),
+        ("claude-sonnet-4-5 window=300000", (6.0, 22.5, 0.6, 7.5, 12.0, 300_000)),
+        ("claude-sonnet-4-5 input=0", (0.0, 22.5, 0.6, 7.5, 12.0, 200_000)),
+    ],
+)
+def test_a_told_price_is_as_much_dearer_for_long_prompts_as_the_listed_one(row, longer):
+    found = Catalogue([row], now=FixedClock()).find("claude-sonnet-4-5", "anthropic")
+    assert found is not None
+    assert astuple(found.price_of(200_001)) == pytest.approx(longer)
+
+
+def test_what_is_told_of_a_model_that_is_listed_as_free_holds_for_long_prompts_too():
+    free, dear = ModelPrice(0.0, 0.0, 0.0, 0.0, 0.0), ModelPrice(1.0, 5.0, 1.0, 1.0, 1.0)
+
+    class Stepped:
+        def find(self, model, provider, at, service=""):
+            return Pricing(free, ((100, dear),))
+
+    found = Catalogue(["m output=2"], lists=Stepped()).find("m")
+    assert found is not None
+    assert found.price_of(101).output_usd == 5.0
+    assert found.usual.output_usd == 2.0
+
+
+@pytest.mark.parametrize(
+    ("row", "price"),
+    [
+        ("ollama/x input=2 output=8", (2.0, 8.0, 2.0, 2.0, 2.0, 128_000)),
+        ("ollama/x window=32000", (0.0, 0.0, 0.0, 0.0, 0.0, 32_000)),
+    ],
+)
+def test_a_machine_of_ones_own_may_be_told_a_price(row, price):
+    found = Catalogue([row], lists=FakeLists()).find("ollama/x")
+    assert found == Pricing(ModelPrice(*price))
 
 
 def test_a_model_that_no_list_has_is_told_by_the_settings():
@@ -127,6 +170,15 @@ def test_who_cannot_wait_goes_on_without_a_price():
     assert catalogue.find("listed", wait_s=0) is None
     lists.held.set()
     assert catalogue.find("listed")
+
+
+def test_what_is_told_holds_until_the_lists_tell_the_rest():
+    lists = FakeLists()
+    lists.held.clear()
+    catalogue = Catalogue(["listed input=2 window=9000"], lists=lists)
+    assert catalogue.find("listed", wait_s=0) == Pricing(ModelPrice(2.0, 0.0, 2.0, 2.0, 2.0, 9_000))
+    lists.held.set()
+    assert catalogue.find("listed") == Pricing(ModelPrice(2.0, 15.0, 0.3, 3.75, 6.0, 9_000))
 
 
 def test_the_lists_are_loaded_only_when_a_price_is_asked_for():

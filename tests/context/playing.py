@@ -76,8 +76,8 @@ def assert_legal(step: Step) -> None:
     outputs = {b.call_id for one in window for b in one.blocks if b.kind == "result"}
     assert made.annotated <= outputs or not made.busts, "annotated what is not there"
     found = marking.breakpoints(sent, made)
-    assert len(found.entries) + found.prefix + sent.breakpoints <= marking.MOST
-    assert all(made.start <= n < len(entries) for n in found.entries)
+    assert len(found) + sent.breakpoints <= marking.MOST
+    assert all(made.start <= n < len(entries) for n in found if n != marking.PREFIX)
     if made.layer == 0:
         assert not made.start
         assert not made.prefix

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lore.context.breakpoints import MOST, Breakpoints, breakpoints
-from lore.records.dialogues import Pins, Plan, Summary
+from lore.context.breakpoints import LOOKED_BACK, MOST, PREFIX, breakpoints
+from lore.records.dialogues import Block, Entry, Pins, Plan, Summary
 from tests.context.talks import dialogue, plain_talk
 
 SUMMARY = Summary("s", "told", 10, 8)
@@ -19,19 +19,40 @@ def test_the_end_comes_first_then_the_summaries_then_the_last_end():
     entries = plain_talk(3)[:-1]
     found = [breakpoints(dialogue(entries, breakpoints=n), made(6, SUMMARY)) for n in range(5)]
     last = len(entries) - 1
-    assert found[0] == found[1] == Breakpoints((last - 2, last), prefix=True)
-    assert found[2] == Breakpoints((last,), prefix=True)
-    assert found[3] == Breakpoints((last,), prefix=False)
-    assert found[4] == Breakpoints()
+    assert found[0] == found[1] == (last, PREFIX, last - 2)
+    assert found[2] == (last, PREFIX)
+    assert found[3] == found[4] == (last,)
+
+
+def test_the_last_end_comes_before_the_summaries_where_nobody_looks_for_it():
+    entries = plain_talk(3)[:-1]
+    last = len(entries) - 1
+    many = tuple(Block("result", 9, "x", f"c{n}") for n in range(LOOKED_BACK))
+    entries[last] = Entry("user", many, "many")
+    found = breakpoints(dialogue(entries, breakpoints=2), made(6, SUMMARY))
+    assert found == (last, last - 2)
 
 
 @pytest.mark.parametrize("own", range(6))
-def test_there_are_never_more_than_four(own):
+def test_there_are_never_more_than_four_and_one_at_least_is_ours(own):
     found = breakpoints(dialogue(plain_talk(4), breakpoints=own), made(6, SUMMARY))
-    assert len(found.entries) + found.prefix <= max(0, MOST - own)
+    assert 1 <= len(found) <= max(1, MOST - own)
 
 
 def test_a_prompt_without_summaries_marks_where_the_last_one_ended():
     entries = plain_talk(2)[:-1]
     found = breakpoints(dialogue(entries, breakpoints=2), made())
-    assert found == Breakpoints((len(entries) - 3, len(entries) - 1), prefix=False)
+    assert found == (len(entries) - 1, len(entries) - 3)
+
+
+def test_what_a_program_says_at_the_end_is_not_marked():
+    entries = plain_talk(2)[:-1]
+    told = Entry("system", (Block("text", 5, "Hello"),), "told")
+    found = breakpoints(dialogue([*entries, told], breakpoints=2), made())
+    assert found == (len(entries) - 1, len(entries) - 3)
+
+
+def test_where_nothing_was_said_only_the_summaries_are_marked():
+    told = Entry("system", (Block("text", 5, "Hello"),), "told")
+    assert breakpoints(dialogue([told]), made()) == ()
+    assert breakpoints(dialogue([told]), made(0, SUMMARY)) == (PREFIX,)

@@ -90,6 +90,46 @@ def test_a_summary_that_is_not_shorter_is_refused():
     assert all(not one.generation for one in made.prefix)
 
 
+def told_of_turns(entries, sizes):
+    """Return a summary of each turn, of so many tokens."""
+    ends = [*turn_starts(entries)[1:], len(entries)]
+    return [
+        Summary(f"turn-{until}", "x" * 4 * size, size, until)
+        for size, until in zip(sizes, ends, strict=True)
+    ]
+
+
+def tokens_before(entries, until):
+    return sum(one.chars for one in entries[:until]) / 4
+
+
+def test_topics_that_are_longer_than_what_they_tell_of_are_refused():
+    entries, terms = plain_talk(30, chars=100), Terms(Room(4_400), Measure(0.25))
+    told = told_of_turns(entries, [300] * 30)
+    assert tokens_before(entries, told[0].until) < 300
+    made = plan_tiers(dialogue(entries), Pins(), told, terms, summarise=shorten)
+    assert not made.prefix
+
+
+def test_a_topic_that_is_too_long_goes_with_others_that_are_short():
+    entries, terms = plain_talk(30, chars=100), Terms(Room(4_000), Measure(0.25))
+    told = told_of_turns(entries, [300, *[10] * 29])
+    made = plan_tiers(dialogue(entries), Pins(), told, terms, summarise=shorten)
+    assert made.prefix[0] == told[0]
+    assert sum(one.tokens for one in made.prefix) < tokens_before(entries, made.start)
+
+
+def test_topics_take_three_tenths_and_bulks_a_fifth():
+    entries, terms = plain_talk(160, chars=900), Terms(Room(20_000), Measure(0.25))
+    told = told_of_turns(entries, [100] * 160)
+    made = plan_tiers(dialogue(entries), Pins(), told, terms, summarise=shorten)
+    topics = sum(one.tokens for one in made.prefix if not one.generation)
+    bulks = sum(one.tokens for one in made.prefix if one.generation)
+    raw = tokens_before(entries, len(entries)) - tokens_before(entries, made.start)
+    for size, share, step in ((raw, 0.5, 600), (topics, 0.3, 400), (bulks, 0.2, 400)):
+        assert share * 14_000 - step <= size <= share * 14_000
+
+
 def test_a_refused_prompt_begins_earlier():
     entries = plain_talk(8, chars=900)
     size = sum(one.chars for one in entries) / 4

@@ -109,3 +109,19 @@ def test_nothing_breaks_out_of_the_marks(text: str, title: str):
 def test_a_budget_is_kept(budget: int):
     hits = [hit(n, "naïve café " * n) for n in range(1, 30)]
     assert tokens.count(wording.word_hits(hits, SHORT, budget_tokens=budget).text) <= budget
+
+
+@pytest.mark.parametrize(
+    ("again", "same"),
+    [
+        ("[019e2135-4600] > Deploys\n[019e2135-4611] > Tides", True),
+        ("[019e2135-4600-7514] > Deploys\n[019e2135-4611] > Tides", True),
+        ("[019e2135-4601] > Deploys\n[019e2135-4611] > Tides", False),
+        ("[019e2135-4600] > Deploys", False),
+        ("[019e2135-4600] > Deploys\n[019e2135-4611] > Moons", False),
+        ("", False),
+    ],
+)
+def test_texts_are_alike_that_tell_the_same_items_by_shorter_or_longer_ids(again: str, same: bool):
+    told = "[019e2135-4600] > Deploys\n[019e2135-4611] > Tides"
+    assert wording.is_like(told, again) is wording.is_like(again, told) is same

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from lore.evals.long_talks import Talk, read_talks
-from lore.evals.replaying import Client
-from tests.evals.harbour import outcomes, write
+from lore.evals.replaying import Client, Setting, replay
+from lore.evals.strategies import Moment, Prompt
+from lore.records.dialogues import Dialogue, Pins, Plan
+from tests.evals.harbour import PRICE, logs, outcomes, write
 
 
 @pytest.fixture
@@ -44,3 +46,22 @@ def test_what_a_client_says_before_the_talk_is_paid_for_with_every_request(talk:
     assert extra == pytest.approx(10_000 * len(talk.requests), rel=0.01)
     assert all(one.usd > bare[name].usd for name, one in full.items())
     assert full["gradient_horizon"].usd < full["full"].usd
+
+
+class Noting:
+    """Makes no prompt, and notes what it was to make one of."""
+
+    def __init__(self) -> None:
+        self.sent: list[Dialogue] = []
+
+    def prompt(self, moment: Moment) -> Prompt:
+        self.sent.append(moment.sent)
+        return Prompt((), Plan(0, Pins()))
+
+
+def test_what_a_client_says_before_the_talk_stands_before_the_last_question_too(talk: Talk):
+    noting = Noting()
+    setting = Setting("claude", PRICE, logs(talk), client=Client(fixed_tokens=10_000))
+    replay(talk, "full", setting, noting)
+    assert len(noting.sent) == len(talk.requests) + 1
+    assert len({(one.fixed_chars, one.breakpoints, one.model) for one in noting.sent}) == 1

@@ -191,6 +191,14 @@ def _check_breakpoints(tree: Mapping[str, Any]) -> None:
         extra = set(control) - {"type", "ttl", "scope"}
         _require(not extra, "cache_control: Extra inputs are not permitted")
         _require(control.get("ttl", "5m") in prefixes.LIVES_S, "cache_control.ttl: unexpected")
+    last = _blocks(tree["messages"][-1])[-1:]
+    explicit = last[0].get("cache_control") if last else None
+    automatic = tree.get("cache_control")
+    if explicit and automatic:
+        told = (
+            "the last block has an explicit cache_control with another ttl than the automatic one"
+        )
+        _require(explicit.get("ttl", "5m") == automatic.get("ttl", "5m"), f"cache_control: {told}")
     lives = [one.ttl for one in prefixes.stretches_of(tree) if one.ttl]
     told = "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block"
     _require(lives == sorted(lives), told)
@@ -216,6 +224,26 @@ def _check_tools(tree: Mapping[str, Any]) -> None:
             _require(block.get("type") != "text" or block.get("text"), told)
     names = [tool.get("name") for tool in tree.get("tools") or ()]
     _require(len(set(names)) == len(names), "tools: Tool names must be unique.")
+    kinds = {block["type"] for message in tree["messages"] for block in _blocks(message)}
+    told = "Requests which include `tool_use` or `tool_result` blocks must define tools"
+    _require(names or not kinds & {"tool_use", "tool_result"}, told)
+    _check_deferred(tree)
+
+
+def _check_deferred(tree: Mapping[str, Any]) -> None:
+    """Check that tools which are not loaded from the beginning were found before their calls."""
+    tools = tree.get("tools") or ()
+    waiting = {tool["name"] for tool in tools if tool.get("defer_loading")}
+    for block in (block for message in tree["messages"] for block in _blocks(message)):
+        content = block.get("content")
+        given = content.get("tool_references") if isinstance(content, dict) else content
+        for one in given if isinstance(given, list) else ():
+            if one.get("type") == "tool_reference":
+                told = f"Tool reference '{one['tool_name']}' has no corresponding tool definition"
+                _require(any(one["tool_name"] == tool.get("name") for tool in tools), told)
+                waiting.discard(one["tool_name"])
+        told = f"Tool '{block.get('name')}' is neither loaded nor referenced"
+        _require(block["type"] != "tool_use" or block["name"] not in waiting, told)
 
 
 def _check_pairs(messages: Sequence[Any]) -> None:
@@ -367,9 +395,14 @@ def check_responses(tree: Mapping[str, Any], seen: Seen) -> None:
     _require(isinstance(given, str | list) and given, "Missing required parameter: 'input'.")
     items: list[Any] = given if isinstance(given, list) else []
     _check_outputs(items)
+    _check_ids(items)
     for number, item in enumerate(items):
+        _check_parts(number, item)
         if item.get("type") == "reasoning":
             _check_reasoning(items, number, seen)
+            kept = tree.get("store") is not False or item.get("encrypted_content")
+            told = "not found. Items are not persisted when `store` is set to false."
+            _require(kept, f"Item with id '{item.get('id')}' {told}")
         due = seen.reasoned.get(item.get("id", ""))
         if due is not None:
             before = [one.get("id") for one in items[:number] if one.get("type") == "reasoning"]
@@ -398,13 +431,31 @@ def _check_outputs(items: Sequence[Any]) -> None:
 
 
 _RESPONSE_ROLES = ("user", "assistant", "system", "developer")
+_SPOKEN = ("output_text", "refusal")
+
+
+def _check_ids(items: Sequence[Any]) -> None:
+    names = [item["id"] for item in items if item.get("id")]
+    twice = [name for name in names if names.count(name) > 1]
+    _require(not twice, f"Duplicate item found with id {min(twice, default='')}.")
+
+
+def _check_parts(number: int, item: Any) -> None:
+    """Check what an assistant has said: parts of what others say are refused there."""
+    if item.get("role") != "assistant" or isinstance(item["content"], str):
+        return
+    for at, part in enumerate(item["content"]):
+        told = f"Invalid value: '{part['type']}' at input[{number}].content[{at}]"
+        supported = "Supported values are: 'output_text' and 'refusal'."
+        _require(part["type"] in _SPOKEN, f"{told}. {supported}")
 
 
 def _check_reasoning(items: Sequence[Any], number: int, seen: Seen) -> None:
     item = items[number]
     name, hidden = str(item.get("id", "")), item.get("encrypted_content")
     after = items[number + 1] if number + 1 < len(items) else {}
-    own = after.get("type") in (*_CALLS, "reasoning") or after.get("role") == "assistant"
+    kind = str(after.get("type"))
+    own = kind == "reasoning" or kind.endswith("_call") or after.get("role") == "assistant"
     told = f"Item '{name}' of type 'reasoning' was provided without its required following item."
     _require(own, told)
     if hidden is not None and name:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lore.context import annotating
 from lore.gateway.annotations import Annotations
 from lore.records import Block, Entry
@@ -22,6 +24,20 @@ def test_another_output_of_the_same_call_has_its_own():
     kept = Annotations()
     first, second = output(1), Block("result", 5_000, "done\n" * 1_000, "call-1", "Bash")
     assert kept.of(first) != kept.of(second)
+
+
+def test_outputs_of_two_sessions_that_are_as_long_are_never_mixed_up():
+    kept = Annotations()
+    ours, theirs = ("line of src/ours.py\n" * 200, "line of src/them.py\n" * 200)
+    first, second = (Block("result", len(ours), said, "Bash#1", "Bash") for said in (ours, theirs))
+    assert "src/ours.py" in kept.of(first)
+    assert "src/them.py" in kept.of(second)
+
+
+def test_an_output_of_a_call_that_failed_has_its_own():
+    kept = Annotations()
+    block = output(1)
+    assert kept.of(block) != kept.of(replace(block, failed=True))
 
 
 def test_only_so_many_are_kept_and_the_others_are_made_again():

@@ -127,6 +127,30 @@ BILLS: list[tuple[str, str, dict[str, Any], float]] = [
         }),
         0.025 + 0.010 + 0.030,
     ),
+    # Gemini under OpenAI's form tells thoughts in the sum alone.
+    (
+        "chat",
+        "gemini-2.5-pro",
+        chat({"prompt_tokens": 1 * K, "completion_tokens": 100, "total_tokens": 2 * K}),
+        0.00125 + 0.010,
+    ),
+    # An answer without a word is paid for, too.
+    (
+        "chat",
+        "gpt-5",
+        {"choices": [], "usage": {"prompt_tokens": 100 * K, "completion_tokens": 3 * K}},
+        0.125 + 0.030,
+    ),
+    (
+        "responses",
+        "gpt-5",
+        responses(
+            {"input_tokens": 100 * K, "output_tokens": 3 * K},
+            status="failed",
+            error={"code": "server_error", "message": "x"},
+        ),
+        0.125 + 0.030,
+    ),
     # Newer models charge for writing to the cache, too: 2, 0.2, 2.5 and 10.
     (
         "responses",

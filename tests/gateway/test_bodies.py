@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 import zlib
 from collections.abc import Callable
 
@@ -68,6 +69,23 @@ def test_several_members_and_frames_are_one_body():
     assert decoded(gzip.compress(b"a") + gzip.compress(b"b"), "gzip", MOST) == b"ab"
     frame = zstandard.ZstdCompressor().compress
     assert decoded(frame(b"a") + frame(b"b"), "zstd", MOST) == b"ab"
+
+
+@pytest.mark.parametrize("name", ["gzip", "zstd"])
+def test_many_members_are_held_to_the_same_limit_as_one(name: str):
+    bomb = ENCODERS[name](b"\0" * MOST) * 300
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidInput):
+            decoded(bomb, name, MOST)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10 * MOST
+
+
+def test_members_that_together_are_as_long_as_a_body_may_be_are_taken():
+    assert decoded(gzip.compress(b"\0" * (MOST // 2)) * 2, "gzip", MOST) == b"\0" * MOST
 
 
 def test_an_unknown_encoding_is_refused_and_none_is_none():

@@ -6,6 +6,8 @@ import json
 import brotli
 import pytest
 import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lore.gateway.exchanges import Incoming
 from lore.gateway.glancing import glance, may_be_command
@@ -100,3 +102,66 @@ def test_what_cannot_be_read_is_a_command_if_it_may_be_one():
     assert not may_be_command(incoming(b'{"messages": NaN}'))
     assert not may_be_command(incoming(b'"lore:status"', encoding="gzip"))
     assert may_be_command(incoming(gzip.compress(said("lore:status")), encoding="gzip"))
+
+
+DEEP = b'{"a":' * 5_000 + b"1" + b"}" * 5_000
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"tools": [{"model": "cheap", "schema": %s}], "model": "dear", "n": 3, "stream": true}'
+        % DEEP,
+        b'{"model": "dear", "n": 3, "stream": true, "tools": [{"model": "cheap", "schema": %s}]}'
+        % DEEP,
+        b'{"t": NaN, "x": {"model": "cheap"}, "model" : "dear", "n": 3, "stream": true}',
+        b'{"x": "\\"model\\": \\"cheap\\"", "t": NaN, "model":"dear","n":3,"stream":true}',
+        b'\xef\xbb\xbf{"model": "dear", "n": 3, "stream": true}',
+        b'{"model": "dear", "n": 3, "stream": true} {"model": "cheap"}',
+        b'{"model": "cheap", "n": 3, "stream": true, "t": NaN, "model": "dear"}',
+    ],
+    ids=["deep first", "deep last", "no number", "text", "mark", "two", "twice"],
+)
+def test_a_body_of_any_depth_and_shape_says_the_same(raw: bytes):
+    seen = glance(incoming(raw))
+    assert (seen.model, seen.asks["n"], seen.streams) == ("dear", 3, True)
+
+
+def test_the_limits_of_gemini_are_found_in_a_body_of_any_depth():
+    raw = b'{"generationConfig": {"maxOutputTokens": 9, "candidateCount": 2}, "x": %s}' % DEEP
+    seen = glance(incoming(raw, "/v1beta/models/m:generateContent"))
+    assert seen.asks["generationConfig"] == {"maxOutputTokens": 9, "candidateCount": 2}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"[" * 200_000,
+        b"]" * 10,
+        b'{"model": ' + DEEP + b"}",
+        b'{"model": "',
+        b'{"model": "x\\',
+        b'{"model": "\\ud800", "x": NaN}',
+        b'{"max_tokens": 1' + b"0" * 400 + b"}",
+        b'{"n": 1' + b"0" * 400 + b', "x": NaN}',
+        '{"model": "x"}'.encode("utf-16"),
+        b'\\"' * 1_000,
+    ],
+    ids=range(10),
+)
+def test_nothing_that_comes_is_too_odd_for_a_glance(raw: bytes):
+    seen = glance(Incoming("anthropic", "/v1/messages", "", {}, raw, 1_000_000))
+    assert seen.length == len(raw)
+
+
+@pytest.mark.parametrize(
+    ("written", "told"), [("7", 7), ("1e9", None), ("1.5", None), ("9" * 400, int("9" * 20))]
+)
+def test_a_number_is_taken_whole_or_not_at_all(written: str, told: int | None):
+    raw = f'{{"x": NaN, "max_tokens": {written}}}'.encode()
+    assert glance(incoming(raw)).asks.get("max_tokens") == told
+
+
+@given(st.one_of(st.binary(), st.text('{}[]":, \\modelstrn1').map(str.encode)))
+def test_a_glance_never_fails(raw: bytes):
+    assert glance(incoming(raw)).length == len(raw)

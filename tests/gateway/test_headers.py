@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.gateway import headers
+from lore.gateway import headers, speakers
+from lore.gateway.exchanges import Incoming
 
 
 def test_what_concerns_one_connection_goes_no_further():
@@ -56,14 +60,56 @@ def test_a_value_that_is_utf_8_keeps_its_bytes(value: str):
     assert told.encode() == value.encode()
 
 
-NAMES = st.sampled_from([*sorted(headers.CREDENTIALS), "x-a", "content-type", "x-lore-project"])
+NAMES = st.one_of(st.sampled_from(sorted(headers.SHOWN)), st.text("abc-", min_size=1))
 
 
-@given(st.lists(st.tuples(NAMES, st.text("abc", min_size=1)), max_size=10))
-def test_no_credential_is_shown(pairs: list[tuple[str, str]]):
-    shown = headers.to_show(dict(pairs))
-    assert not set(shown) & headers.CREDENTIALS
-    assert set(shown) == {name for name, _ in pairs} - headers.CREDENTIALS
+@given(st.dictionaries(NAMES, st.text("abc")))
+def test_nothing_is_shown_but_what_tells_who_asks(given_ones: dict[str, str]):
+    shown = headers.to_show(given_ones)
+    assert shown.items() <= given_ones.items()
+    assert set(shown) == set(given_ones) & headers.SHOWN
+
+
+class Noting(dict[str, str]):
+    """Headers that note which of them are asked for."""
+
+    def __init__(self, **told: str) -> None:
+        super().__init__({name.replace("_", "-"): value for name, value in told.items()})
+        self.asked: set[str] = set()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.asked.add(key)
+        return super().get(key, default)
+
+
+def test_whatever_tells_who_asks_is_shown():
+    asked: set[str] = set()
+    for told in (
+        Noting(x_claude_code_session_id="s"),
+        Noting(originator="codex"),
+        Noting(user_agent="opencode", x_session_id="s"),
+    ):
+        said = speakers.Said(told, {}, ())
+        speakers.find_speaker(said)
+        speakers.folder_of(said)
+        speakers.is_errand(said)
+        Incoming("gemini", "/", "", told, b"", 1).body()
+        asked |= told.asked
+    assert asked == headers.SHOWN
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("alt=sse", "alt=sse"),
+        ("key=s&%61lt=sse&access_token=s", "alt=sse"),
+        ("alt=json&api_key=s", "alt=json"),
+        ("key=s&alternative=s&=alt&alt", ""),
+        ("", ""),
+    ],
+)
+def test_of_a_query_only_the_form_of_the_answer_is_shown(query: str, shown: str):
+    assert headers.query_to_show(query) == shown
 
 
 @given(st.lists(st.tuples(st.binary(max_size=8), st.binary(max_size=8)), max_size=10))

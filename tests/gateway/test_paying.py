@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from lore.gateway.exchanges import Outcome
-from lore.gateway.kept import MOST_KEPT_BYTES
+from lore.gateway.keeping import MOST_KEPT_BYTES
 from lore.gateway.paying import (
     Bill,
     Ended,
@@ -53,7 +56,7 @@ def ended(
 ) -> Ended:
     """Return what an observer tells at the end."""
     seen: list[Ended] = []
-    watching = Observing(bill, seen.append, seen.append, on_headers, whole)
+    watching = Observing(bill, seen.append, seen.append, on_headers, whole=whole)
     watching.begin(status, headers)
     watching.see(piece)
     watching.end(outcome)
@@ -63,7 +66,11 @@ def ended(
 @pytest.mark.parametrize("expected", [True, False])
 @pytest.mark.parametrize(
     ("piece", "form"),
-    [(STREAMED, "text/event-stream"), (WHOLE, "application/json; charset=UTF-8")],
+    [
+        (STREAMED, "text/event-stream"),
+        (STREAMED, " Text/Event-Stream;charset=utf-8"),
+        (WHOLE, "application/json; charset=UTF-8"),
+    ],
 )
 def test_an_answer_is_read_in_the_form_that_it_has(piece: bytes, form: str, expected: bool):
     bill = Bill(gemini, RESERVED, expected, PROMPT)
@@ -74,6 +81,39 @@ def test_an_answer_is_read_in_the_form_that_it_has(piece: bytes, form: str, expe
 def test_an_answer_that_does_not_tell_its_form_has_the_one_that_was_asked_for():
     [reply] = observed(Bill(gemini, RESERVED, streams=True, prompt=PROMPT), STREAMED, {})
     assert reply.use.input_tokens == 7
+
+
+@pytest.mark.parametrize(("piece", "form"), [(STREAMED, "text/event-stream"), (WHOLE, "x/json")])
+@pytest.mark.parametrize("status", [200, 201, 206])
+def test_an_answer_of_any_good_status_is_read(piece: bytes, form: str, status: int):
+    bill = Bill(gemini, RESERVED, streams=False, prompt=PROMPT)
+    told = ended(bill, piece, {"content-type": form}, status=status)
+    assert told.taken.use.input_tokens == 7
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize(("piece", "form"), [(STREAMED, "text/event-stream"), (WHOLE, "x/json")])
+def test_an_answer_that_is_packed_all_the_same_is_read(piece: bytes, form: str, whole: bool):
+    bill = Bill(gemini, RESERVED, streams=False, prompt=PROMPT)
+    headers = {"content-type": form, "content-encoding": "gzip"}
+    assert ended(bill, gzip.compress(piece), headers, whole=whole).taken.use.input_tokens == 7
+
+
+@pytest.mark.parametrize("form", ["text/event-stream", "application/json"])
+@pytest.mark.parametrize("outcome", ["complete", "failed"])
+def test_a_packed_answer_that_cannot_be_unpacked_is_estimated(form: str, outcome: Outcome):
+    bill = Bill(gemini, RESERVED, streams=False, prompt=PROMPT)
+    headers = {"content-type": form, "content-encoding": "gzip"}
+    told = ended(bill, gzip.compress(WHOLE)[:40], headers, outcome=outcome)
+    assert told.taken == Taken(TokenUse(fresh_tokens=100, output_tokens=10), estimated=True)
+
+
+def test_a_page_in_the_place_of_an_answer_is_estimated():
+    bill = Bill(gemini, RESERVED, streams=False, prompt=replace(PROMPT, output_tokens=9))
+    told = ended(bill, b"<p>" + b"x" * 17, {"content-type": "text/html"})
+    assert told.taken == Taken(TokenUse(fresh_tokens=100, output_tokens=5), estimated=True)
+    told = ended(bill, b"<p>" + b"x" * 1_000, {"content-type": "text/html"})
+    assert told.taken.use.output_tokens == 9
 
 
 def test_headers_that_cannot_be_read_do_not_hide_what_an_answer_took():
@@ -90,7 +130,7 @@ def test_an_answer_that_cannot_be_read_still_ends_its_request():
             raise ZeroDivisionError(streams)
 
     bill = Bill(Broken(), RESERVED, streams=False, prompt=PROMPT)  # type: ignore[arg-type]  # only this is asked
-    assert observed(bill, WHOLE, {}) == [Reply()]
+    assert observed(bill, WHOLE, {}) == [Reply(chars=len(WHOLE))]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +142,16 @@ def test_an_answer_that_cannot_be_read_still_ends_its_request():
         ({"generationConfig": {"maxOutputTokens": 9}}, 9),
         ({"max_tokens": 9, "n": 100}, 900),
         ({"generationConfig": {"maxOutputTokens": 9, "candidateCount": 3}}, 27),
+        # No model can write more, and nobody is asked for more answers.
+        ({"max_tokens": 9.0, "n": 2.0}, 18),
+        ({"max_tokens": math.inf, "n": math.nan}, 128_000),
+        ({"max_tokens": 1e30}, 10_000_000),
+        ({"max_tokens": 2**64}, 10_000_000),
+        ({"max_tokens": 9, "n": 10**18}, 9 * 1_000),
+        ({"generationConfig": {"maxOutputTokens": 10**30, "candidateCount": 10**30}}, 10**10),
+        ({"max_tokens": 10**30, "n": True}, 10_000_000),
         # What a client does not say is what the model can.
+        ({"max_tokens": True}, 128_000),
         ({"max_tokens": "many"}, 128_000),
         ({"n": "many"}, 128_000),
         ({}, 128_000),
@@ -122,7 +171,7 @@ def test_a_client_says_how_much_its_answers_may_take(document: dict[str, object]
 )
 def test_all_of_a_prompt_may_be_new_to_the_cache(wire: str, long: bool, most: TokenUse):
     assert most_of(wire, 7, 9, long=long) == most
-    assert prompt_of(most, counted=True).input_tokens == 7
+    assert prompt_of(most, counted=True) == most
 
 
 CUT = b'data: {"candidates": [{"content": {"parts": [{"text": "abcdefgh"}]}}]}\n\n'

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import http.client
 import os
 import socket
@@ -87,6 +88,27 @@ def test_the_owner_is_looked_up_once_for_each_connection(tmp_path: Path, up: Ups
                 answer = connection.getresponse()
                 assert (answer.status, bool(answer.read())) == (200, True)
             connection.close()
+    assert len(looked) == 2
+
+
+def test_who_cannot_be_told_now_is_asked_to_come_again_and_is_looked_up_again(
+    tmp_path: Path, up: Upstream
+):
+    looked: list[Any] = []
+
+    def owner(client: Any, server: Any) -> int:
+        looked.append((client, server))
+        if len(looked) == 1:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return os.geteuid()
+
+    with proxied(tmp_path, up.url, owner=owner) as gateway:
+        connection = http.client.HTTPConnection("127.0.0.1", gateway.served.port, timeout=30)
+        for status in (503, 200, 200):
+            connection.request("GET", "/v1/models", headers={"x-api-key": "k"})
+            answer = connection.getresponse()
+            assert (answer.status, bool(answer.read())) == (status, True)
+        connection.close()
     assert len(looked) == 2
 
 

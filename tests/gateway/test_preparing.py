@@ -14,7 +14,7 @@ import pytest
 
 from lore.errors import StoreBusy
 from lore.gateway.exchanges import Answer, Command, Incoming, Outcome, Prepared
-from lore.gateway.kept import MOST_KEPT_BYTES
+from lore.gateway.keeping import MOST_KEPT_BYTES
 from lore.gateway.preparing import (
     ADMITTING_SHARE,
     DEGRADED,
@@ -153,10 +153,13 @@ def test_memory_sees_the_request_without_credentials(switched: Switched, up: Ups
         "x-api-key": secret,
         "x-goog-api-key": secret,
         "cookie": f"a={secret}",
+        "ocp-apim-subscription-key": secret,
+        "helicone-auth": f"Bearer {secret}",
         "x-claude-code-session-id": "s1",
         "x-lore-project": "/code/shop",
     }
-    switched.gateway.ask(f"/v1beta/models/g:generateContent?key={secret}&alt=sse", BODY, headers)
+    query = "&".join(f"{name}={secret}" for name in ("key", "%6bey", "api_key", "access_token"))
+    switched.gateway.ask(f"/v1beta/models/g:generateContent?{query}&alt=sse", BODY, headers)
     seen = switched.turning.seen[-1]
     assert secret not in repr(seen)
     assert seen.headers["x-claude-code-session-id"] == "s1"

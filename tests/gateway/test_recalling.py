@@ -207,7 +207,8 @@ def test_a_marker_that_stands_twice_is_one_call(stage, speaks):
     client.say("How do we print?")
     stage.up.reply_with(Says("I search.", LOOK), Says("On Thursdays."), Says("Bye."))
     ask(stage, client)
-    client.history += client.history
+    again = [{name: one[name] for name in one if name != "id"} for one in client.history]
+    client.history += again
     client.say("Thanks.")
     ask(stage, client)
     assert stage.up.refused == []

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from lore.errors import InvalidInput
-from lore.gateway.routing import Provider, Upstreams, may_cost, provider_of, spelled, wire_of
+from lore.gateway.exchanges import Provider
+from lore.gateway.routing import Upstreams, label_of, may_cost, provider_of, spelled, wire_of
 
 UPSTREAMS = Upstreams(
     "https://a.example", "https://o.example/v1", "https://g.example/api/", "https://c.example/codex"
@@ -161,3 +162,23 @@ def test_no_path_leads_to_another_host(provider: Provider, target: str):
     host = {"anthropic": "a", "openai": "o", "chatgpt": "c", "gemini": "g"}[provider]
     assert urlsplit(address).netloc == f"{host}.example"
     assert URL(address, encoded=True).raw_authority == f"{host}.example"
+
+
+@pytest.mark.parametrize(
+    ("path", "label"),
+    [
+        ("/v1/embeddings", "/v1/embeddings"),
+        ("/v1/messages/batches", "/v1/messages/batches"),
+        ("/v1/images/generations/more", "/v1/images/generations"),
+        ("/v1beta/cachedContents", "/v1beta/cachedcontents"),
+        ("/v1beta/models/gemini-2.5-pro:predict", "/v1beta/models/other"),
+        ("/v1/threads/thread_abc123/runs", "/v1/threads/other"),
+        ("/v1/unknown/a-plain-token-without-form-1234", "/v1/other"),
+        ("/sk-ant-api03-secret", "/other"),
+        ("/v1/short", "/v1/other"),
+        ("/", "/other"),
+        ("", "/other"),
+    ],
+)
+def test_a_path_is_named_by_words_that_are_known(path: str, label: str):
+    assert label_of(path) == label

@@ -96,6 +96,57 @@ def test_a_client_that_leaves_pays_for_what_it_was_told(tmp_path: Path):
         assert total(memory).tokens.output_tokens == 85
 
 
+ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "br": brotli.compress,
+    "zstd": lambda body: zstandard.ZstdCompressor().compress(body),
+}
+
+USED = {"input_tokens": 90, "output_tokens": 50}
+MESSAGE = {
+    "type": "message",
+    "role": "assistant",
+    "content": [{"type": "text", "text": "The tide is low."}],
+    "stop_reason": "end_turn",
+    "usage": USED,
+}
+EVENTS: list[dict[str, Any]] = [
+    {"type": "message_start", "message": {**MESSAGE, "content": [], "stop_reason": None}},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"text": "The tide is low."}},
+    {"type": "content_block_stop", "index": 0},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": USED},
+    {"type": "message_stop"},
+]
+
+
+@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize("encoding", ["gzip", "br"])
+def test_an_answer_that_is_packed_all_the_same_reaches_its_client_and_is_paid_for(
+    tmp_path: Path, encoding: str, streams: bool
+):
+    said = json.dumps(MESSAGE).encode()
+    if streams:
+        said = b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in EVENTS)
+    packed = ENCODINGS[encoding](said)
+    form = "Text/Event-Stream" if streams else "application/json"
+
+    def answer(peer: Peer) -> None:
+        head = (
+            f"HTTP/1.1 200 OK\r\ncontent-type: {form}\r\ncontent-encoding: {encoding}\r\n"
+            f"content-length: {len(packed)}\r\n\r\n"
+        )
+        peer.send(head.encode() + packed)
+
+    with faulty(answer) as up, paying(tmp_path, up.url) as (memory, gateway):
+        got = gateway.ask("/v1/messages", {**HELLO, "model": "dear", "stream": streams}, HEADERS)
+        assert got.body == packed
+        eventually(lambda: total(memory).requests == 1)
+        entered = total(memory)
+        assert (entered.tokens.input_tokens, entered.tokens.output_tokens) == (90, 50)
+        assert entered.estimated == 0
+
+
 def test_an_answer_that_breaks_off_would_have_been_as_long_without_lore(tmp_path: Path):
     begun = {"type": "message_start", "message": {"usage": {"input_tokens": 9, "output_tokens": 1}}}
     said = {"type": "content_block_delta", "index": 0, "delta": {"text": "The tide is low. " * 200}}
@@ -113,13 +164,6 @@ def test_an_answer_that_breaks_off_would_have_been_as_long_without_lore(tmp_path
         assert (entered.tokens.input_tokens, entered.tokens.output_tokens) == (9, 850)
         assert entered.estimated == 1
         assert entered.usd - 0.009 <= entered.without_usd <= entered.usd
-
-
-ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
-    "gzip": gzip.compress,
-    "br": brotli.compress,
-    "zstd": lambda body: zstandard.ZstdCompressor().compress(body),
-}
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)

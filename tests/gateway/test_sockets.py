@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
 
 import pytest
@@ -75,3 +76,23 @@ def test_a_connection_that_is_over_belongs_to_nobody(find: sockets.Find):
         client.close()
         accepted.close()
         assert find(*ends) is None
+
+
+def test_an_owner_that_cannot_be_asked_for_now_is_not_nobody():
+    ask = (
+        "import errno, os, resource, socket\n"
+        "from lore.gateway.sockets import find_owner\n"
+        "server = socket.create_server(('127.0.0.1', 0))\n"
+        "client = socket.create_connection(server.getsockname())\n"
+        "ends = client.getsockname(), client.getpeername()\n"
+        "most = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (client.fileno() + 1, most[1]))\n"
+        "try:\n"
+        "    print(find_owner(*ends))\n"
+        "except OSError as error:\n"
+        "    print(errno.errorcode[error.errno])\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, most)\n"
+        "print(find_owner(*ends) == os.geteuid())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["EMFILE", "True"]

@@ -92,8 +92,27 @@ def test_what_is_refused_costs_nothing(status: int):
 def test_an_error_in_the_place_of_an_answer_costs_nothing():
     refused = event({"error": {"code": "overloaded", "message": "Later."}})
     assert take([Answered(200, read("chat", refused))], PROMPT) == Taken(TokenUse())
+    # Some errors have a message and nothing else.
+    told = Reply(fault=Fault("unreadable", "Later."), is_whole=False)
+    assert take([Answered(200, told)], PROMPT) == Taken(TokenUse())
+
+
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_what_cannot_be_read_may_be_an_answer_and_costs_its_prompt(is_cut: bool):
     page = Reply(fault=Fault("unreadable", ""), is_whole=False)
-    assert take([Answered(200, page)], PROMPT) == Taken(TokenUse())
+    assert take([Answered(200, page, is_cut)], PROMPT) == Taken(PROMPT, estimated=True)
+
+
+def test_an_estimate_is_no_longer_than_an_answer_may_be():
+    prompt = TokenUse(fresh_tokens=1_000, output_tokens=60)
+    taken = take([Answered(200, Reply(chars=400), is_cut=True)], prompt)
+    assert taken == Taken(prompt, estimated=True)
+
+
+def test_what_is_written_later_may_take_all_that_was_set_aside():
+    prompt = TokenUse(fresh_tokens=1_000, output_tokens=60)
+    taken = take([Answered(200, Reply(stop="queued", goes_on=True))], prompt)
+    assert taken == Taken(prompt, estimated=True)
 
 
 def test_an_error_in_the_middle_of_an_answer_costs_what_came_before():

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+
+import pytest
 
 from lore.gateway.speakers import UNNAMED
 from lore.gateway.talks import Talks, answered
+from lore.gateway.wires import gemini
 from lore.records import Block, Entry, Speaker, Voice
 from lore.text import marks
 
@@ -97,6 +101,41 @@ def test_an_answer_is_known_by_its_marker_and_by_its_search():
     marked = f"hi\n\n{marks.searched('0123456789abcdef')}\n\nThere it is."
     seen = [HELLO, entry("assistant", marked), MORE]
     assert talks.find_speaker(seen, UNNAMED, HERE) == answered(first, searched)
+
+
+def calling(call_id: str, *, by_id: bool = True) -> Entry:
+    call = Block("call", 12, '{"path":"a"}', call_id, "Read", by_id=by_id)
+    return Entry("assistant", (call,), "key")
+
+
+def test_talks_part_at_calls_that_are_alike_but_for_the_ids_that_the_provider_gave_them():
+    talks = Talks(none_stored)
+    first = talks.find_speaker([HELLO], UNNAMED, HERE)
+    one, other = answered(first, [calling("toolu_1")]), answered(first, [calling("toolu_2")])
+    assert one is not None
+    assert other is not None
+    assert one.session != other.session
+    assert talks.find_speaker([HELLO, calling("toolu_1"), MORE], UNNAMED, HERE) == one
+
+
+@pytest.mark.parametrize("id_of_client", [{}, {"id": "Read-1763-0"}])
+def test_a_talk_with_gemini_is_known_by_calls_to_which_its_client_gives_ids(
+    id_of_client: dict[str, str],
+):
+    def told(**id_: str) -> tuple[Entry, ...]:
+        call = {"name": "Read", "args": {"path": "a"}, **id_}
+        result = {"name": "Read", "response": {"output": "x"}, **id_}
+        contents = [
+            {"role": "user", "parts": [{"text": "hello"}]},
+            {"role": "model", "parts": [{"functionCall": call}]},
+            {"role": "user", "parts": [{"functionResponse": result}]},
+        ]
+        return gemini.read(json.dumps({"contents": contents}).encode()).dialogue.entries
+
+    talks = Talks(none_stored)
+    hello, answer, _ = told()
+    named = answered(talks.find_speaker([hello], UNNAMED, HERE), [answer])
+    assert talks.find_speaker(told(**id_of_client), UNNAMED, HERE) == named
 
 
 def test_a_request_without_an_answer_has_no_name_yet():

@@ -161,6 +161,46 @@ def test_recall_is_carried_out_inside_the_answer(tmp_path: Path, up: Upstream):
         assert talk.stored()[3:] == [blocks.GIVEN, "It is 5436.", "Are you sure?", "As I said."]
 
 
+@pytest.mark.parametrize("how", ["amnesia", "off", "on"])
+def test_a_call_does_not_stand_in_a_prompt_that_offers_no_tools(
+    tmp_path: Path, up: Upstream, how: str
+):
+    messages: list[Any] = []
+    with life(tmp_path, up) as talk:
+        talk.messages = messages
+        talk.memory.remember("The staging port is 5436", project=HERE)
+        up.reply_with(Says(Call("recall", {"query": "staging port"})), Says(Text("It is 5436.")))
+        talk.ask("Which port does staging have?")
+        if how == "amnesia":
+            talk.ask("/lore:amnesia on")
+            talk.ask("Are you sure?")
+    if how != "amnesia":
+        with life(tmp_path, up, gateway_recall=how) as talk:
+            talk.messages = messages
+            talk.ask("Are you sure?")
+    sent = up.asked[-1].tree
+    assert [tool["name"] for tool in sent.get("tools", [])] == (["recall"] if how == "on" else [])
+    assert ("tool_use" in json.dumps(sent["messages"])) == (how == "on")
+    assert ("lore-recall-" in json.dumps(sent["messages"])) == (how != "on")
+
+
+def test_amnesia_leaves_the_thoughts_of_a_turn_as_they_were(tmp_path: Path, up: Upstream):
+    more = {
+        "tools": [{"name": "Read", "input_schema": {"type": "object"}}],
+        "thinking": {"type": "enabled", "budget_tokens": 1024},
+        "max_tokens": 2000,
+    }
+    with life(tmp_path, up) as talk:
+        up.reply_with(
+            Says(Thought("Memory first."), Call("recall", {"query": "staging port"})),
+            Says(Thought("Now the file."), Call("Read", {}, id="toolu_1")),
+        )
+        talk.ask("Which port does staging have?", **more)
+        Composer(talk.memory).begin_amnesia(Speaker("s-1", "claude-code", HERE))
+        talk.send([{"type": "tool_result", "tool_use_id": "toolu_1", "content": "file"}], **more)
+        assert not any(tool["name"] == "recall" for tool in up.asked[-1].tree["tools"])
+
+
 def test_what_a_model_searched_for_is_kept_without_secrets(tmp_path: Path, up: Upstream):
     secret = "ghp_" + "a1B2c3D4" * 4 + "e5F6"
     with life(tmp_path, up) as talk:
@@ -361,20 +401,39 @@ def _bare(message: Any) -> Any:
     return {**message, "content": bare}
 
 
+READ = {"name": "Read", "description": "Reads.", "input_schema": {"type": "object"}}
+SUM_UP = "CRITICAL: Respond with TEXT ONLY. Sum up what was said."
+
+
 def test_a_summary_is_made_of_the_prompt_that_is_cached(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
         up.reply_with(
             Says(Text("I will look."), Call("recall", {"query": "deploys"})), Says(Text("So."))
         )
-        talk.ask("Hello there, what is new?")
+        talk.ask("Hello there, what is new?", tools=[READ])
         eventually(lambda: talk.stored()[-1:] == ["So."])
-        talk.ask("CRITICAL: Respond with TEXT ONLY. Sum up what was said.")
+        talk.ask(SUM_UP, tools=[READ])
         before, after = up.asked[1].tree, up.asked[2].tree
         assert after["system"] == before["system"]
         assert after["tools"] == before["tools"]
         kept = before["messages"]
         assert [_bare(one) for one in after["messages"]][: len(kept)] == [_bare(x) for x in kept]
+
+
+def test_a_summary_that_is_asked_for_without_tools_is_offered_none(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
+        up.reply_with(
+            Says(Text("I will look."), Call("recall", {"query": "deploys"})), Says(Text("So."))
+        )
+        talk.ask("Hello there, what is new?", tools=[READ])
+        eventually(lambda: talk.stored()[-1:] == ["So."])
+        talk.ask(SUM_UP)
+        asked = up.asked[2].tree
+        assert "tools" not in asked
+        assert "tool_use" not in json.dumps(asked["messages"])
+        assert asked["system"] == up.asked[1].tree["system"]
 
 
 def test_what_was_said_without_memory_stays_unknown_when_memory_is_back(

@@ -65,6 +65,7 @@ def thought(words: str, signature: str | None = None) -> dict[str, Any]:
 
 
 BREAK = {"cache_control": {"type": "ephemeral"}}
+TOOLS = [{"name": "Read", "input_schema": {"type": "object"}}]
 
 
 def many(*blocks: dict[str, Any]) -> list[dict[str, Any]]:
@@ -86,7 +87,8 @@ def many(*blocks: dict[str, Any]) -> list[dict[str, Any]]:
     ],
 )
 def test_what_anthropic_takes_is_taken(up: Upstream, messages: list[Any]):
-    status, body = post(up, "/v1/messages", {"model": "m", "max_tokens": 9, "messages": messages})
+    asked = {"model": "m", "max_tokens": 9, "tools": TOOLS, "messages": messages}
+    status, body = post(up, "/v1/messages", asked)
     assert status == 200, body
 
 
@@ -129,10 +131,18 @@ def test_what_anthropic_takes_is_taken(up: Upstream, messages: list[Any]):
     ],
 )
 def test_what_anthropic_refuses_is_refused(up: Upstream, messages: list[Any], told: str):
-    status, body = post(up, "/v1/messages", {"model": "m", "max_tokens": 9, "messages": messages})
+    asked = {"model": "m", "max_tokens": 9, "tools": TOOLS, "messages": messages}
+    status, body = post(up, "/v1/messages", asked)
     assert status == 400
     assert told in json.loads(body)["error"]["message"]
     assert up.asked[-1].problem
+
+
+def test_calls_are_refused_where_no_tools_are_defined(up: Upstream):
+    messages = [user("Hi"), assistant(many(use("a"))), user(many(result("a")))]
+    status, body = post(up, "/v1/messages", {"model": "m", "max_tokens": 9, "messages": messages})
+    assert status == 400
+    assert "must define tools" in json.loads(body)["error"]["message"]
 
 
 def test_a_thought_before_a_call_comes_back_unchanged_or_is_refused():
@@ -143,6 +153,7 @@ def test_a_thought_before_a_call_comes_back_unchanged_or_is_refused():
                 "model": "m",
                 "max_tokens": 4096,
                 "thinking": {"type": "enabled", "budget_tokens": 2048},
+                "tools": TOOLS,
                 "messages": [user("Hi")],
             }
             first = json.loads(post(up, "/v1/messages", asked)[1])

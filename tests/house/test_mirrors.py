@@ -30,7 +30,7 @@ TESTED_BY_NEIGHBOURS = {
     "daemon": "attempts background chores",
     "embed": "embedder graph",
     "evals": "baselines recordings",
-    "gateway": "boundary exchanges forwarding kept questions refusals searching streaming watching",
+    "gateway": "boundary exchanges forwarding questions refusals searching streaming watching",
     "gateway/wires": "arranging framing listening rounds searches summing wire",
     "gateway/wires/anthropic": "expanding reading replies splicing writing",
     "gateway/wires/chat": "expanding reading replies splicing writing",
@@ -63,7 +63,7 @@ OF_SEVERAL = {
     "consolidate": "pruning stopping traces",
     "curate": "poisoning repeating",
     "daemon": "digest",
-    "gateway": "bills degrading faults google_sdk passing sdks settling upstream",
+    "gateway": "bills degrading faults google_sdk late_plans passing sdks settling upstream",
     "gateway/wires": (
         "anthropic_prompts anthropic_replies anthropic_splicing chat_splicing collected "
         "gemini_splicing offering prompts replies responses_reading responses_splicing strays"

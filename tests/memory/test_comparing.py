@@ -30,7 +30,9 @@ def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
 def answered(composer: Composer, name: str, entries: int, use: TokenUse) -> TokenUse:
     speaker = Speaker(name, "claude-code", "/code/almanac")
     dialogue = Dialogue("claude-sonnet-4-5", tuple(talk(3)[:entries]), fixed_chars=SYSTEM_CHARS)
-    return composer.settle(speaker, dialogue, composer.compose(speaker, dialogue), use)
+    composed = composer.compose(speaker, dialogue)
+    composer.use(speaker, composed)
+    return composer.settle(speaker, dialogue, composed, use)
 
 
 def test_sessions_of_which_nothing_is_shortened_save_nothing(memory: Memory):

@@ -10,7 +10,8 @@ import pytest
 
 from lore.memory import Memory
 from lore.memory.composing import Composer
-from lore.records import Dialogue, Entry, Pins, Speaker, TokenUse
+from lore.memory.holding import Composed
+from lore.records import Dialogue, Entry, Injection, Pins, Speaker, TokenUse
 from lore.settings import load
 from lore.text.tokens import count
 from tests.fakes import FakeEmbedder, FixedClock
@@ -32,10 +33,17 @@ def said(entries: list[Entry]) -> Dialogue:
     return Dialogue("claude-sonnet-4-5", tuple(entries), fixed_chars=100)
 
 
-def test_knowledge_is_chosen_when_a_session_begins_and_never_again(memory: Memory):
+def used(composer: Composer, dialogue: Dialogue) -> Composed:
+    """Compose a prompt that goes out."""
+    composed = composer.compose(TALK, dialogue)
+    composer.use(TALK, composed)
+    return composed
+
+
+def test_knowledge_is_chosen_when_a_session_begins_and_holds_while_nothing_busts(memory: Memory):
     composer = Composer(memory)
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
-    first = composer.compose(TALK, said(talk(1)[:1]))
+    first = used(composer, said(talk(1)[:1]))
     memory.remember("Deploys go through ops/other.sh now", kind="decision", project=TALK.project)
     assert "ops/deploy.sh" in first.knowledge
     assert composer.compose(TALK, said(talk(2)[:5])).knowledge == first.knowledge
@@ -62,7 +70,7 @@ def test_a_talk_that_has_gone_on_without_memory_is_not_told_any(memory: Memory):
 
 
 def test_a_session_that_was_told_nothing_is_told_nothing_after_a_restart(memory: Memory):
-    assert not Composer(memory).compose(TALK, said(talk(1)[:1])).knowledge
+    assert not used(Composer(memory), said(talk(1)[:1])).knowledge
     memory.database.write(lambda db: db.rows("SELECT 1"))
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
     assert not Composer(memory).compose(TALK, said(talk(2)[:5])).knowledge
@@ -72,7 +80,7 @@ def test_a_session_whose_cache_is_cold_is_told_what_stands_by_now(
     memory: Memory, clock: FixedClock
 ):
     composer, dialogue = Composer(memory), said(talk(1)[:1])
-    composer.settle(TALK, dialogue, composer.compose(TALK, dialogue), USED)
+    composer.settle(TALK, dialogue, used(composer, dialogue), USED)
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
     assert not composer.compose(TALK, dialogue).knowledge
     clock.advance(seconds=301)
@@ -88,7 +96,7 @@ def test_a_helper_is_told_nothing_of_its_own_accord(memory: Memory):
 def test_a_cache_is_cold_once_its_time_is_over(memory: Memory, clock: FixedClock):
     composer = Composer(memory)
     dialogue = said(talk(1)[:1])
-    composed = composer.compose(TALK, dialogue)
+    composed = used(composer, dialogue)
     assert composer.cache_left_s(TALK) is None
     composer.settle(TALK, dialogue, composed, USED)
     clock.advance(seconds=100)
@@ -116,28 +124,6 @@ def test_what_the_whole_would_have_cost_is_no_less_than_what_was_sent(memory: Me
     assert without.input_tokens >= USED.input_tokens
 
 
-@pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "in another process"])
-def test_what_is_forgotten_is_not_said_again(memory: Memory, elsewhere: bool):
-    composer = Composer(memory)
-    kept = memory.remember("The staging port is 5436", kind="decision", project=TALK.project)
-    entries = talk(2)
-    first = composer.compose(TALK, said(entries[:1]))
-    composer.add_note(TALK, entries[0], "The staging port is 5436.")
-    assert "5436" in first.knowledge
-    if elsewhere:
-        with Memory.open(config=memory.settings, embedder=FakeEmbedder()) as other:
-            other.forget(id=kept.id)
-    else:
-        memory.forget(id=kept.id)
-    again = composer.compose(TALK, said(entries[:5]))
-    assert "5436" not in again.knowledge
-    assert not again.notes
-    composer.settle(TALK, said(entries[:5]), again, USED)
-    memory.database.write(lambda db: db.rows("SELECT 1"))
-    held = composer.desk.held(TALK)
-    assert "5436" not in f"{held.knowledge} {held.notes}"
-
-
 def test_a_store_that_takes_nothing_costs_no_session_its_prompt(memory: Memory):
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
     memory.database.full = True
@@ -148,11 +134,11 @@ def test_notes_on_what_is_left_out_are_let_go_of(tmp_path: Path, clock: FixedClo
     config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=2_000)
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
         composer, entries = Composer(memory), talk(60)
-        composer.compose(TALK, said(entries[:1]))
+        for end, note in ((1, "An old note."), (len(entries) - 3, "A new note.")):
+            noted = composer.compose(TALK, said(entries[:end]), note=Injection(note))
+            composer.use(TALK, noted)
         composer.record(TALK, entries)
         memory.distill(TALK.session)
-        composer.add_note(TALK, entries[0], "An old note.")
-        composer.add_note(TALK, entries[-4], "A new note.")
         composed = composer.compose(TALK, said(entries))
     assert composed.plan.busts
     assert composed.plan.start
@@ -222,7 +208,7 @@ def test_a_summary_of_a_session_that_was_shortened_is_made_of_what_the_model_can
         composer, entries = Composer(memory), long_talk(tokens)
         composer.record(TALK, entries)
         memory.distill(TALK.session)
-        last = composer.compose(TALK, said(entries))
+        last = used(composer, said(entries))
         assert last.plan.start
         composer.settle(TALK, said(entries), last, billed(last.chars))
         composed = composer.compose_whole(TALK, said([*entries, SUM_UP]))
@@ -252,3 +238,149 @@ def test_a_turn_under_amnesia_does_not_calibrate_those_after_it(memory: Memory):
     composer.settle(TALK, said(entries), after, billed(after.chars))
     memory.database.write(lambda db: db.rows("SELECT 1"))
     assert composer.desk.held(TALK).measured.tokens_per_char == pytest.approx(0.25, rel=0.1)
+
+
+def test_a_plan_that_is_not_used_leaves_a_session_as_it_was(tmp_path: Path, clock: FixedClock):
+    config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=2_000)
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
+        composer, entries = Composer(memory), talk(60)
+        first = said(entries[:1])
+        composer.settle(TALK, first, used(composer, first), USED)
+        composer.record(TALK, entries)
+        memory.distill(TALK.session)
+        late = composer.compose(TALK, said(entries))
+        assert (late.plan.busts, bool(late.plan.layer)) == (True, True)
+        again = composer.compose(TALK, said(entries))
+        assert (again.plan, again.notes) == (late.plan, late.notes)
+        held = composer.compose_held(TALK, said(entries))
+        assert held is not None
+        assert held.plan.busts
+        composer.use(TALK, held)
+        after = composer.compose(TALK, said(entries))
+        assert (after.plan.busts, after.plan.start) == (False, held.plan.start)
+
+
+def test_a_note_that_did_not_go_out_is_told_with_the_next_prompt_and_only_once(memory: Memory):
+    composer, entries = Composer(memory), talk(2)
+    memory.remember("The staging port is 5436", project=TALK.project)
+
+    def noted(count: int) -> Composed:
+        found = memory.for_prompt(
+            "What is the staging port?",
+            session=TALK.session,
+            project=TALK.project,
+            threshold=0.0,
+            counts=False,
+        )
+        return composer.compose(TALK, said(entries[:count]), note=found, gives_memory=False)
+
+    late = noted(1)
+    assert "5436" in late.notes[entries[0].key]
+    assert noted(1).notes == late.notes
+    held = composer.compose(TALK, said(entries[:1]), gives_memory=False)
+    assert not held.notes
+    composer.use(TALK, held)
+    assert not noted(1).notes
+    told = noted(5)
+    assert list(told.notes) == [entries[4].key]
+    composer.use(TALK, told)
+    memory.database.write(lambda db: db.rows("SELECT 1"))
+    assert noted(5).notes == told.notes
+    assert not memory.for_prompt(
+        "What is the staging port?", session=TALK.session, project=TALK.project, threshold=0.0
+    ).text
+
+
+def test_knowledge_that_did_not_go_out_may_still_be_told_in_a_note(memory: Memory):
+    fact = "The staging port is 5436"
+    memory.remember(fact, project=TALK.project)
+    composer = Composer(memory)
+    assert fact in composer.compose(TALK, said(talk(1)[:1])).knowledge
+    memory.database.write(lambda db: db.rows("SELECT 1"))
+    found = memory.for_prompt(
+        "What is the staging port?", session=TALK.session, project=TALK.project, threshold=0.0
+    )
+    assert fact in found.text
+
+
+def test_a_plan_that_is_used_late_takes_nothing_back_that_came_since(memory: Memory):
+    composer, entries = Composer(memory), talk(2)
+    first, second = composer.compose(TALK, said(entries[:1])), None
+    composer.raise_floor(TALK, 210_345, 200_000)
+    second = composer.compose(TALK, said(entries[:5]), note=Injection("A note."))
+    composer.use(TALK, second)
+    composer.begin_amnesia(TALK)
+    composer.use(TALK, first)
+    assert composer.compose(TALK, said(entries[:5])).amnesic
+    composer.end_amnesia(TALK, said(entries[:1]))
+    again = composer.compose(TALK, said(entries[:5]))
+    assert again.notes == second.notes
+    assert again.plan.pins.floor == 2
+
+
+LEDGER = "The ledger is closed on Fridays"
+
+
+def shortened(memory: Memory, composer: Composer, *, between: str = "") -> list[Composed]:
+    """Return a session's first prompt and the one that busts, by which time it knows more."""
+    entries = talk(60)
+    first = replace(said(entries[:1]), fixed_chars=50_000)
+    begun = used(composer, first)
+    composer.settle(TALK, first, begun, billed(begun.chars))
+    composer.record(TALK, entries)
+    memory.distill(TALK.session)
+    if between:
+        memory.remember(between, kind="decision", project=TALK.project)
+    return [begun, used(composer, replace(said(entries), fixed_chars=50_000))]
+
+
+@pytest.fixture
+def capped(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
+    """Open a memory that shortens prompts early."""
+    config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=2_000)
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as opened:
+        yield opened
+
+
+def test_knowledge_that_comes_with_a_bust_is_measured(capped: Memory):
+    capped.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
+    composer = Composer(capped)
+    composer.pass_bare(TALK)
+    bare, busting = shortened(capped, composer)
+    assert (bare.bare, bare.knowledge) == (True, "")
+    assert busting.plan.busts
+    assert "ops/deploy.sh" in busting.knowledge
+    after = composer.compose(TALK, replace(said(talk(60)), fixed_chars=50_000))
+    assert not after.plan.busts
+    assert busting.plan.tokens == after.plan.tokens
+
+
+def test_knowledge_is_chosen_anew_where_a_bust_writes_all_anew(capped: Memory):
+    capped.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
+    composer = Composer(capped)
+    begun, busting = shortened(capped, composer, between=LEDGER)
+    assert LEDGER not in begun.knowledge
+    assert (busting.cold, busting.plan.busts) == (False, True)
+    assert LEDGER in busting.knowledge
+    after = composer.compose(TALK, replace(said(talk(60)), fixed_chars=50_000))
+    assert (after.knowledge, after.plan.busts) == (busting.knowledge, False)
+    capped.database.write(lambda db: db.rows("SELECT 1"))
+    again = Composer(capped).compose(TALK, replace(said(talk(60)), fixed_chars=50_000))
+    assert again.knowledge == busting.knowledge
+
+
+def test_knowledge_that_would_be_the_same_stays_at_a_bust(capped: Memory):
+    capped.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
+    begun, busting = shortened(capped, Composer(capped))
+    assert busting.plan.busts
+    assert busting.knowledge == begun.knowledge
+    assert busting.step is not None
+    assert not any(one.text for one in busting.step.given)
+
+
+def test_a_bare_session_is_bare_no_more_after_a_bust_though_nothing_is_known(capped: Memory):
+    composer = Composer(capped)
+    composer.pass_bare(TALK)
+    bare, busting = shortened(capped, composer)
+    assert [bare.bare, busting.bare] == [True, False]
+    assert [bare.knowledge, busting.knowledge] == ["", ""]

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import uuid
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from lore.gateway.wires import keys
+from lore.gateway.wires.keys import Piece
 from lore.memory import Memory
 from lore.memory.conversing import Conversing
 from lore.records import Block, Entry, Held, Measured, Pins, Speaker, Summary, Voice
@@ -71,6 +77,127 @@ def test_the_same_word_said_twice_is_two_messages(memory: Memory):
     yes = entry("user", words("yes"))
     Conversing(memory).record(TALK, [*exchange(0), yes, *exchange(1), yes])
     assert texts(memory).count("yes") == 2
+
+
+def said(voice: Voice, text: str) -> Entry:
+    return keys.entry(voice, [Piece(words(text), text)])
+
+
+def numbered(*told: str) -> list[Entry]:
+    """Return a talk of prompts and answers in turn, with the keys that a wire gives them."""
+    spoken = [said("assistant" if n % 2 else "user", text) for n, text in enumerate(told)]
+    return list(keys.numbered(spoken))
+
+
+def test_prompts_that_a_client_carries_over_when_it_compacts_are_stored_once(memory: Memory):
+    told = ["Count the tides.", "Six.", "And the locks?", "Two.", "Yes.", "Done."]
+    Conversing(memory).record(TALK, numbered(*told))
+    carried = [said("user", text) for text in (*told[::2], "Summary: tides and locks.")]
+    for _ in range(2):
+        Conversing(memory).record(
+            TALK, [*carried, said("user", "Yes."), said("assistant", "Well.")]
+        )
+    assert texts(memory) == [*told, "Summary: tides and locks.", "Yes.", "Well."]
+
+
+@pytest.mark.parametrize("asked", ["Part {}?", "go on"])
+@pytest.mark.parametrize("window", [3, 4, 7])
+def test_a_window_that_slides_over_a_talk_stores_each_word_once(
+    memory: Memory, asked: str, window: int
+):
+    answer = "Done." if "{}" in asked else "Part {} is done."
+    told = [word.format(n) for n in range(12) for word in (asked, answer)]
+    for end in range(2, len(told) + 1, 2):
+        start = max(0, end - window)
+        spoken = [said("assistant" if n % 2 else "user", told[n]) for n in range(start, end)]
+        Conversing(memory).record(TALK, keys.numbered(spoken))
+    assert texts(memory) == told
+
+
+def test_a_window_that_begins_within_a_turn_stores_each_word_once(memory: Memory):
+    entries = talk(2)
+    Conversing(memory).record(TALK, entries[:-1])
+    before = texts(memory)
+    Conversing(memory).record(TALK, entries[5:])
+    assert texts(memory)[:-1] == before
+    assert len(texts(memory)) == 10
+
+
+class Client:
+    """A client that cuts, condenses and turns back its history as it likes."""
+
+    def __init__(self) -> None:
+        self.history: list[tuple[Voice, str]] = []
+        self.said: list[str] = []
+        self._asked: set[tuple[str, str]] = set()
+
+    def change(self, how: str, at: int) -> None:
+        """Do something to the history."""
+        if how == "go back":
+            ends = [n + 1 for n, (voice, _) in enumerate(self.history) if voice == "assistant"]
+            self.history = self.history[: ends[at % len(ends)] if ends else 0]
+        elif how == "cut":
+            self.history = self.history[at % len(self.history) if self.history else 0 :]
+        elif how == "condense":
+            self.history = [one for one in self.history if one[0] == "user"]
+            self._say("user", f"Summary {len(self.said)}.")
+
+    def ask(self, text: str) -> list[Entry]:
+        """Say something and return all that the request and its answer tell."""
+        before = self.history[-1][1] if self.history else ""
+        if (before, text) in self._asked:  # the same request again
+            text = f"Something else, {len(self.said)}."
+        self._asked.add((before, text))
+        self._say("user", text)
+        self._say("assistant", f"Answer {len(self.said)}.")
+        return list(keys.numbered(said(*one) for one in self.history))
+
+    def _say(self, voice: Voice, text: str) -> None:
+        self.history.append((voice, text))
+        self.said.append(text)
+
+
+CHANGES = st.sampled_from(["", "", "go back", "cut", "condense"])
+STEPS = st.tuples(CHANGES, st.integers(0, 20), st.sampled_from(["yes", "no", "go on"]))
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(STEPS, max_size=10))
+def test_each_word_is_stored_once_whatever_a_client_does_with_its_history(
+    memory: Memory, steps: list[tuple[str, int, str]]
+):
+    client, talk = Client(), replace(TALK, session=uuid.uuid4().hex)
+    for how, at, text in steps:
+        client.change(how, at)
+        Conversing(memory).record(talk, client.ask(text))
+    stored = texts(memory, talk.session) if steps else []
+    assert Counter(stored) == Counter(client.said)
+
+
+def test_what_is_said_again_after_going_back_is_another_message(memory: Memory):
+    first = numbered("Begin.", "Well.", "Try the left.", "No way.", "Try the right.", "A door.")
+    Conversing(memory).record(TALK, first)
+    back = numbered("Begin.", "Well.", "Try the right.", "A wall.")
+    Conversing(memory).record(TALK, back)
+    Conversing(memory).record(
+        TALK, [*back, said("user", "Try the left."), said("assistant", "Ah.")]
+    )
+    assert texts(memory).count("Try the right.") == texts(memory).count("Try the left.") == 2
+    assert len(texts(memory)) == 10
+
+
+def test_what_was_carried_over_and_is_forgotten_does_not_come_back(memory: Memory):
+    told = ["Count the tides.", "Six.", "The code of the gate is 1904.", "Noted.", "Yes.", "Done."]
+    Conversing(memory).record(TALK, numbered(*told))
+    carried = [said("user", text) for text in (*told[::2], "Go on.")]
+    Conversing(memory).record(TALK, carried)
+    secret = next(one for one in memory.messages("s-1") if "1904" in one.parts[0].text)
+    memory.forget(id=secret.id)
+    for again in (carried, numbered(*told)):
+        Conversing(memory).record(TALK, again)
+    assert texts(memory) == [text for text in (*told, "Go on.") if "1904" not in text]
 
 
 def test_a_transcript_of_the_same_session_adds_nothing(memory: Memory, tmp_path: Path):

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.recall.moments import spans
+from lore.errors import InvalidInput
+from lore.recall.moments import since, spans
 
 NOW = datetime(2024, 5, 15, 14, 30, tzinfo=UTC)
 """A Wednesday in a leap year."""
@@ -209,6 +211,56 @@ def test_a_day_that_no_calendar_has_leaves_its_month_or_year(words, start, end):
     assert named(words) == [(at(start), at(end))]
 
 
+@pytest.mark.parametrize(
+    ("words", "start"),
+    [
+        ("2024-05-08", "2024-05-08"),
+        (" 2024-05-08 ", "2024-05-08"),
+        ("20240508", "2024-05-08"),
+        ("2024-05", "2024-05-01"),
+        ("2024", "2024-01-01"),
+        ("2024-05-08T12:00", "2024-05-08T12:00"),
+        ("2024-05-08 12:00", "2024-05-08T12:00"),
+        ("2024-05-08T12:00:30.5", "2024-05-08T12:00:30.500"),
+        ("2024-05-08T12:00:30Z", "2024-05-08T12:00:30"),
+        ("2024-05-08t12:00:30z", "2024-05-08T12:00:30"),
+        ("2024-05-08T12:00+02:00", "2024-05-08T10:00"),
+        ("3 hours ago", "2024-05-15T11:30"),
+        ("since an hour ago", "2024-05-15T13:30"),
+        ("20 hours ago", "2024-05-14T18:30"),
+        ("5 minutes ago", "2024-05-15T14:25"),
+        ("since yesterday", "2024-05-14"),
+        ("3 days ago", "2024-05-12"),
+        ("last week", "2024-05-06"),
+        ("the last 2 days", "2024-05-13T14:30"),
+        ("between 2024-01-01 and 2024-02-01", "2024-01-01"),
+    ],
+)
+def test_a_time_begins_where_it_says(words, start):
+    assert since(words, NOW) == at(start)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "whenever", "", "2024/05/08", "08.05.2024", "2024-05-08x", "2024-5-8x", "2024-02-30",
+        "2024-13", "2024-05-08T25:00", "2024-05-08T12:00x", "2024-05-08 at 5", "2024-Q2", "5",
+        "yesterday 14:00", "99999 hours ago", "9999 years ago", "0001-01-01T00:00+14:00",
+    ],
+)  # fmt: skip
+def test_what_is_no_time_is_refused(words):
+    with pytest.raises(InvalidInput, match="no time that I understand"):
+        since(words, NOW)
+
+
+def test_an_hour_of_a_clock_without_a_zone_is_one_in_utc():
+    assert since("2 hours ago", NOW.replace(tzinfo=None)) == NOW - timedelta(hours=2)
+
+
+def test_a_time_in_a_question_names_its_day():
+    assert named("What broke at 2023-05-08T12:00:00Z?") == [(at("2023-05-08"), at("2023-05-09"))]
+
+
 def test_several_spans_keep_the_words_that_named_them():
     found = spans("Was it on 8 May 2023, last week or 3 days ago?", NOW)
     assert sorted(span.words for span in found) == ["3 days ago", "8 May 2023", "last week"]
@@ -243,3 +295,5 @@ def test_any_text_can_be_read_and_every_span_has_an_extent(text, now):
         assert span.start.tzinfo is not None
         assert span.end.tzinfo is not None
         assert span.words in text.replace("\u00a0", " ")
+    with suppress(InvalidInput):
+        assert since(text, now).tzinfo is not None

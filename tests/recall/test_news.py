@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lore.memory import Memory
+from lore.records import NewMessage, Origin, Part
 from tests.fakes import FakeEmbedder, FixedClock
 
 HERE = "/code/almanac"
@@ -67,4 +68,71 @@ def test_an_instruction_is_news_where_it_holds_and_was_not_said(memory: Memory, 
     assert not told(memory, clock)
     memory.remember("Always use spaces", kind="preference", project=HERE)
     assert "Always use spaces" in told(memory, clock)
+    assert not told(memory, clock)
+
+
+def test_a_decision_is_news_where_it_holds_and_told_once(memory: Memory, clock: FixedClock):
+    memory.remember("The staging port is 5436", project=HERE)
+    begin(memory, clock)
+    memory.remember("We print on Tuesdays", kind="decision", project="/code/other")
+    memory.remember("The wheel was oiled", kind="fact", project=HERE)
+    assert not told(memory, clock)
+    memory.remember("We print on Fridays", kind="decision", project=HERE)
+    memory.remember("We bind on Mondays", kind="decision")
+    found = told(memory, clock)
+    assert "We print on Fridays" in found
+    assert "We bind on Mondays" in found
+    assert "New instructions" not in found
+    assert not told(memory, clock)
+    assert not told(memory, clock, session="s-2")
+
+
+def test_a_decision_that_nobody_trusted_took_is_no_news(memory: Memory, clock: FixedClock):
+    memory.remember("The staging port is 5436", project=HERE)
+    begin(memory, clock)
+    untrusted: tuple[Origin, ...] = ("tool", "web", "repo", "peer")
+    for origin in untrusted:
+        text = f"We print by {origin}"
+        memory.remember(text, kind="decision", project=HERE, origin=origin)
+    assert not told(memory, clock)
+    memory.remember("We print by hand", kind="decision", project=HERE, origin="assistant")
+    assert "We print by hand" in told(memory, clock)
+
+
+def test_many_decisions_come_a_few_at_a_time_the_newest_first(memory: Memory, clock: FixedClock):
+    memory.remember("The staging port is 5436", project=HERE)
+    begin(memory, clock)
+    for n in range(7):
+        memory.remember(f"We print sheet number {n}", kind="decision", project=HERE)
+        clock.advance(minutes=1)
+    found = [told(memory, clock) for _ in range(4)]
+    counts = [text.count("We print sheet number") for text in found]
+    assert counts == [3, 3, 1, 0]
+    assert "number 6" in found[0]
+    assert "number 0" in found[2]
+
+
+def test_what_a_session_decided_itself_and_what_it_was_told_is_no_news_to_it(
+    memory: Memory, clock: FixedClock
+):
+    at = clock()
+    said = [NewMessage("user", (Part("text", "We print on Fridays, that is decided."),), at)]
+    memory.capture("s-1", said, project=HERE)
+    memory.remember("The staging port is 5436", project=HERE)
+    begin(memory, clock)
+    memory.remember("We print on Fridays", kind="decision", project=HERE, session="s-1")
+    assert not told(memory, clock)
+    gone = memory.remember("We print on Sundays", kind="decision", project=HERE)
+    memory.delete(gone.id)
+    assert not told(memory, clock)
+
+
+def test_a_decision_that_takes_the_place_of_another_is_told_once(memory: Memory, clock: FixedClock):
+    old = memory.remember("We print on Fridays", kind="decision", project=HERE)
+    begin(memory, clock)
+    new = memory.remember("We print on Mondays", kind="decision", project=HERE)
+    memory.supersede(old.id, new.id)
+    found = told(memory, clock)
+    assert found.count("We print on Mondays") == 1
+    assert f"[{old.id[:13]}" in found
     assert not told(memory, clock)

@@ -36,6 +36,15 @@ def test_requests_tokens_money_and_delays_are_told_by_model(served: Served):
     assert b"secret-name" not in reply.body
 
 
+def test_what_is_counted_is_told_to_the_last_digit(served: Served):
+    used = TokenUse(123_456_789, output_tokens=7_654_321)
+    reserved = served.memory.reserve_request("claude-sonnet-4-5", used)
+    usd = served.memory.settle_request(reserved, used)
+    found = samples(served.get("/metrics").body.decode())
+    assert found['lore_tokens_total{model="claude-sonnet-4-5",class="fresh"}'] == 123_456_789
+    assert found['lore_spend_usd_total{model="claude-sonnet-4-5"}'] == usd
+
+
 def test_a_model_can_be_called_anything(served: Served):
     name = 'ollama/a"b\\c\n# HELP {x} 1' + "y" * 500
     reserved = served.memory.reserve_request(name, TokenUse(1))

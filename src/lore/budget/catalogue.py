@@ -57,6 +57,9 @@ _MOST_FOUND = 1_000
 _GOOD_FOR_S = 900
 """Some prices are those of an hour of the day, and change at half past: so long one is good for."""
 
+_AT_ONCE = frozenset({"input", "window"})
+"""What has to be told of a model for a prompt to be planned before the lists are loaded."""
+
 LOAD_S = 30.0
 """No machine takes so long to load the lists: whoever waits goes on without a price."""
 
@@ -138,12 +141,13 @@ class Catalogue:
         known = self._found.get(key)
         if known is not None and known[0] == quarter:
             return known[1]
-        if not self._needs_lists(model, provider):
+        if _is_local(model, provider):
             found = self._assembled(model, provider, None)
         else:
             self.load()
             if not self._loaded.wait(wait_s):
-                return None
+                told = self._configured.get(model, {})
+                return _overridden(told, None) if told.keys() >= _AT_ONCE else None
             found = self._assembled(model, provider, self._listed(model, provider, service, at))
         if len(self._found) >= _MOST_FOUND:
             self._found.clear()
@@ -160,10 +164,6 @@ class Catalogue:
         fresh = max(0, usage.input_tokens - read - written)
         tokens = TokenUse(fresh, read, written, 0, usage.output_tokens)
         return None if pricing is None else pricing.cost(tokens)
-
-    def _needs_lists(self, model: str, provider: str) -> bool:
-        told = self._configured.get(model, {})
-        return not (_is_local(model, provider) or {"input", "window"} <= told.keys())
 
     def _listed(self, model: str, provider: str, service: str, at: datetime) -> Pricing | None:
         name, list_ = _LONG.sub("", model), LISTS.get(provider, provider)
@@ -266,20 +266,32 @@ def _configured(row: str) -> tuple[str, dict[str, float]]:
 
 
 def _overridden(named: dict[str, float], listed: Pricing | None) -> Pricing | None:
-    """Return what the settings tell: all of a price, or a part of a listed one.
-
-    Prices of longer prompts are no longer those of the list then, but its window stays.
-    """
+    """Return what the settings tell: all of a price that no list has, or a part of a listed one."""
     window = int(named.get("window", listed.usual.window_tokens if listed else USUAL_WINDOW))
-    if "input" in named:
+    is_listed = listed is not None and listed.usual != FREE_PRICE
+    if "input" in named and not is_listed:
         return Pricing(_filled(named, window))
     if listed is None:
         return None
-    fields: dict[str, Any] = {
+    prices: dict[str, Any] = {
         f"{name}_usd": price for name, price in named.items() if name != "window"
     }
-    usual = replace(listed.usual, window_tokens=window, **fields)
-    return Pricing(usual, () if fields else listed.longer)
+    longer = tuple(
+        (start, _as_much_dearer(price, prices, listed.usual, window))
+        for start, price in listed.longer
+    )
+    return Pricing(replace(listed.usual, window_tokens=window, **prices), longer)
+
+
+def _as_much_dearer(
+    long: ModelPrice, told: dict[str, float], usual: ModelPrice, window_tokens: int
+) -> ModelPrice:
+    """Return the price of longer prompts where the usual one is told: the list has how much."""
+    prices: dict[str, Any] = {}
+    for name, price in told.items():
+        listed, longer = getattr(usual, name), getattr(long, name)
+        prices[name] = price * longer / listed if listed else max(price, longer)
+    return replace(long, window_tokens=window_tokens, **prices)
 
 
 def _is_local(model: str, provider: str) -> bool:

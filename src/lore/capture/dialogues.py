@@ -34,6 +34,8 @@ class Told:
 
     messages: tuple[NewMessage, ...]
     entries: tuple[int, ...]
+    newest: int = 0
+    """The number of the entry from which on nothing was said in a request before."""
 
     @property
     def keys(self) -> list[str]:
@@ -79,7 +81,29 @@ def tell(
             spoken = replace(message, model=model) if message.role == "assistant" else message
             told.append(_from_agent(spoken) if helper else spoken)
             places.append(number)
-    return Told(tuple(told), tuple(places))
+    return Told(tuple(told), tuple(places), _newest(entries))
+
+
+def _newest(entries: Sequence[Entry]) -> int:
+    """Return where that begins which is said for the first time: results, or the last prompt.
+
+    Agents that condense a talk put all former prompts before it. Searches are part of an answer.
+    """
+    at = len(entries)
+    while at and not _is_asked(entries[at - 1]):
+        at -= 1
+    while at and _is_asked(entries[at - 1]):
+        at -= 1
+        if entries[at].begins_turn:
+            break
+    return at
+
+
+def _is_asked(entry: Entry) -> bool:
+    if entry.voice == "assistant":
+        return False
+    found = [block.kind == "result" and block.tool == _RECALL for block in entry.blocks]
+    return not found or not all(found)
 
 
 def _typed(entry: Entry, *, joined: bool) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -21,7 +21,7 @@ from lore.records import (
     Role,
 )
 from lore.redaction import UNKEPT
-from lore.store import echoes, messages, session_states, sessions
+from lore.store import claims, echoes, messages, session_states, sessions
 from lore.store.db import Connection, Database
 from lore.store.messages import PreparedMessage
 from lore.store.places import Place
@@ -65,8 +65,12 @@ def capture(
     new: Sequence[NewMessage],
     *,
     redactor: Redactor = UNKEPT,
+    told: int = 0,
 ) -> list[str]:
-    """Store messages of a conversation, each once, and return their ids in order."""
+    """Store messages of a conversation, each once, and return their ids in order.
+
+    So many of them as are `told` were said before, be it elsewhere in the talk.
+    """
     if not conversation.session.strip():
         msg = "A session needs a name."
         raise InvalidInput(msg)
@@ -76,9 +80,12 @@ def capture(
         check(message)
     keyed = _keyed(_all_cleaned(new, redactor))
     prepared = [_derive(message, clock.new_id(message.created_at)) for message in keyed]
-    told = _cleaned_place(conversation, redactor)
-    place = Projects().find(told.project)
-    return database.write(lambda db: _store(db, told, place, prepared, now=database.now()))
+    named = _cleaned_place(conversation, redactor)
+    place = Projects().find(named.project)
+    before = frozenset(message.id for message in prepared[:told])
+    return database.write(
+        lambda db: _store(db, named, place, prepared, now=database.now(), before=before)
+    )
 
 
 def _cleaned_place(conversation: Conversation, redactor: Redactor) -> Conversation:
@@ -104,6 +111,7 @@ def _store(
     prepared: Sequence[PreparedMessage],
     *,
     now: datetime,
+    before: Collection[str] = (),
 ) -> list[str]:
     """Write messages of a conversation, in the transaction of the caller."""
     if conversation.channel == "gateway":
@@ -117,6 +125,9 @@ def _store(
         _note_other_project(db, session_n, conversation.project, place, now)
     if conversation.title or conversation.files:
         sessions.describe(db, session_n, title=conversation.title, files=conversation.files)
+    told = [(message.key, message.digest) for message in prepared if message.id in before]
+    if told:
+        claims.recognise(db, session_n, conversation.channel, told)
     return messages.add(db, session_n, prepared, now=now, channel=conversation.channel)
 
 

@@ -2,42 +2,48 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
 
-from lore.records.dialogues import Dialogue, Plan
+from lore.records.dialogues import Dialogue, Entry, Plan
 
 MOST = 4
-"""A provider takes no more in one prompt, the client's included."""
+"""Anthropic takes no more in one prompt, the client's included (its documentation)."""
+
+LOOKED_BACK = 20
+"""So many blocks before a breakpoint are looked at for what is cached (its documentation)."""
+
+PREFIX = -1
+"""Stands for the end of the summaries among the numbers of entries."""
 
 
-class Breakpoints(NamedTuple):
-    """After which entries of the dialogue there is one, and whether one ends the summaries."""
-
-    entries: tuple[int, ...] = ()
-    prefix: bool = False
+def breakpoints(dialogue: Dialogue, plan: Plan) -> tuple[int, ...]:
+    """Return after which entries there is one, beside those that the client set before them."""
+    return tuple(useful(dialogue.entries, plan)[: left(dialogue.breakpoints)])
 
 
-def breakpoints(dialogue: Dialogue, plan: Plan) -> Breakpoints:
-    """Return where to set breakpoints, beside those that the client set before the first entry.
+def left(taken: int) -> int:
+    """Return how many there are for us: one at least, for which a client's has to go."""
+    return max(1, MOST - taken)
+
+
+def useful(entries: Sequence[Entry], plan: Plan) -> list[int]:
+    """Return after which entries there is any use for one, the most useful first.
 
     The end matters most: the next prompt begins with this one. Then the end of the summaries,
-    which outlive a window, and then where the last prompt ended: a provider looks back only so
-    far for what it has cached.
+    which outlive a window, and then where the last prompt ended. That one matters more once it is
+    so far from the end that the provider does not look there by itself.
     """
-    left = MOST - dialogue.breakpoints
-    last = len(dialogue.entries) - 1
-    if left < 1 or last < plan.start:
-        return Breakpoints()
-    prefix = bool(plan.prefix) and left > 1
-    left -= 1 + prefix
-    former = _former_end(dialogue, plan.start)
-    entries = (former, last) if left > 0 and former is not None else (last,)
-    return Breakpoints(entries, prefix)
+    ends = [PREFIX] if plan.prefix or plan.start else []
+    spoken = [n for n in range(plan.start, len(entries)) if entries[n].voice != "system"]
+    if not spoken:
+        return ends
+    former = _former_end(entries, spoken)
+    since = sum(len(one.blocks) for one in entries[former[0] + 1 :]) if former else 0
+    others = [*former, *ends] if since >= LOOKED_BACK else [*ends, *former]
+    return [spoken[-1], *others]
 
 
-def _former_end(dialogue: Dialogue, start: int) -> int | None:
-    """Return the entry with which the last prompt ended: what the last answer answers."""
-    entries = dialogue.entries
-    said = (n for n in range(len(entries) - 1, start, -1) if entries[n].voice == "assistant")
-    answer = next(said, None)
-    return answer - 1 if answer is not None and answer - 1 >= start else None
+def _former_end(entries: Sequence[Entry], spoken: Sequence[int]) -> list[int]:
+    """Return the entry with which the last prompt ended, if it is sent: what was answered last."""
+    answer = next((n for n in reversed(spoken) if entries[n].voice == "assistant"), -1)
+    return [n for n in spoken if n < answer][-1:]

@@ -256,6 +256,11 @@ class Scene:
             saved = sum(s for n, id_, s in self._outputs if n >= start and id_ in annotated)
         return self._sums[-1] - self._sums[start] - saved
 
+    def tokens_between(self, start: int, end: int) -> int:
+        """Return how long all entries are from one to before another, as they are."""
+        last = len(self._sums) - 1
+        return self._sums[min(end, last)] - self._sums[min(start, last)]
+
     def long_outputs(self, start: int, until: int) -> frozenset[str]:
         """Return the calls with long outputs from an entry to before another, and nowhere else."""
         inside = {id_ for n, id_, _ in self._outputs if start <= n < until}

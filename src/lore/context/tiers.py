@@ -120,20 +120,19 @@ def _push_down(scene: Scene, tiers: _Tiers, fullest: str, summarise: Summarise) 
 
 
 def _shortened(scene: Scene, tiers: _Tiers) -> _Tiers | None:
-    """Let the oldest turn go to the topics, if its summary is there and shorter than it was."""
-    later = (s for s in scene.starts if tiers.start < s <= min(scene.current, scene.covered))
-    start = next(later, None)
-    if start is None:
-        return None
+    """Let the oldest turns go to the topics, as few as have summaries shorter than they were."""
     told = max((one.until for one in (*tiers.bulks, *tiers.topics)), default=0)
-    new: list[Summary] = []
-    for one in scene.known:
-        if not one.generation and one.until > told and (not new or new[-1].until < start):
-            new.append(one)
-    if told < start and _size(new) >= scene.raw_tokens(tiers.start, frozenset()):
-        return None
-    needed = new if told < start else []
-    return replace(tiers, start=start, topics=(*tiers.topics, *needed))
+    logs = [one for one in scene.known if not one.generation and one.until > told]
+    for start in scene.starts:
+        if not tiers.start < start <= min(scene.current, scene.covered):
+            continue
+        if start <= told:
+            return replace(tiers, start=start)
+        before = sum(one.until < start for one in logs)
+        new = logs[: before + 1]
+        if new and _size(new) < scene.tokens_between(told, new[-1].until):
+            return replace(tiers, start=start, topics=(*tiers.topics, *new))
+    return None
 
 
 def _summed(oldest: Sequence[Summary], summarise: Summarise) -> Summary | None:

@@ -6,6 +6,7 @@ when, by whom and where it was said, and its id; each line of stored text begins
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -56,6 +57,9 @@ _SINCE = (
     " matter, what stands here holds. recall(id) gives one whole."
 )
 
+_ID = re.compile(r"\[([0-9a-f-]{8,36})\]")
+"""An id as items have it before them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Worded:
@@ -89,18 +93,23 @@ def word_fixes(
 
 def word_news(
     new: Iterable[tuple[str, datetime, str]],
+    decided: Iterable[tuple[str, datetime, str]],
     changed: Iterable[tuple[str, datetime, str]],
     gone: Iterable[tuple[str, str, str]],
     short: Mapping[str, str],
     *,
     budget_tokens: int,
 ) -> Worded:
-    """Tell a running session what is new, what reads otherwise, and what no longer holds.
+    """Tell a running session what is new or decided, reads otherwise, and no longer holds.
 
     Of what is gone only its id is told, and id and words of what took its place.
     """
     sheet, ids = Sheet(budget_tokens, _SINCE), list[str]()
-    for heading, told in (("New instructions of the person:", new), ("Now reads:", changed)):
+    for heading, told in (
+        ("New instructions of the person:", new),
+        ("Decided elsewhere:", decided),
+        ("Now reads:", changed),
+    ):
         _add_all(sheet, ids, heading, (
             (id_, f"[{short[id_]}] {at:%Y-%m-%d} > {one_line(text, _STANDING_TOKENS)}")
             for id_, at, text in told
@@ -129,6 +138,18 @@ def word_beginning(told: Beginning, short: Mapping[str, str], *, budget_tokens: 
         for id_, title in told.roots if not _is_told(title, stands)
     ), budget_tokens // 3)  # fmt: skip
     return Worded(sheet.text(), tuple(ids)) if ids else Worded()
+
+
+def is_like(told: str, again: str) -> bool:
+    """Tell whether two texts tell the same items in the same words.
+
+    Ids are told as short as they are clear, and so one may be longer by now.
+    """
+    before, after = _ID.split(told), _ID.split(again)
+    if before[::2] != after[::2]:
+        return False
+    pairs = zip(before[1::2], after[1::2], strict=True)
+    return all(one.startswith(other) or other.startswith(one) for one, other in pairs)
 
 
 def _is_told(text: str, stands: Iterable[frozenset[str]]) -> bool:

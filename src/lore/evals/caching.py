@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from typing import NamedTuple
 
+from lore.context.breakpoints import LOOKED_BACK
 from lore.records.dialogues import TokenUse
 
 LEAST_TOKENS = 1_024
 """A shorter prefix is not cached."""
-
-LOOKED_BACK = 20
-"""So many blocks before a breakpoint are looked at for what is cached."""
 
 LIFETIME_S, LONG_LIFETIME_S = 300.0, 3_600.0
 

@@ -8,7 +8,7 @@ from lore.evals import caching
 from lore.evals.caching import PrefixCache
 from lore.evals.evidence import Remembered, in_prompt
 from lore.evals.long_talks import Talk
-from lore.evals.strategies import Moment, Prompt, open_strategy
+from lore.evals.strategies import Moment, Prompt, Strategy, open_strategy
 from lore.records.dialogues import Block, Dialogue, Entry, ModelPrice, Plan, TokenUse
 
 AUTOMATIC = ("gpt", "gemini", "o3", "o4", "codex", "deepseek")
@@ -89,17 +89,22 @@ class Outcome:
         }
 
 
-def replay(talk: Talk, name: str, setting: Setting) -> Outcome:
+def replay(talk: Talk, name: str, setting: Setting, strategy: Strategy | None = None) -> Outcome:
     """Replay a session with one strategy, and look for the evidence of questions at its end."""
-    strategy = open_strategy(name, talk, setting.price)
+    strategy = strategy or open_strategy(name, talk, setting.price)
     automatic = setting.model.startswith(AUTOMATIC)
     cache = PrefixCache(lifetime_s=setting.client.lifetime_s, automatic=automatic)
     outcome = Outcome(questions=len(talk.questions))
     last_s = talk.requests[0].at_s if talk.requests else 0.0
-    fixed_chars = round(setting.client.fixed_tokens / talk.tokens_per_char)
+    sent = Dialogue(
+        setting.model,
+        (),
+        fixed_chars=round(setting.client.fixed_tokens / talk.tokens_per_char),
+        breakpoints=_BREAKPOINTS,
+    )
     for request in talk.requests:
         entries, at_s = talk.entries[: request.entries], request.at_s
-        sent = Dialogue(setting.model, entries, fixed_chars=fixed_chars, breakpoints=_BREAKPOINTS)
+        sent = replace(sent, entries=entries)
         known = setting.known.known_at(request.entries)
         prompt = strategy.prompt(
             Moment(sent, at_s, at_s - last_s > setting.client.lifetime_s, known)
@@ -110,7 +115,7 @@ def replay(talk: Talk, name: str, setting: Setting) -> Outcome:
         outcome.busts += prompt.plan.busts
         outcome.sizes.append(_size(prompt.plan, uses[-1], at_s))
         last_s = at_s
-    ended = Dialogue(setting.model, (*talk.entries, _ASKED), breakpoints=_BREAKPOINTS)
+    ended = replace(sent, entries=(*talk.entries, _ASKED))
     known = setting.known.known_at(len(talk.entries))
     last = strategy.prompt(Moment(ended, last_s, cold=False, known=known))
     _judge(outcome, talk, last.plan, () if name in WITHOUT_RECALL else setting.asked)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 from lore.context.annotating import MOST_CHARS
-from lore.context.breakpoints import breakpoints
+from lore.context.breakpoints import PREFIX, breakpoints
 from lore.context.layers import Room
 from lore.context.planning import Terms, plan
 from lore.context.sizing import Measure
@@ -69,8 +69,9 @@ def pieces_of(sent: Dialogue, made: Plan, measure: Measure) -> tuple[Piece, ...]
     if sent.fixed_chars:
         found.append(Piece("system and tools", measure.of_chars(sent.fixed_chars), marked=True))
     for number, one in enumerate(made.prefix):
-        marked = marks.prefix and number == len(made.prefix) - 1
-        about = _ACKNOWLEDGED_TOKENS if number == len(made.prefix) - 1 else 0
+        is_last = number == len(made.prefix) - 1
+        marked = is_last and PREFIX in marks
+        about = _ACKNOWLEDGED_TOKENS if is_last else 0
         found.append(Piece(f"summary {one.id}", one.tokens + about, marked=marked))
     for number in range(made.start, len(sent.entries)):
         entry = sent.entries[number]
@@ -79,7 +80,7 @@ def pieces_of(sent: Dialogue, made: Plan, measure: Measure) -> tuple[Piece, ...]
             measure.of_block(block) - short for block in entry.blocks if block.call_id in hidden
         )
         key = f"{entry.key} {' '.join(hidden)}"
-        found.append(Piece(key, tokens, len(entry.blocks), number in marks.entries))
+        found.append(Piece(key, tokens, len(entry.blocks), number in marks))
     return tuple(found)
 
 

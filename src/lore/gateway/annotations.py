@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -13,17 +14,21 @@ MOST = 20_000
 """Annotations that are kept, some 300 bytes each; the others are made again, and are the same."""
 
 
+_BYTES = 16
+"""Of a key: outputs of all projects are known by it, and none may be taken for another's."""
+
+
 class Annotations:
-    """Annotations by the ids of calls; for many threads."""
+    """Annotations by what they are made of; for many threads."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._made: OrderedDict[tuple[str, str, int], str] = OrderedDict()
+        self._made: OrderedDict[tuple[bytes, str, bool], str] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, block: Block) -> str:
         """Return the annotation of an output."""
-        key = (block.call_id, block.tool, block.chars)
+        key = (_digest(block.text), block.tool, block.failed)
         with self._lock:
             if key in self._made:
                 self._made.move_to_end(key)
@@ -41,3 +46,8 @@ class Annotations:
             for block in entry.blocks:
                 if annotating.is_long(block):
                     self.of(block)
+
+
+def _digest(text: str) -> bytes:
+    said = text.encode(errors="surrogatepass")
+    return hashlib.blake2b(said, digest_size=_BYTES).digest()

@@ -17,11 +17,11 @@ from starlette.types import Message, Receive, Scope, Send
 from lore.errors import InvalidInput, ProviderError
 from lore.gateway import bodies, peers, streaming
 from lore.gateway import headers as heads
-from lore.gateway.exchanges import Answer, Incoming, Prepared, Turning, Wire
+from lore.gateway.exchanges import Answer, Incoming, Prepared, Provider, Turning, Wire
 from lore.gateway.forwarding import Body, Forwarding
 from lore.gateway.preparing import DEGRADED, WITHIN_S, Preparing, is_unread
 from lore.gateway.refusals import refusal
-from lore.gateway.routing import Provider, Upstreams, may_cost, provider_of, spelled, wire_of
+from lore.gateway.routing import Upstreams, may_cost, provider_of, spelled, wire_of
 from lore.gateway.streaming import answer_with
 from lore.gateway.watching import Watched
 from lore.memory.passing import Passing
@@ -33,6 +33,8 @@ log = logging.getLogger("lore.gateway")
 _NO_KEY = (
     "This Lore is another user's, or is asked from another machine: header x-lore-key is needed."
 )
+_NARROW_KEY = "This key does not open the gateway."
+_NOT_TOLD = "Lore has too much open to tell whose request this is: try again."
 _OWN_KEY = "A key of Lore is no key of a provider, and is not passed on."
 _NO_SOCKETS = "Lore speaks HTTP here, not WebSocket."
 _NEEDED: tuple[AccessScope, ...] = ("read", "write")
@@ -86,8 +88,15 @@ class Asked:
     def incoming(self, body: bytes, most_bytes: int) -> Incoming:
         """Return what memory is shown of it."""
         _, _, query = self.target.partition("?")
-        kept = "&".join(pair for pair in query.split("&") if not pair.startswith("key="))
-        return Incoming(self.wire, self.path, kept, heads.to_show(self.headers), body, most_bytes)
+        return Incoming(
+            self.wire,
+            self.path,
+            heads.query_to_show(query),
+            heads.to_show(self.headers),
+            body,
+            most_bytes,
+            self.provider,
+        )
 
 
 class Gateway:
@@ -153,14 +162,23 @@ class Gateway:
             return WELL
         if misled := self._misled(asked):
             return misled
-        grant = find_grant(scope)
-        if grant is None and not await peers.is_own(scope, self._owner):
-            return refusal(asked.provider, 401, _NO_KEY)
-        if grant is not None and not grant.allows(*_NEEDED):
-            return refusal(asked.provider, 403, "This key does not open the gateway.")
+        if unknown := await self._unknown(scope, asked):
+            return unknown
         if "websocket" in asked.headers.get("upgrade", "").lower():
             return refusal(asked.provider, 426, _NO_SOCKETS)
         return None
+
+    async def _unknown(self, scope: Scope, asked: Asked) -> Answer | None:
+        """Return the answer to who may not pass, or cannot be told from those who may."""
+        grant = find_grant(scope)
+        if grant is not None:
+            may = grant.allows(*_NEEDED)
+            return None if may else refusal(asked.provider, 403, _NARROW_KEY)
+        try:
+            own = await peers.is_own(scope, self._owner)
+        except OSError:
+            return refusal(asked.provider, 503, _NOT_TOLD)
+        return None if own else refusal(asked.provider, 401, _NO_KEY)
 
     def _misled(self, asked: Asked) -> Answer | None:
         """Return the answer to what no upstream may see, whoever asks."""

@@ -21,6 +21,9 @@ PIECE_S = 60.0
 _THROWN_AWAY = 4
 """So many times the limit is read of a body before its client is cut off."""
 
+_PIECE_BYTES = 65_536
+"""Decoded at once: what is left behind a member is copied, and there may be thousands of them."""
+
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 _WIDEST_ZSTD_BYTES = 128_000_000
 """What a decoder may keep of what went before; the widest that zstd makes without being told."""
@@ -92,17 +95,21 @@ def decoded(body: bytes, encodings: str, most_bytes: int) -> bytes:
 
 
 def _gunzip(body: bytes, most_bytes: int) -> bytes:
-    """Return what one or more members of gzip hold."""
-    parts: list[bytes] = []
-    while body:
-        decoder = zlib.decompressobj(_GZIP_OR_ZLIB)
-        parts.append(decoder.decompress(body, most_bytes + 1))
-        if not decoder.eof and not decoder.unconsumed_tail:
-            raise EOFError
-        if decoder.unconsumed_tail:
-            break
-        body = decoder.unused_data
-    return b"".join(parts)
+    """Return what one or more members of gzip hold, up to the limit for all of them."""
+    found = bytearray()
+    decoder = zlib.decompressobj(_GZIP_OR_ZLIB)
+    for start in range(0, len(body), _PIECE_BYTES):
+        left = body[start : start + _PIECE_BYTES]
+        while left:
+            if decoder.eof:
+                decoder = zlib.decompressobj(_GZIP_OR_ZLIB)
+            found += decoder.decompress(left, most_bytes + 1 - len(found))
+            if len(found) > most_bytes:
+                return bytes(found)
+            left = decoder.unused_data
+    if body and not decoder.eof:
+        raise EOFError
+    return bytes(found)
 
 
 def _unbrotli(body: bytes, most_bytes: int) -> bytes:

@@ -38,11 +38,14 @@ def _table(data: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def end_of_last(stream: bytes) -> int:
-    """Return where the last event ends that is complete, 0 if none is."""
+def end_of_last(stream: bytes | bytearray, since: int = 0) -> int:
+    """Return where the last event ends that is complete, 0 if none is.
+
+    None ends before `since`: whoever has looked so far need not look again.
+    """
     if stream.endswith(_USUAL_BOUNDS):
         return len(stream)
-    ends = [found.end() for found in _BOUND.finditer(stream)]
+    ends = [found.end() for found in _BOUND.finditer(stream, max(0, since - _LONGEST_BOUND))]
     if ends and ends[-1] == len(stream) and stream.endswith(b"\r"):
         ends.pop()  # it may be the first half of a line's end
     return ends[-1] if ends else 0

@@ -38,6 +38,9 @@ from lore.gateway import bodies
 Wire = Literal["anthropic", "chat", "responses", "gemini", ""]
 """The format of a request; empty where it is none that Lore reads."""
 
+Provider = Literal["anthropic", "openai", "chatgpt", "gemini"]
+"""ChatGPT is where Codex goes for people who logged in with an account instead of a key."""
+
 Outcome = Literal["complete", "aborted", "failed", "unused"]
 """How an answer ended: whole, cut off by the client or by a stop, by upstream, or not begun."""
 
@@ -46,7 +49,10 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A request as the client sent it; names of headers are in lower case."""
+    """A request as the client sent it; of its headers and its query, only what memory reads.
+
+    Names of headers are in lower case.
+    """
 
     wire: Wire
     path: str
@@ -54,6 +60,8 @@ class Incoming:
     headers: Mapping[str, str]
     raw: bytes
     most_bytes: int
+    provider: Provider = "openai"
+    """Whom it is meant for, whatever it speaks."""
 
     @property
     def target(self) -> str:

@@ -11,9 +11,7 @@ import msgspec
 from lore.errors import InvalidInput
 from lore.gateway.exchanges import Incoming
 
-_MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]{1,200})"')
 _LONG_CACHE = re.compile(rb'"ttl"\s*:\s*"1h"')
-_STREAM = re.compile(rb'"stream"\s*:\s*true')
 _PATH_MODEL = re.compile(r"/models/([^/:]{1,200}):")
 _STREAMING = "alt=sse"
 """Else Gemini sends a stream as one list."""
@@ -23,6 +21,12 @@ _COMMAND = b"lore:"
 
 _LAST = 4
 """A command is the last that was said: agents put a message or two of their own behind it."""
+_PART = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+"""A text, which may be cut off, or a bracket."""
+_TOLD = re.compile(rb'\s*:\s*(?:"([^"]{0,200})"|(\d++)(?![.eE])|(true)\b)')
+"""What stands behind a name: a text, a number or a yes."""
+_INNER = (b"maxOutputTokens", b"candidateCount")
+"""What Gemini is told one step deeper."""
 
 
 class _Head(msgspec.Struct):
@@ -47,6 +51,12 @@ class _Talk(msgspec.Struct):
     contents: msgspec.Raw = msgspec.Raw()
 
 
+_NAMES = frozenset(name.encode() for name in _Head.__struct_fields__)
+_DEEPEST = 2
+_DIGITS = 20
+"""A number of more is as good as none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Glance:
     """The model of a request, what it asks for, and how long it is without encodings."""
@@ -67,11 +77,9 @@ def glance(incoming: Incoming) -> Glance:
         body = incoming.raw
     try:
         head = msgspec.structs.asdict(msgspec.json.decode(body, type=_Head))
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        # Upstreams read some things that are no JSON by the letter.
-        found = _MODEL.search(body)
-        head = {"model": found[1].decode(errors="replace") if found else ""}
-        head["stream"] = _STREAM.search(body) is not None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # Upstreams read some things that are no JSON by the letter, and deeper ones.
+        head = {"model": "", "stream": False, **_skimmed(body)}
     named = _PATH_MODEL.search(incoming.path)
     told = head.pop("model")
     model = told if isinstance(told, str) and told else named[1] if named else ""
@@ -97,3 +105,31 @@ def may_be_command(incoming: Incoming) -> bool:
 def is_cached_long(body: bytes) -> bool:
     """Tell whether a request asks for anything to be cached for an hour."""
     return _LONG_CACHE.search(body) is not None
+
+
+def _skimmed(body: bytes) -> dict[str, object]:
+    """Return what stands at the top of a body of any shape and depth, as far as it is plain."""
+    top: dict[str, object] = {}
+    inner: dict[str, object] = {}
+    depth = 0
+    for part in _PART.finditer(body):
+        if part[0] in b"[{":
+            depth += 1
+        elif part[0] in b"]}":
+            depth -= 1
+            if depth <= 0:
+                break
+        elif depth <= _DEEPEST and (told := _TOLD.match(body, part.end())):
+            name = part[0][1:-1]
+            if depth == 1 and name in _NAMES:
+                top[name.decode()] = _value(told)
+            elif depth > 1 and name in _INNER:
+                inner[name.decode()] = _value(told)
+    return {**top, "generationConfig": inner} if inner else top
+
+
+def _value(told: re.Match[bytes]) -> object:
+    text, number, _ = told.groups()
+    if text is not None:
+        return text.decode(errors="replace")
+    return int(number[:_DIGITS]) if number else True

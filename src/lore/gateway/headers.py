@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 RawHeaders = Iterable[tuple[bytes, bytes]]
 
@@ -24,16 +24,26 @@ HOP_BY_HOP = frozenset({
 _NOT_FOR_UPSTREAM = HOP_BY_HOP | {b"host", b"content-length", b"expect", b"cookie"}
 """What is said anew towards upstream: another host, maybe another body, other cookies."""
 
-CREDENTIALS = frozenset({
-    "authorization",
-    "x-api-key",
-    "x-goog-api-key",
-    "api-key",
-    "cookie",
-    "proxy-authorization",
-    "x-lore-key",
+SHOWN = frozenset({
+    "content-encoding",
+    "originator",
+    "session-id",
+    "session_id",
+    "thread-id",
+    "thread_id",
+    "user-agent",
+    "x-claude-code-agent-id",
+    "x-claude-code-session-id",
+    "x-codex-turn-metadata",
+    "x-lore-project",
+    "x-parent-session-id",
+    "x-session-id",
 })
-"""What only upstream, or the gate, is shown."""
+"""What memory reads of a request's headers: who asks, and how the body is written. Nobody can list
+the names under which the world sends its keys, so nothing else is shown."""
+
+_SHOWN_PARAMETER = "alt"
+"""By this one, Gemini tells whether it streams."""
 
 _OF_LORE = b"x-lore-"
 _LORE_COOKIE = "lore_"
@@ -77,7 +87,12 @@ def for_client(headers: RawHeaders, *, spliced: bool = False) -> list[tuple[byte
 
 def to_show(headers: Mapping[str, str]) -> dict[str, str]:
     """Return what of a client's headers may be shown to others than upstream."""
-    return {name: value for name, value in headers.items() if name not in CREDENTIALS}
+    return {name: value for name, value in headers.items() if name in SHOWN}
+
+
+def query_to_show(query: str) -> str:
+    """Return what of a query may be shown to others than upstream."""
+    return urlencode([pair for pair in parse_qsl(query) if pair[0] == _SHOWN_PARAMETER])
 
 
 def shows_key_of_lore(headers: RawHeaders, target: str) -> bool:

@@ -4,45 +4,47 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
 from lore.context.sizing import Measure
-from lore.errors import BudgetSpent
+from lore.errors import BudgetSpent, InvalidInput
 from lore.gateway.boundary import Failure, attempt
-from lore.gateway.exchanges import Incoming, Outcome, Prepared
-from lore.gateway.kept import Kept, is_stream
+from lore.gateway.exchanges import Incoming, Outcome, Prepared, Provider
+from lore.gateway.keeping import WELL, Kept
 from lore.gateway.refusals import refusal
-from lore.gateway.routing import Provider, provider_of
-from lore.gateway.taking import Answered, Taken, take
+from lore.gateway.taking import Answered, Taken, is_unreadable, take
+from lore.gateway.wires.shapes import MOST_COUNTED
 from lore.gateway.wires.wire import Reply, ReplyReader, Wire
 from lore.memory import Memory
 from lore.memory.costing import most_output
 from lore.records import Course, Reserved, TokenUse
 from lore.text.tokens import UNCALIBRATED
 
-PROVIDERS: Mapping[str, str] = {
-    "anthropic": "anthropic",
-    "chat": "openai",
-    "responses": "openai",
-    "gemini": "google",
-}
-"""The list that tells the prices of a wire's models."""
-
-_REFUSING: Mapping[str, Provider] = {
+_OWNERS: Mapping[str, Provider] = {
     "anthropic": "anthropic",
     "chat": "openai",
     "responses": "openai",
     "gemini": "gemini",
 }
-"""Whose words a wire is refused in, whoever is behind it."""
+"""Whose a wire is: it is refused in their words, whoever is behind it."""
+
+_PRICED_AS: Mapping[Provider, str] = {"gemini": "google"}
+
+PROVIDERS: Mapping[str, str] = {
+    wire: _PRICED_AS.get(owner, owner) for wire, owner in _OWNERS.items()
+}
+"""The list that tells the prices of a wire's models."""
 
 _UNCOUNTED = Measure()
 """How long a prompt is that no provider has counted: rather more than it really is, to be safe."""
 
 _OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+
+MOST_ANSWERS = 1_000
+"""No provider gives so many to one request; OpenAI takes an `n` of 128 at most."""
 
 _USUAL = Course()
 
@@ -98,7 +100,7 @@ class Bill:
     reserved: Reserved
     streams: bool
     prompt: TokenUse
-    """About what the prompt takes, where no answer says so."""
+    """About what the prompt takes, where no answer says so; its output is the most there may be."""
     further: Further | None = None
     """Money for the requests that an answer needs besides the first."""
     delay_s: float = 0.0
@@ -120,12 +122,14 @@ def output_limit(document: Mapping[str, object], model: str) -> int:
     config = config if isinstance(config, dict) else {}
     told = [document.get(name) for name in _OUTPUT_LIMITS]
     limit = _first_number(*told, config.get("maxOutputTokens")) or most_output(model)
-    return limit * (_first_number(document.get("n"), config.get("candidateCount")) or 1)
+    answers = _first_number(document.get("n"), config.get("candidateCount")) or 1
+    return min(limit, MOST_COUNTED) * min(answers, MOST_ANSWERS)
 
 
 def _first_number(*told: object) -> int:
     """Return the first of what a client tells that is a number above zero, else zero."""
-    return next((one for one in told if isinstance(one, int) and one > 0), 0)
+    numbers = (one for one in told if isinstance(one, int | float) and not isinstance(one, bool))
+    return next((int(one) for one in numbers if 1 <= one < math.inf), 0)
 
 
 def service_of(document: Mapping[str, object]) -> str:
@@ -159,18 +163,22 @@ def lengthened(most: TokenUse, chars: int) -> TokenUse:
 
 
 def prompt_of(most: TokenUse, *, counted: bool) -> TokenUse:
-    """Return what a prompt takes by what was set aside, without the margin of an uncounted one."""
+    """Return what a prompt takes by what was set aside, without the margin of an uncounted one.
+
+    As output it has all that its answers may take.
+    """
     margin = 1.0 if counted else UNCALIBRATED
     return TokenUse(
         fresh_tokens=round(most.fresh_tokens / margin),
         cache_write_tokens=round(most.cache_write_tokens / margin),
         cache_write_1h_tokens=round(most.cache_write_1h_tokens / margin),
+        output_tokens=most.output_tokens,
     )
 
 
 def refusing(incoming: Incoming) -> Provider:
     """Return in whose words a request is refused."""
-    return _REFUSING.get(incoming.wire) or provider_of(incoming.path, incoming.headers)
+    return _OWNERS.get(incoming.wire, incoming.provider)
 
 
 def refused(provider: Provider, error: BudgetSpent, now: datetime) -> Prepared:
@@ -191,14 +199,17 @@ class Observing:
     on_end: Callable[[Ended], None]
     on_settle: Callable[[Ended], None]
     on_headers: Callable[[Mapping[str, str]], None]
+    on_use: Callable[[], None] | None = None
+    """What is to be done once upstream has taken the prompt."""
     whole: bool = True
     """Of an answer that is only paid for, nothing is read but what it took."""
     _answers: list[Kept] = field(default_factory=list)
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
         """Begin to keep an answer."""
-        streams = is_stream(headers, asked=self.bill.streams)
-        self._answers.append(Kept(status, streams and status == 200))
+        if not self._answers and 200 <= status < 300 and self.on_use is not None:
+            attempt("use", self.on_use)
+        self._answers.append(Kept.of(status, headers, streams=self.bill.streams))
         attempt("quotas", partial(self.on_headers, headers))
 
     def see(self, piece: bytes) -> None:
@@ -235,26 +246,30 @@ class Observing:
         for place, kept in enumerate(self._answers, start=1):
             is_cut = outcome != "complete" and place == len(self._answers)
             read = attempt("read", partial(self._read, kept, is_cut=is_cut, whole=whole))
-            reply = Reply() if isinstance(read, Failure) else read
+            reply = Reply(chars=kept.length) if isinstance(read, Failure) else read
             answered.append(Answered(kept.status, reply, is_cut))
         replies = tuple(one.reply for one in answered)
         return Ended(self.bill, replies, outcome, take(answered, self.bill.prompt))
 
     def _read(self, kept: Kept, *, is_cut: bool, whole: bool) -> Reply:
+        try:
+            body = kept.body()
+        except InvalidInput:
+            # Events are about as much longer than what they say as packing makes them shorter.
+            return Reply(is_whole=False, chars=kept.length)
         if kept.streams and not whole and not is_cut:
-            told = self._fed(kept, _telling(kept.pieces))
+            told = self._fed(kept, _telling(body))
             if told.use.input_tokens:
                 return told
-        reply = self._fed(kept, kept.pieces)
-        if is_cut and not kept.streams:
+        reply = self._fed(kept, body)
+        if not kept.streams and (is_cut or is_unreadable(reply)):
             # All of it had been written before the first byte came.
-            return replace(reply, chars=max(reply.chars, sum(map(len, kept.pieces))))
+            return replace(reply, chars=max(reply.chars, len(body)))
         return reply
 
-    def _fed(self, kept: Kept, pieces: Iterable[bytes]) -> Reply:
+    def _fed(self, kept: Kept, body: bytes) -> Reply:
         reader: ReplyReader = self.bill.wire.open_reader(streams=kept.streams)
-        for piece in pieces:
-            reader.feed(piece)
+        reader.feed(body)
         return reader.end()
 
 
@@ -269,7 +284,7 @@ class Unread:
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
         """Take note of whether it was refused."""
         del headers
-        self._answered = 200 <= status < 300
+        self._answered = status in WELL
 
     def see(self, piece: bytes) -> None:
         """Let a piece pass."""
@@ -285,12 +300,11 @@ class Unread:
     settle = end
 
 
-def _telling(pieces: list[bytes]) -> Iterator[bytes]:
+def _telling(stream: bytes) -> bytes:
     """Return the events of a stream that tell what it took, or what went wrong."""
-    stream = b"".join(pieces).replace(b"\r\n", b"\n")
-    for event in stream.split(b"\n\n"):
-        if b"usage" in event or b"error" in event:
-            yield event + b"\n\n"
+    events = stream.replace(b"\r\n", b"\n").split(b"\n\n")
+    telling = [event for event in events if b"usage" in event or b"error" in event]
+    return b"".join(event + b"\n\n" for event in telling)
 
 
 def count(memory: Memory, ended: Ended) -> None:

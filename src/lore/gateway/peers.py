@@ -27,7 +27,10 @@ Ends = tuple[End, End]
 
 
 async def is_own(scope: MutableMapping[str, Any], owner: Owner | None = None) -> bool:
-    """Tell whether a request comes from this machine, and from the user whose Lore this is."""
+    """Tell whether a request comes from this machine, and from the user whose Lore this is.
+
+    Raises `OSError` where that cannot be told now; it may be the next time.
+    """
     client, server = scope.get("client"), scope.get("server")
     if not client or not server or not is_loopback(client[0]):
         return False

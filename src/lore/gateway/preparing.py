@@ -28,7 +28,6 @@ from lore.gateway.exchanges import (
 from lore.gateway.glancing import may_be_command
 from lore.gateway.questions import Question
 from lore.gateway.refusals import refusal
-from lore.gateway.routing import provider_of
 from lore.gateway.watching import Arriving, Watched
 from lore.memory.passing import LATE, Passing
 
@@ -185,8 +184,7 @@ class Preparing:
             return found
         if not self._turning.is_limited():
             return Prepared()
-        provider = provider_of(incoming.path, incoming.headers)
-        return Prepared(answer=refusal(provider, 503, _UNSURE))
+        return Prepared(answer=refusal(incoming.provider, 503, _UNSURE))
 
     def _ask(self, pool: str, work: Callable[[], T]) -> Question[T]:
         return Question(self._pools[pool], pool, work, self._give_back)

@@ -51,7 +51,7 @@ class Recalling:
         results = self._searched()
         goes_on = self._splice.goes_on
         stored = self._splice.answer(results)
-        # A marker that could not be kept stays in the client's history as the text that it is.
+        # A marker that could not be stored is known for as long as this process runs.
         with suppress(LoreError):
             if stored:
                 self._keep(stored)

@@ -6,8 +6,7 @@ from http import HTTPStatus
 
 import orjson
 
-from lore.gateway.exchanges import Answer
-from lore.gateway.routing import Provider
+from lore.gateway.exchanges import Answer, Provider
 
 _ANTHROPIC = {
     400: "invalid_request_error",

@@ -6,17 +6,13 @@ import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 from urllib.parse import unquote
 
 from yarl import URL
 
 from lore.errors import InvalidInput
-from lore.gateway.exchanges import Wire
+from lore.gateway.exchanges import Provider, Wire
 from lore.settings import Settings
-
-Provider = Literal["anthropic", "openai", "chatgpt", "gemini"]
-"""ChatGPT is where Codex goes for people who logged in with an account instead of a key."""
 
 _WIRES: dict[str, Wire] = {
     "/v1/messages": "anthropic",
@@ -44,6 +40,33 @@ _FREE = re.compile(
 )
 """What no provider charges for: counting, uploads, moderation, calling something off, and what
 Claude Code reports of itself."""
+
+
+_NAMED = 3
+"""So many parts of a path tell what is asked for."""
+
+_WORDS = frozenset({
+    "api", "assistants", "audio", "batches", "beta", "cachedcontents", "chat", "complete",
+    "completions", "containers", "conversations", "edits", "embeddings", "evals", "fine_tuning",
+    "generations", "images", "jobs", "messages", "models", "openai", "organizations", "realtime",
+    "rerank", "responses", "runs", "search", "sessions", "skills", "speech", "threads",
+    "transcriptions", "translations", "tunedmodels", "v1", "v1alpha", "v1beta", "v2",
+    "variations", "vector_stores", "videos",
+})  # fmt: skip
+"""What providers call their services; any other part of a path may be an id, or a secret."""
+
+_OTHER = "other"
+
+
+def label_of(path: str) -> str:
+    """Return what a request asks for whose path is all that is known of it, without any secret."""
+    named: list[str] = []
+    for part in path.lower().split("/")[1 : 1 + _NAMED] or [""]:
+        if part not in _WORDS:
+            named.append(_OTHER)
+            break
+        named.append(part)
+    return "/" + "/".join(named)
 
 
 def spelled(path: str) -> str:

@@ -44,8 +44,15 @@ class _Silent(Exception):
     """The kernel does not answer such questions here."""
 
 
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+"""For want of these nothing can be asked now, and it can soon."""
+
+
 def find_owner(client: End, server: End) -> int | None:
-    """Return the user id of the process at the client's end of a connection, or None."""
+    """Return the user id of the process at the client's end of a connection, or None.
+
+    Raises `OSError` where this process has no means to ask now.
+    """
     try:
         return _asked(client, server)
     except (_Silent, OSError):
@@ -90,7 +97,9 @@ def _looked_up(client: End, server: End) -> int | None:
     for table in _TABLES:
         try:
             lines = table.read_text("ascii").splitlines()[1:]
-        except OSError:
+        except OSError as error:
+            if error.errno in _EXHAUSTED:
+                raise
             continue
         for line in lines:
             cells = line.split()

@@ -17,6 +17,7 @@ from starlette.types import Message, Receive, Send
 from lore.errors import ProviderError, ProviderUnavailable
 from lore.gateway.boundary import Failure, attempt
 from lore.gateway.exchanges import Answer, Splice
+from lore.gateway.keeping import is_stream
 from lore.gateway.watching import Watched
 
 Ask = Callable[[bytes], Awaitable[aiohttp.ClientResponse]]
@@ -34,7 +35,6 @@ _BROKEN = (aiohttp.ClientError, ConnectionError, TimeoutError)
 """How an answer ends that upstream did not bring to an end."""
 
 _LONGEST_REFUSAL_BYTES = 65_536
-_STREAM = "text/event-stream"
 _LOST = b"Lore could not go on with this answer."
 
 
@@ -174,7 +174,7 @@ async def _feed(
     splice: Splice, response: aiohttp.ClientResponse, client: Outlet, watched: Watched
 ) -> None:
     """Send on what a splice makes of one answer."""
-    if told(response).get("content-type", "").startswith(_STREAM):
+    if is_stream(told(response)):
         await client.begin()
     async for piece in response.content.iter_any():
         fed = attempt("splice", partial(splice.feed, piece))

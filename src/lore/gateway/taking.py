@@ -1,8 +1,9 @@
 """Taking: what a request took, as its answers say, or as near as can be told without.
 
-Where a stream breaks off before its end, and where a provider reports nothing, the prompt is as
-long as it was estimated before, and the answer as long as what came of it. Thoughts that are not
-shown are in no such estimate. What the provider refused took nothing.
+Where a stream breaks off before its end, and where a provider reports nothing or what it says
+cannot be read, the prompt is as long as it was estimated before, and the answer as long as what
+came of it. Thoughts that are not shown are in no such estimate. What is written only later may
+take all that was set aside. What the provider refused took nothing.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
+from lore.gateway.keeping import WELL
 from lore.gateway.wires.faults import UNREADABLE
 from lore.gateway.wires.wire import Reply
 from lore.records import TokenUse
 from lore.text.tokens import TOKENS_PER_CHAR
-
-_WELL = range(200, 300)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,17 @@ class Answered:
 
     @property
     def is_free(self) -> bool:
-        """Tell whether upstream refused to answer; what was cut off may just not say so yet."""
-        fault = self.reply.fault
-        if self.status not in _WELL:
+        """Tell whether upstream refused to answer; what cannot be read may be an answer."""
+        if self.status not in WELL:
             return True
-        if fault is None or self.reply.chars:
-            return False
-        return not self.is_cut or fault.kind != UNREADABLE
+        return not (self.reply.fault is None or self.reply.chars or is_unreadable(self.reply))
+
+
+def is_unreadable(reply: Reply) -> bool:
+    """Tell whether an answer says neither what it took nor, in any words, what went wrong."""
+    fault = reply.fault
+    is_silent = fault is not None and fault.kind == UNREADABLE and not fault.message
+    return is_silent and not reply.use.input_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,15 @@ def _taken(answered: Answered, prompt: TokenUse) -> Taken:
         return Taken(use)
     if not is_told and answered.is_free:
         return Taken(use)
-    written = max(use.output_tokens, ceil(reply.chars * TOKENS_PER_CHAR))
+    written = max(use.output_tokens, _written(reply, prompt.output_tokens))
     if is_told:
         return Taken(replace(use, output_tokens=written), written > use.output_tokens)
     return Taken(replace(prompt, output_tokens=written), estimated=True)
+
+
+def _written(reply: Reply, most: int) -> int:
+    """Return about how much a model has written; `most` 0 where no limit is known."""
+    if reply.goes_on:
+        return most
+    written = ceil(reply.chars * TOKENS_PER_CHAR)
+    return min(written, most) if most else written

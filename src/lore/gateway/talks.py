@@ -40,7 +40,7 @@ class Talks:
     def find_speaker(
         self, entries: Sequence[Entry], agent: str, project: str, *, at_hand: bool = False
     ) -> Speaker:
-        """Return whose request it is; with `at_hand` nothing is looked up or remembered.
+        """Return whose request it is; with `at_hand` nothing is looked up, and no talk begun.
 
         A request belongs to the talk of the longest beginning that is known, else it begins one.
         """
@@ -136,6 +136,7 @@ def _mark(answer: Sequence[Entry]) -> str:
         if block.kind == "text":
             said += "".join(marks.SEARCHED.split(block.text)[::2]).split()
         elif block.kind == "call" and block.tool != RECALL.name:
-            # Clients of Gemini give calls ids of their own; what was called stays as long as it is.
-            said.append(f"{block.tool}{len(block.text)}")
+            # Without an id that lasts: what was called stays as long as it is.
+            is_known = block.by_id and block.call_id
+            said.append(block.call_id if is_known else f"{block.tool}{len(block.text)}")
     return "".join(said)

@@ -13,13 +13,11 @@ from lore.errors import BudgetSpent
 from lore.gateway import paying
 from lore.gateway.exchanges import Answer, Incoming, Prepared
 from lore.gateway.paying import PROVIDERS, Bill, Ended, Further, Observing, Unread
+from lore.gateway.routing import label_of
 from lore.gateway.wires.wire import Wire
 from lore.memory import Memory
 from lore.memory.pacing import Pacing
 from lore.records import Reserved, Speaker, TokenUse
-
-_NAMED = 4
-"""So many parts of a path tell what is asked for, the empty one before it included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +78,15 @@ class Till:
         on_end: Callable[[Ended], None],
         *,
         on_begin: Callable[[], None] | None = None,
+        on_use: Callable[[], None] | None = None,
         whole: bool = True,
     ) -> Observing:
-        """Return who reads the answer to a request; `on_begin` is told that there is one."""
+        """Return who reads the answer to a request.
+
+        `on_begin` is told that there is one, `on_use` that upstream has taken the prompt.
+        """
         note = partial(self._note_headers, PROVIDERS[incoming.wire], on_begin)
-        return Observing(bill, on_end, self.settle, note, whole)
+        return Observing(bill, on_end, self.settle, note, on_use, whole)
 
     def pay_further(
         self, incoming: Incoming, observer: Observing, first_bytes: int, body: bytes
@@ -102,11 +104,9 @@ class Till:
 
     def pass_unread(self, incoming: Incoming, until_s: float) -> Prepared:
         """Let a request pass in a form that is not read, while there is any money."""
-        name = "/".join(incoming.path.split("/")[:_NAMED])
+        name, within_s = label_of(incoming.path), _left(until_s)
         try:
-            reserved = self._memory.reserve_request(
-                name, None, kind="other", within_s=_left(until_s)
-            )
+            reserved = self._memory.reserve_request(name, None, kind="other", within_s=within_s)
         except BudgetSpent as error:
             return self.refused(incoming, error)
         return Prepared(observer=Unread(self._memory, reserved), reads=False)

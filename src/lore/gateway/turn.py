@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lore.context import turns
 from lore.gateway.recalling import Recalling
 from lore.gateway.wires import keys
 from lore.gateway.wires.wire import Reply, Request, Wire
@@ -14,6 +15,9 @@ from lore.text import marks
 
 _HOOKED = frozenset({"claude-code"})
 """Agents that have hooks wherever they have the tools of Lore."""
+
+_MOST_ASKED_CHARS = 20_000
+"""What is longer was not typed; what it asks for stands at its beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,15 @@ def is_given(speaker: Speaker, request: Request) -> bool:
 def has_own_memory(request: Request) -> bool:
     """Tell whether a client has the tools of Lore by itself."""
     return any("lore" in name.lower() and name.endswith("recall") for name in request.tools)
+
+
+def new_prompt(request: Request) -> str:
+    """Return what a person asks for with a request, '' where it only goes on with a turn."""
+    last = turns.last_said(request.dialogue.entries)
+    if last is None or not last.begins_turn:
+        return ""
+    asked = "\n".join(block.text for block in last.blocks if block.kind == "text")
+    return asked[:_MOST_ASKED_CHARS]
 
 
 def told_headers(composed: Composed, delay_s: float) -> tuple[tuple[str, str], ...]:

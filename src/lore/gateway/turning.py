@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import astuple, replace
 from functools import partial
 
-from lore.context import silences, turns
+from lore.context import silences
 from lore.errors import BudgetSpent, InvalidInput
 from lore.gateway import commands, paying, talks
 from lore.gateway.annotations import Annotations
@@ -30,14 +30,14 @@ from lore.gateway.speakers import (
 )
 from lore.gateway.talks import Talks
 from lore.gateway.till import Asked, Till
-from lore.gateway.turn import Turn, has_own_memory, is_given, told_headers
-from lore.gateway.wires import markers
+from lore.gateway.turn import Turn, has_own_memory, is_given, new_prompt, told_headers
+from lore.gateway.wires import anthropic, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.memory.holding import Composed
-from lore.records import Course, Speaker
+from lore.records import Course, Injection, Speaker
 
 PROMPT_S = 0.08
 """So much of the time that a request has may go into finding what its prompt needs."""
@@ -45,9 +45,6 @@ PROMPT_S = 0.08
 WARM_S = 10.0
 """A start waits so long for the model and the price lists, which take one to three seconds: the
 first request of a session would go out without memory, and the second begin differently."""
-
-_MOST_ASKED_CHARS = 20_000
-"""What is longer was not typed; what it asks for stands at its beginning."""
 
 _TOOL_CHARS = sum(len(str(part)) for part in astuple(commands.RECALL))
 
@@ -118,7 +115,7 @@ class MemoryTurning:
         speaker = self._speaker(said, at_hand=True)
         if is_errand(said) or commands.find(speaker, request.dialogue) is not None:
             return None
-        request = wire.expand(request, self._composer.markers(speaker, at_hand=True).get)
+        request = self._expanded(wire, request, speaker, at_hand=True)
         composed = self._composer.compose_held(
             speaker, request.dialogue, provider=PROVIDERS[incoming.wire]
         )
@@ -131,11 +128,17 @@ class MemoryTurning:
             said.entries, agent_of(said), folder_of(said), at_hand=at_hand
         )
 
-    def _expanded(self, wire: Wire, request: Request, speaker: Speaker) -> Request:
-        """Put back what markers stand for; most requests have none, and need no store for that."""
-        if not markers.may_have_markers(request.body):
+    def _expanded(
+        self, wire: Wire, request: Request, speaker: Speaker, *, at_hand: bool = False
+    ) -> Request:
+        """Put back what markers stand for; most requests have none, and need no store for that.
+
+        Calls are refused where no tools are offered, neither the client's nor ours.
+        """
+        may_call = request.tools or self._may_offer(request)
+        if not may_call or not markers.may_have_markers(request.body):
             return request
-        return wire.expand(request, self._composer.markers(speaker).get)
+        return wire.expand(request, self._composer.markers(speaker, at_hand=at_hand).get)
 
     def find_command(self, incoming: Incoming) -> Command | None:
         """Return what a request that was not prepared in time asks of Lore itself, if it does."""
@@ -176,13 +179,17 @@ class MemoryTurning:
         return self._errands.admit(incoming, until_s)
 
     def _errand(self, incoming: Incoming, wire: Wire, request: Request, said: Said) -> Prepared:
-        """Let a request pass that is no turn; a summary is made of the prompt that is cached."""
+        """Let a request pass that is no turn; a summary is made of the prompt that is cached.
+
+        Where it is asked for without tools, nothing may be called, and no call may stand in it.
+        """
         known, body, recalling = find_speaker(said), None, None
         retold = known is not None and self._composer.desk.was_amnesic(known)
         if known is not None and is_compaction(said):
-            request = self._expanded(wire, request, known)
+            if request.tools:
+                request = self._expanded(wire, request, known)
             composed = self._composer.compose_whole(known, request.dialogue)
-            tool = self._offered(request, composed, own=has_own_memory(request))
+            tool = self._offered(request, composed) if request.tools else None
             sent, tool = self._rewritten(wire, request, composed, tool)
             if sent is not request.body:
                 body = sent
@@ -192,16 +199,20 @@ class MemoryTurning:
             incoming, wire, request, body=body, splice=recalling, speaker=known, retold=retold
         )
 
+    def _unexpanded(self, wire: Wire, body: bytes) -> bytes:
+        """Return a body without what memory gave, but for what thoughts hang on."""
+        return anthropic.mend(body, self._latest.find) if wire is anthropic else body
+
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
         gives = not is_given(speaker, request)
         joined = speaker.marks_what_it_adds
-        if gives and not silences.is_silent(request.dialogue.entries, joined=joined):
-            self._note_memory(speaker, request)
+        silent = silences.is_silent(request.dialogue.entries, joined=joined)
         return self._composer.compose(
             speaker,
             request.dialogue,
             provider=PROVIDERS[incoming.wire],
             gives_memory=gives,
+            note=self._note(speaker, request) if gives and not silent else None,
             least=self._till.pacing.least_layer(request.dialogue.model, PROVIDERS[incoming.wire]),
         )
 
@@ -214,7 +225,7 @@ class MemoryTurning:
         composed: Composed,
     ) -> Prepared:
         """Return how a composed prompt is forwarded, paid for and listened to."""
-        tool = self._offered(request, composed, own=has_own_memory(request))
+        tool = self._offered(request, composed)
         body, tool = self._rewritten(wire, request, composed, tool)
         limit = paying.output_limit(request.document, request.dialogue.model)
         long = is_cached_long(request.body)
@@ -233,7 +244,9 @@ class MemoryTurning:
         turn = Turn(request, speaker, composed, wire, incoming.target, body, recalling)
         try:
             with self._till.open_bill(incoming, wire, asked, cache_left_s=left_s) as bill:
-                observer = self._till.observe(incoming, bill, partial(self._end_turn, turn))
+                use = partial(self._composer.use, speaker, composed)
+                on_end = partial(self._end_turn, turn)
+                observer = self._till.observe(incoming, bill, on_end, on_use=use)
                 if recalling is not None:
                     pay = partial(self._till.pay_further, incoming, observer, len(body))
                     recalling.pay_with(pay)
@@ -247,13 +260,16 @@ class MemoryTurning:
         except BudgetSpent as error:
             return self._till.refused(incoming, error)
 
-    def _offered(self, request: Request, composed: Composed, *, own: bool) -> Tool | None:
+    def _offered(self, request: Request, composed: Composed) -> Tool | None:
         """Return the tool that the gateway offers to a model, if it does."""
-        wanted, tool = self._memory.settings.gateway_recall, commands.RECALL
-        offers = wanted == "on" or (wanted == "auto" and not own)
-        may = request.may_recall and tool.name not in request.tools
-        without = composed.amnesic or composed.bare
-        return tool if offers and may and not without else None
+        without = composed.amnesic or (composed.bare and not request.is_expanded)
+        return commands.RECALL if self._may_offer(request) and not without else None
+
+    def _may_offer(self, request: Request) -> bool:
+        """Tell whether the gateway offers recall to a client like this one."""
+        wanted = self._memory.settings.gateway_recall
+        offers = wanted == "on" or (wanted == "auto" and not has_own_memory(request))
+        return offers and request.may_recall and commands.RECALL.name not in request.tools
 
     def _rewritten(
         self, wire: Wire, request: Request, composed: Composed, tool: Tool | None
@@ -264,6 +280,8 @@ class MemoryTurning:
         """
         if not request.has_history:
             return request.body, None
+        if composed.amnesic:
+            return self._unexpanded(wire, request.body), None
         texts = Texts(composed.knowledge, composed.notes, self._annotations.of, tool)
         try:
             return wire.rewrite(request, composed.plan, texts), tool
@@ -272,18 +290,18 @@ class MemoryTurning:
             log.warning("plan not legal", extra={"layer": composed.plan.layer})
             return request.body, None
 
-    def _note_memory(self, speaker: Speaker, request: Request) -> None:
-        """Put what a new prompt clearly needs behind it."""
-        last = turns.last_said(request.dialogue.entries)
-        if last is None or speaker.parent or not last.begins_turn:
-            return
-        asked = "\n".join(block.text for block in last.blocks if block.kind == "text")
-        asked = asked[:_MOST_ASKED_CHARS]
-        found = self._memory.for_prompt(
-            asked, session=speaker.session, project=speaker.project, within_s=PROMPT_S
+    def _note(self, speaker: Speaker, request: Request) -> Injection | None:
+        """Return what a new prompt clearly needs behind it."""
+        asked = new_prompt(request)
+        if not asked or speaker.parent:
+            return None
+        return self._memory.for_prompt(
+            asked,
+            session=speaker.session,
+            project=speaker.project,
+            within_s=PROMPT_S,
+            counts=False,
         )
-        if found.text:
-            self._composer.add_note(speaker, last, found.text)
 
     def _end_turn(self, turn: Turn, ended: Ended) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
@@ -315,7 +333,8 @@ class MemoryTurning:
         composer, speaker = self._composer, turn.speaker
         for reply in replies:
             if reply.fault is not None and reply.fault.is_too_long:
-                composer.raise_floor(speaker, reply.fault.prompt_tokens, reply.fault.most_tokens)
+                told = (reply.fault.prompt_tokens, reply.fault.most_tokens)
+                composer.raise_floor(speaker, *told, layer=turn.composed.plan.layer)
         entries = turn.said(replies)
         named = talks.answered(speaker, entries[len(turn.request.dialogue.entries) :])
         if named is None:

@@ -8,7 +8,7 @@ from functools import partial
 
 from lore.gateway.boundary import Failure, attempt
 from lore.gateway.exchanges import Observer, Outcome, Prepared
-from lore.gateway.kept import Kept, is_stream
+from lore.gateway.keeping import Kept
 
 Later = Callable[[Observer, Outcome, int], None]
 """Has an observer told how an answer ended, off the path; with how many bytes it holds."""
@@ -64,8 +64,7 @@ class Arriving:
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
         """Keep the status of an answer."""
-        streams = is_stream(headers, asked=False)
-        self._answers.append((Kept(status, streams), headers))
+        self._answers.append((Kept.of(status, headers, streams=False), headers))
 
     def see(self, piece: bytes) -> None:
         """Keep a piece of the body."""

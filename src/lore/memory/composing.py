@@ -1,21 +1,21 @@
 """Composing: how the next prompt of a session is made, of what it says and what it holds on to.
 
-One request at a time for each session. What a session holds is kept in this process and written
-behind: a store that is locked or gone costs new sessions their memory, and no session its prompt.
+What a session holds on to changes with the prompts that go out. It is kept in this process and
+written behind: a store that is locked or gone costs new sessions their memory, and no session its
+prompt.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from lore.budget import horizon
 from lore.budget.calibration import calibrate
-from lore.context import planning, silences, tiers, turns
+from lore.context import planning, silences, tiers, turns, wording
 from lore.context.layers import KNOWLEDGE_SHARE, OUTPUT_SHARE, Room
 from lore.context.sizing import Measure
 from lore.errors import StoreError
@@ -23,12 +23,13 @@ from lore.memory import comparing, holding
 from lore.memory.conversing import KNOWLEDGE_TOKENS, Conversing
 from lore.memory.costing import KEPT_TOKENS, Economy, SoFar, foresee
 from lore.memory.front import Memory
-from lore.memory.holding import Composed, Live
-from lore.memory.recent import Recent
+from lore.memory.holding import Composed, Live, Step
+from lore.memory.lives import MOST_SESSIONS, Lives
 from lore.records import (
     Dialogue,
     Entry,
     Held,
+    Injection,
     Layer,
     Measured,
     ModelPrice,
@@ -41,13 +42,13 @@ from lore.records import (
 UNKNOWN_PRICE = ModelPrice(3.0, 15.0, 0.3, 3.75, 6.0, 200_000)
 """What a model is taken to cost that no list has: about the middle of those in use."""
 
-_MOST_SESSIONS = 256
-"""Sessions that this process remembers; what the others hold is in the store."""
-
 _YOUNG_CHARS = 40_000
 """A talk that has gone on for longer without memory keeps its cache instead; to write so much
 anew costs some cents, and its first request may have been passed on as it came. What is known to
 be cached without memory counts with all that stands before the talk."""
+
+
+_NOTHING = Injection()
 
 
 class Composer:
@@ -57,10 +58,8 @@ class Composer:
         self._memory = memory
         self._settings = memory.settings
         self._desk = Conversing(memory)
-        self._sessions = Recent[Live](_MOST_SESSIONS)
-        self._passed: deque[str] = deque(maxlen=_MOST_SESSIONS)
-        self._hushed: set[str] = set()
-        """Sessions whose amnesia is not written down yet."""
+        self._lives = Lives(self._desk)
+        self._passed: deque[str] = deque(maxlen=MOST_SESSIONS)
 
     @property
     def desk(self) -> Conversing:
@@ -74,31 +73,35 @@ class Composer:
         *,
         provider: str = "",
         gives_memory: bool = True,
+        note: Injection | None = None,
         least: Layer = 0,
     ) -> Composed:
-        """Return how the next prompt of a session is made, and hold on to it.
+        """Return how the next prompt of a session is made; `use` it once that goes out.
 
-        A client that has memory by its own hooks is not given it here: `gives_memory` is False.
+        A client that has memory by its own hooks is not given it here: `gives_memory` is False. A
+        `note` stands behind the last that was said.
         """
-        live = self._live(speaker)
-        now = self._memory.database.now()
+        live = self._lives.get(speaker)
         price = self._price(dialogue.model, provider)
-        with live.lock:
-            cold = holding.is_cold(live.held.measured, now)
-            if live.held.amnesic or _is_silent(speaker, dialogue):
-                return self._silent(live, speaker, dialogue, price, cold=cold)
-            self._note_bare(live, speaker, dialogue)
-            budget = self._room_for_knowledge(live, dialogue, price) if gives_memory else 0
-            tells = partial(self._tell, live, speaker, dialogue, budget_tokens=budget)
-            tells(anew=cold)
-            self._look_up_summaries(live, speaker, dialogue)
-            plan = self._planned(live, live.held, dialogue, price, cold=cold, least=least)
-            if plan.busts and live.held.bare:
-                tells(anew=True)
-            if plan.pins != live.held.pins or plan.busts:
-                live.held = holding.following(live.held, dialogue, plan)
-                self._hold(speaker, live)
-            return holding.composed(live, live.held, dialogue, plan, price, cold=cold)
+        draft = _Draft.of(live, dialogue)
+        cold = holding.is_cold(draft.held.measured, self._memory.database.now())
+        if draft.held.amnesic or _is_silent(speaker, dialogue):
+            return self._silent(live, speaker, dialogue, price, cold=cold)
+        draft = self._told_bare(draft, speaker, dialogue).noted(note)
+        budget = self._room_for_knowledge(live, dialogue, price) if gives_memory else 0
+        tell = partial(self._told, speaker=speaker, dialogue=dialogue, budget_tokens=budget)
+        draft = tell(draft, anew=cold)
+        self._look_up_summaries(live, speaker, dialogue)
+        make = partial(self._planned, live, dialogue=dialogue, price=price, cold=cold, least=least)
+        plan = make(draft.held)
+        if plan.busts and not cold:
+            # All behind the system prompt is written anew anyway.
+            told = tell(draft, anew=True)
+            before, after = draft.held.knowledge or "", told.held.knowledge or ""
+            if draft.held.bare or not wording.is_like(before, after):
+                again = make(told.held)
+                draft, plan = (told, again) if again.busts else (draft, plan)
+        return holding.composed(draft.step(plan), dialogue, plan, price, cold=cold)
 
     def compose_held(
         self, speaker: Speaker, dialogue: Dialogue, *, provider: str = ""
@@ -108,71 +111,63 @@ class Composer:
         For a request that memory has no time for: nothing is looked up, except whether anything
         was forgotten, and nobody is waited for.
         """
-        live = self._sessions.find(speaker.place)
+        live = self._lives.find(speaker)
         silent = _is_silent(speaker, dialogue)
         if live is None or not (live.held.measured.turns or live.held.amnesic or silent):
             return None
         price = self._price(dialogue.model, provider)
-        era, amnesic = self._standing(speaker, live)
-        held = live.held if era == live.era else holding.without_texts(live.held)
-        cold = holding.is_cold(held.measured, self._memory.database.now())
+        era, amnesic = self._lives.standing(speaker, live)
+        draft = _Draft.of(live, dialogue).brought_to(era)
+        cold = holding.is_cold(draft.held.measured, self._memory.database.now())
         if amnesic or silent:
             return self._silent(live, speaker, dialogue, price, cold=cold)
-        last = turns.last_said(dialogue.entries)
-        if last is not None and last.key not in held.notes:
-            live.unnoted.append(last.key)
-        plan = self._planned(live, held, dialogue, price, cold=cold)
-        return holding.composed(live, held, dialogue, plan, price, cold=cold)
+        plan = self._planned(live, draft.held, dialogue, price, cold=cold)
+        return holding.composed(draft.step(plan), dialogue, plan, price, cold=cold)
+
+    def use(self, speaker: Speaker, composed: Composed) -> None:
+        """Take note that a prompt goes out; the store is not waited for.
+
+        One that is not used leaves its session as it was: what is cached is another prompt.
+        """
+        step = composed.step
+        if step is None:
+            return
+        holding.take(step, busts=composed.plan.busts)
+        self._lives.hold(speaker, step.live)
+        if not step.live.held.amnesic:
+            self._desk.note_given(speaker, step.given)
 
     def compose_whole(self, speaker: Speaker, dialogue: Dialogue) -> Composed:
         """Return a prompt with nothing left out, that begins as the session's prompts do.
 
         A session that has grown longer than the model can read is told as its last turn was.
         """
-        live = self._live(speaker)
+        live = self._lives.get(speaker)
         price = self._price(dialogue.model, "")
-        with live.lock:
-            silent = live.held.amnesic or _is_silent(speaker, dialogue)
-            held = replace(live.held, amnesic=silent)
-            whole = holding.whole(live, held, dialogue, price)
-            is_long = whole.plan.tokens > (1 - OUTPUT_SHARE) * price.window_tokens
-            if held.amnesic or not held.pins.layer or not is_long:
-                return whole
-            self._look_up_summaries(live, speaker, dialogue)
-            plan = self._planned(live, held, dialogue, price, cold=False, saves=False)
+        held = live.held
+        held = replace(held, amnesic=held.amnesic or _is_silent(speaker, dialogue))
+        whole = holding.whole(live, held, dialogue, price)
+        is_long = whole.plan.tokens > (1 - OUTPUT_SHARE) * price.window_tokens
+        if held.amnesic or not held.pins.layer or not is_long:
+            return whole
+        self._look_up_summaries(live, speaker, dialogue)
+        plan = self._planned(live, held, dialogue, price, cold=False, saves=False)
         return replace(whole, plan=plan)
 
     def pass_bare(self, speaker: Speaker) -> None:
         """Take note that a session began with a request that went out as it came."""
         self._passed.append(speaker.place)
 
-    def add_note(self, speaker: Speaker, entry: Entry, note: str) -> None:
-        """Put a text behind an entry, from now on, unless it has gone out without one."""
-        live = self._live(speaker)
-        with live.lock:
-            if entry.key not in live.unnoted and not live.held.amnesic:
-                live.held = replace(live.held, notes={**live.held.notes, entry.key: note})
-
     def markers(self, speaker: Speaker, *, at_hand: bool = False) -> Mapping[str, str]:
         """Return what the markers of a session stand for, by their ids.
 
         With `at_hand` only those that this process knows are, and nothing is looked up.
         """
-        if at_hand:
-            live = self._sessions.find(speaker.place)
-            return (live.markers if live is not None else None) or {}
-        live = self._live(speaker)
-        known = live.markers
-        if known is None:
-            known = live.markers = self._desk.markers(speaker)
-        return known
+        return self._lives.markers(speaker, at_hand=at_hand)
 
     def keep_markers(self, speaker: Speaker, markers: Mapping[str, str]) -> None:
         """Keep what markers stand for, and return once that is durable."""
-        self._desk.keep_markers(speaker, markers)
-        live = self._live(speaker)
-        with live.lock:
-            live.markers = {**(live.markers or self._desk.markers(speaker)), **markers}
+        self._lives.keep_markers(speaker, markers)
 
     def settle(
         self,
@@ -187,7 +182,7 @@ class Composer:
 
         `tool_chars` is how long the tool is that the gateway has offered beside.
         """
-        live = self._live(speaker, at_hand=True)
+        live = self._lives.get(speaker, at_hand=True)
         now = self._memory.database.now().timestamp()
         with live.lock:
             before = live.held.measured
@@ -216,27 +211,30 @@ class Composer:
                 without.input_tokens,
             )
             live.held = replace(live.held, measured=measured)
-            self._hold(speaker, live)
+            self._lives.hold(speaker, live)
         if live.past is None:
             live.past = self._memory.past_turns(project=speaker.project)
         return without
 
     def cache_left_s(self, speaker: Speaker) -> float | None:
         """Return how long the last prompt of a session is still cached, None if it is not."""
-        live = self._sessions.find(speaker.place)
+        live = self._lives.find(speaker)
         last = live.held.measured if live is not None else Measured()
         if not last.at_s:
             return None
         left = last.at_s + last.lifetime_s - self._memory.database.now().timestamp()
         return left if left > 0 else None
 
-    def raise_floor(self, speaker: Speaker, tokens: int, most_tokens: int) -> None:
-        """Take note that a provider refused a prompt as too long."""
-        live = self._live(speaker)
+    def raise_floor(
+        self, speaker: Speaker, tokens: int, most_tokens: int, *, layer: Layer = 0
+    ) -> None:
+        """Take note that a provider refused a prompt of a layer as too long."""
+        live = self._lives.get(speaker)
         with live.lock:
-            raised = planning.raise_floor(live.held.pins, tokens, most_tokens)
-            live.held = replace(live.held, pins=raised)
-            self._hold(speaker, live)
+            pins = live.held.pins
+            raised = planning.raise_floor(replace(pins, layer=layer), tokens, most_tokens)
+            live.held = replace(live.held, pins=replace(pins, floor=raised.floor))
+            self._lives.hold(speaker, live)
 
     def record(
         self, speaker: Speaker, entries: Sequence[Entry], *, model: str = "", silent: bool = False
@@ -245,10 +243,9 @@ class Composer:
 
         What a `silent` session was asked is never stored, though it ended its amnesia meanwhile.
         """
-        live = self._live(speaker, at_hand=True)
+        live = self._lives.get(speaker, at_hand=True)
         if live.held.amnesic:
-            if speaker.session in self._hushed:
-                self.begin_amnesia(speaker)  # It could not be written down yet.
+            self._lives.write_down_amnesia(speaker)
             return 0
         if silent:
             if not speaker.unnamed:
@@ -266,36 +263,20 @@ class Composer:
         return composed.whole_tokens >= self._economy().kept_tokens
 
     def hush(self, speaker: Speaker) -> None:
-        """Let nothing of a session be stored or given from now on, as long as this process runs.
-
-        The store is not asked: it may be locked.
-        """
-        if not speaker.unnamed:
-            self._hushed.add(speaker.session)
+        """Let nothing of a session be stored or given from now on, as long as this process runs."""
+        self._lives.hush(speaker)
 
     def begin_amnesia(self, speaker: Speaker) -> None:
-        """Let nothing of a session be stored or given from now on.
-
-        Of an unnamed one nothing is kept: its history tells, and others may have its name.
-        """
-        if speaker.unnamed:
-            return
-        self.hush(speaker)
-        self._desk.begin_amnesia(speaker)
-        self._set_amnesic(speaker, amnesic=True)
-        self._hushed.discard(speaker.session)
+        """Let nothing of a session be stored or given from now on."""
+        self._lives.begin_amnesia(speaker)
 
     def end_amnesia(self, speaker: Speaker, dialogue: Dialogue) -> None:
         """Let what a session says after this dialogue be stored and given to again."""
-        if speaker.unnamed:
-            return
-        self._desk.end_amnesia(speaker, dialogue.entries)
-        self._hushed.discard(speaker.session)
-        self._set_amnesic(speaker, amnesic=False)
+        self._lives.end_amnesia(speaker, dialogue)
 
     def describe(self, speaker: Speaker, dialogue: Dialogue) -> str:
         """Say how a session stands, for the person who asks."""
-        held = self._live(speaker).held
+        held = self._lives.get(speaker).held
         last = held.measured
         told = [f"Session {speaker.session} of {speaker.agent}, {last.turns} turns."]
         if speaker.project:
@@ -304,68 +285,6 @@ class Composer:
         if held.amnesic or _is_silent(speaker, dialogue):
             told.append("Amnesia is on: nothing of this is stored.")
         return "\n".join(told)
-
-    def _live(self, speaker: Speaker, *, at_hand: bool = False) -> Live:
-        """Return what is known of a session; with `at_hand`, the store is only asked for a new one.
-
-        That will do where nothing is told, and where storing asks for itself what it may.
-        """
-        live = self._sessions.find(speaker.place) if at_hand else None
-        live = live or self._found(speaker)
-        if self._is_hushed(speaker) and not live.held.amnesic:
-            with live.lock:
-                live.held = replace(live.held, amnesic=True)
-        return live
-
-    def _is_hushed(self, speaker: Speaker) -> bool:
-        return speaker.session in self._hushed or speaker.parent in self._hushed
-
-    def _found(self, speaker: Speaker) -> Live:
-        found = self._sessions.find(speaker.place)
-        if found is not None:
-            self._bring_up_to_date(speaker, found)
-            return found
-        # The era first: what is forgotten between the two is then let go of once more.
-        era = self._desk.era()
-        held = self._desk.held(speaker)
-        if speaker.began and not holding.has_begun(held):
-            held = self._going_on(speaker, held)
-        live = Live(held, holding.calibration(held.measured), era)
-        return self._sessions.add(speaker.place, live)
-
-    def _going_on(self, speaker: Speaker, held: Held) -> Held:
-        """Return what a session holds on to that had another name at its first request."""
-        first = self._live(speaker.first).held
-        with suppress(StoreError):
-            self._desk.go_on_from(speaker)
-        return replace(first, amnesic=held.amnesic)
-
-    def _set_amnesic(self, speaker: Speaker, *, amnesic: bool) -> None:
-        live = self._live(speaker)
-        with live.lock:
-            live.held = replace(live.held, amnesic=amnesic)
-
-    def _bring_up_to_date(self, speaker: Speaker, live: Live) -> None:
-        """Drop all texts of a session if anything was forgotten since, by whatever process.
-
-        Whether it is amnesic may have been said to another one, too.
-        """
-        era, amnesic = self._standing(speaker, live)
-        if (era, amnesic) == (live.era, live.held.amnesic):
-            return
-        with live.lock:
-            live.held = replace(live.held, amnesic=amnesic)
-            if era != live.era:
-                live.held, live.markers = holding.without_texts(live.held), None
-                live.era, live.kept = era, None
-
-    def _standing(self, speaker: Speaker, live: Live) -> tuple[str, bool]:
-        """Return the era, and whether a session is amnesic; as before, where nothing is read."""
-        try:
-            era, amnesic = self._desk.standing(speaker)
-        except StoreError:
-            return live.era, live.held.amnesic
-        return era, amnesic or self._is_hushed(speaker)
 
     def _silent(
         self, live: Live, speaker: Speaker, dialogue: Dialogue, price: ModelPrice, *, cold: bool
@@ -377,34 +296,16 @@ class Composer:
         held = replace(live.held, amnesic=True)
         return replace(holding.whole(live, held, dialogue, price), cold=cold)
 
-    def _hold(self, speaker: Speaker, live: Live) -> None:
-        """Keep what a session holds on to; under its lock, so that the last comes last."""
-        if live.held.amnesic:
-            return
-        before, live.kept = live.kept, live.held
-
-        def note_failure(writing: Future[None]) -> None:
-            if writing.cancelled() or writing.exception() is not None:
-                live.kept = None
-
-        try:
-            writing = self._desk.hold(speaker, live.held, era=live.era, before=before)
-        except StoreError:
-            live.kept = None
-        else:
-            writing.add_done_callback(note_failure)
-
     def _price(self, model: str, provider: str) -> ModelPrice:
         return self._memory.find_model_price(model, provider=provider) or UNKNOWN_PRICE
 
-    def _note_bare(self, live: Live, speaker: Speaker, dialogue: Dialogue) -> None:
+    def _told_bare(self, draft: _Draft, speaker: Speaker, dialogue: Dialogue) -> _Draft:
         """Let a session go on without memory that began so, unless little is cached of it."""
-        held = live.held
-        if held.measured.turns or speaker.first.place not in self._passed:
-            return
-        if holding.raw_chars(dialogue) + dialogue.fixed_chars >= _YOUNG_CHARS:
-            live.held = replace(held, knowledge="", bare=True)
-            self._hold(speaker, live)
+        if draft.held.measured.turns or speaker.first.place not in self._passed:
+            return draft
+        if holding.raw_chars(dialogue) + dialogue.fixed_chars < _YOUNG_CHARS:
+            return draft
+        return draft.telling(_NOTHING, bare=True)
 
     def _room_for_knowledge(self, live: Live, dialogue: Dialogue, price: ModelPrice) -> int:
         """Return how many tokens of knowledge a prompt has room for."""
@@ -412,16 +313,22 @@ class Composer:
         usable = Room(price.window_tokens, fixed).usable_tokens
         return min(KNOWLEDGE_TOKENS, int(KNOWLEDGE_SHARE * usable))
 
-    def _tell(
-        self, live: Live, speaker: Speaker, dialogue: Dialogue, *, budget_tokens: int, anew: bool
-    ) -> None:
+    def _told(
+        self,
+        draft: _Draft,
+        *,
+        speaker: Speaker,
+        dialogue: Dialogue,
+        budget_tokens: int,
+        anew: bool,
+    ) -> _Draft:
         """Choose what a session is told: as it begins, and where it is written `anew` anyway."""
-        if (live.held.knowledge is not None or live.held.bare) and not anew:
-            return
+        if (draft.held.knowledge is not None or draft.held.bare) and not anew:
+            return draft
         may = budget_tokens > 0 and (anew or holding.raw_chars(dialogue) < _YOUNG_CHARS)
-        chosen = self._desk.choose_knowledge(speaker, budget_tokens=budget_tokens) if may else ""
-        live.held = replace(live.held, knowledge=chosen, bare=False)
-        self._hold(speaker, live)
+        if not may:
+            return draft.telling(_NOTHING)
+        return draft.telling(self._desk.choose_knowledge(speaker, budget_tokens=budget_tokens))
 
     def _look_up_summaries(self, live: Live, speaker: Speaker, dialogue: Dialogue) -> None:
         if self._settings.context_strategy == "off":
@@ -490,6 +397,53 @@ class Composer:
             told.turns_without_writes,
             told.billed_read_usd(price),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """What a session would hold on to with the prompt that is being made."""
+
+    live: Live
+    dialogue: Dialogue
+    held: Held
+    era: str
+    last: str
+    knowledge: Injection = _NOTHING
+    note: Injection = _NOTHING
+    """What of both is new to the session."""
+
+    @classmethod
+    def of(cls, live: Live, dialogue: Dialogue) -> _Draft:
+        """Begin with what a session holds on to now."""
+        last = turns.last_said(dialogue.entries)
+        with live.lock:
+            return cls(live, dialogue, live.held, live.era, last.key if last is not None else "")
+
+    def brought_to(self, era: str) -> _Draft:
+        """Return it without what may quote memory that is forgotten."""
+        if era == self.era:
+            return self
+        return replace(self, held=holding.without_texts(self.held), era=era)
+
+    def telling(self, knowledge: Injection, *, bare: bool = False) -> _Draft:
+        """Return it with other knowledge."""
+        held = replace(self.held, knowledge=knowledge.text, bare=bare)
+        return replace(self, held=held, knowledge=knowledge)
+
+    def noted(self, note: Injection | None) -> _Draft:
+        """Return it with a note, unless its last entry has gone out before, with one or without."""
+        if note is None or not note.text or not self.last or self.last in self.held.notes:
+            return self
+        with self.live.lock:
+            if self.last in self.live.unnoted:
+                return self
+        held = replace(self.held, notes={**self.held.notes, self.last: note.text})
+        return replace(self, held=held, note=note)
+
+    def step(self, plan: Plan) -> Step:
+        """Return what becomes of the session with a plan."""
+        held = holding.following(self.held, self.dialogue, plan)
+        return Step(self.live, held, self.era, self.last, (self.knowledge, self.note))
 
 
 def _is_silent(speaker: Speaker, dialogue: Dialogue) -> bool:

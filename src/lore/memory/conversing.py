@@ -6,7 +6,7 @@ A client waits while it is asked: nothing here embeds what waits, and no state w
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
 from functools import lru_cache, partial
@@ -18,7 +18,7 @@ from lore.capture.dialogues import Told
 from lore.context import silences
 from lore.errors import NotFound, StoreBusy
 from lore.memory.front import Memory
-from lore.records import Entry, Held, Measured, Pins, Speaker, Summary
+from lore.records import Entry, Held, Injection, Measured, Pins, Speaker, Summary
 from lore.redaction import home_key
 from lore.store import claims, dialogues, distillations, injections, sessions
 from lore.store.db import Connection
@@ -51,6 +51,8 @@ _HELD: dict[dialogues.Name, Callable[[Held], Any]] = {
 }
 """What a session holds on to, as it is stored."""
 
+HELD = frozenset(_HELD)
+"""The names of all that."""
 
 KEEP_S = 1.0
 """So long an answer waits for its markers to be durable: a commit takes some milliseconds."""
@@ -93,16 +95,15 @@ class Conversing:
             return dialogues.era(db), self._is_amnesic(db, speaker)
 
     def hold(
-        self, speaker: Speaker, held: Held, *, era: str, before: Held | None = None
+        self, speaker: Speaker, held: Held, *, era: str, names: Collection[dialogues.Name] = HELD
     ) -> Future[None]:
         """Keep what a session holds on to, without waiting for it; its texts are of an era.
 
-        Only what is not as `before` is written. What was measured alone may wait for company. That
-        nothing was chosen is kept too: it is not to be chosen anew after a restart.
+        Only what is among the `names` is written. What was measured alone may wait for company.
+        That nothing was chosen is kept too: it is not to be chosen anew after a restart.
         """
         session, now = self._place(speaker), self._database.now()
-        changed = [name for name in _HELD if before is None or _differs(name, held, before)]
-        states = {name: _HELD[name](held) for name in changed}
+        states = {name: _HELD[name](held) for name in names}
 
         def keep(db: Connection) -> None:
             may_quote = dialogues.era(db) == era
@@ -112,7 +113,7 @@ class Conversing:
                 elif may_quote or name not in dialogues.QUOTING:
                     dialogues.put(db, session, name, value, now=now)
 
-        return self._database.submit(keep, patient=changed == ["measured"])
+        return self._database.submit(keep, patient={*names} == {"measured"})
 
     def record(
         self, speaker: Speaker, entries: Sequence[Entry], *, first: int = 0, model: str = ""
@@ -124,12 +125,11 @@ class Conversing:
             unsaid = dialogues.find_unsaid(db, self._name(speaker))
             was_amnesic = dialogues.was_amnesic(db, self._name(speaker))
         told = self._told(speaker, entries, first=first, model=model)
-        placed = zip(told.messages, told.entries, strict=True)
         silent = self._silent(speaker, entries, unsaid)
         retells = was_amnesic or bool(silent)
         spoken = [
-            message
-            for message, at in placed
+            (at, message)
+            for at, message in zip(told.entries, told.messages, strict=True)
             if at not in silent and not (retells and dialogues.is_retelling(message))
         ]
         named = messages.Conversation(
@@ -139,7 +139,13 @@ class Conversing:
             parent=self._parent_of(speaker),
             channel="gateway",
         )
-        return messages.capture(self._database, named, spoken, redactor=self._memory.redactor)
+        return messages.capture(
+            self._database,
+            named,
+            [message for _, message in spoken],
+            redactor=self._memory.redactor,
+            told=sum(at < told.newest for at, _ in spoken),
+        )
 
     def summaries(self, speaker: Speaker, entries: Sequence[Entry]) -> list[Summary]:
         """Return the logs of a session, each with the entry up to which it tells the talk."""
@@ -174,13 +180,20 @@ class Conversing:
         first, now = speaker.first.session, self._database.now()
         self._database.submit(lambda db: injections.copy(db, first, speaker.session, now=now))
 
-    def choose_knowledge(self, speaker: Speaker, *, budget_tokens: int = KNOWLEDGE_TOKENS) -> str:
-        """Return the memory that a session has in its system prompt from its first turn on."""
+    def choose_knowledge(
+        self, speaker: Speaker, *, budget_tokens: int = KNOWLEDGE_TOKENS
+    ) -> Injection:
+        """Return the memory for the system prompt of a session; it counts once it is sent."""
         if speaker.parent:
-            return ""
+            return Injection()
         return self._memory.begin_session(
-            speaker.session, project=speaker.project, budget_tokens=budget_tokens
-        ).text
+            speaker.session, project=speaker.project, budget_tokens=budget_tokens, counts=False
+        )
+
+    def note_given(self, speaker: Speaker, given: Iterable[Injection]) -> None:
+        """Note what a session was given, without waiting for it."""
+        for one in given:
+            self._memory.note_given(speaker.session, one)
 
     def keep_markers(
         self, speaker: Speaker, markers: Mapping[str, str], *, within_s: float = KEEP_S
@@ -362,8 +375,11 @@ def _silences(entries: Sequence[Entry], silent: Container[int], covered: int) ->
             covered, begun = max(covered, number), None
 
 
-def _differs(name: str, held: Held, before: Held) -> bool:
-    return bool(getattr(held, name) != getattr(before, name))
+def changes(held: Held, before: Held | None) -> frozenset[dialogues.Name]:
+    """Return the names of what a session does not hold on to as before."""
+    if before is None:
+        return HELD
+    return frozenset(name for name in HELD if getattr(held, name) != getattr(before, name))
 
 
 def _packed(pins: Pins) -> dict[str, Any]:

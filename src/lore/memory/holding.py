@@ -17,6 +17,7 @@ from lore.context.standing import Standing
 from lore.records import (
     Dialogue,
     Held,
+    Injection,
     Measured,
     ModelPrice,
     PastTurns,
@@ -24,6 +25,7 @@ from lore.records import (
     Summary,
     TokenUse,
 )
+from lore.store.dialogues import Name
 
 _REMEMBERED_ENDS = 16
 """A request that is sent again, or another branch of a talk, is known by one of so many ends."""
@@ -40,8 +42,14 @@ class Live:
     calibration: Calibration
     era: str = ""
     """When its texts were chosen: once anything is forgotten, they are no longer said."""
-    kept: Held | None = None
-    """What of it was handed to the store last; None if that has failed, or texts were dropped."""
+    standings: int = 0
+    """How often it was said, here or elsewhere, that it is amnesic or what era it is."""
+    handed: Held | None = None
+    """What of it was handed to the store last; None if texts were dropped."""
+    writes: int = 0
+    """How often anything was."""
+    unkept: set[Name] = field(default_factory=set)
+    """What of it the store may not have: it did not say so."""
     gaps_s: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
     grown: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
     past: PastTurns | None = None
@@ -50,11 +58,28 @@ class Live:
     """Digests of all entries that are stored, in their order, up to the ends of some requests."""
     summaries: tuple[Summary, ...] = ()
     """The logs of the session as they were found last."""
-    markers: Mapping[str, str] | None = None
-    """What its markers stand for, None before they were looked up."""
+    markers: Mapping[str, str] = field(default_factory=dict)
+    """What its markers stand for, as far as this process knows."""
+    has_all_markers: bool = False
+    """Whether those that are stored were looked up."""
     unnoted: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_ENDS))
     """Keys of entries that went out without a note: a later one would change what is cached."""
     lock: threading.RLock = field(default_factory=threading.RLock)
+    """For all that changes here; the event loop takes it too, so nobody waits in it for a store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What becomes of a session with a prompt, once that goes out."""
+
+    live: Live
+    held: Held
+    era: str
+    """Of its texts."""
+    last: str = ""
+    """Key of the last entry that somebody said."""
+    given: tuple[Injection, ...] = ()
+    """What of memory it is told for the first time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +99,8 @@ class Composed:
     """How long the prompt would be with nothing left out."""
     chars: int = 0
     """How long the planned prompt is in characters."""
+    step: Step | None = None
+    """None for one that changes nothing."""
 
 
 def calibration(measured: Measured) -> Calibration:
@@ -132,9 +159,10 @@ def whole(live: Live, held: Held, dialogue: Dialogue, price: ModelPrice) -> Comp
 
 
 def composed(
-    live: Live, held: Held, dialogue: Dialogue, plan: Plan, price: ModelPrice, *, cold: bool
+    step: Step, dialogue: Dialogue, plan: Plan, price: ModelPrice, *, cold: bool
 ) -> Composed:
     """Return a prompt by its plan."""
+    live, held = step.live, step.held
     return Composed(
         plan,
         price,
@@ -145,7 +173,30 @@ def composed(
         calibrated=live.calibration.calibrated,
         whole_tokens=measure(live, dialogue).of_chars(raw_chars(dialogue) + dialogue.fixed_chars),
         chars=_chars(dialogue, plan, held),
+        step=step,
     )
+
+
+def take(step: Step, *, busts: bool) -> None:
+    """Let a session be as a prompt that goes out has it; what came since then stays.
+
+    Of its texts nothing is taken over where anything was forgotten meanwhile.
+    """
+    live, then = step.live, step.held
+    with live.lock:
+        now = live.held
+        pins = replace(then.pins, floor=max(now.pins.floor, then.pins.floor))
+        live.held = replace(now, pins=pins)
+        if live.era == step.era:
+            live.held = replace(
+                live.held,
+                knowledge=then.knowledge,
+                notes=then.notes if busts else {**now.notes, **then.notes},
+                tiers=then.tiers,
+                bare=then.bare,
+            )
+        if step.last and step.last not in live.held.notes:
+            live.unnoted.append(step.last)
 
 
 def is_cold(measured: Measured, now: datetime) -> bool:

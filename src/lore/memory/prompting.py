@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +21,7 @@ from lore.memory.capturing import Capturing
 from lore.memory.digesting import Digesting
 from lore.projects import Projects
 from lore.recall import unasked
-from lore.records import Captured, Fit, Injection
+from lore.records import Captured, Fit, Given, Injection
 from lore.store import dialogues, fragments, injections, items, sessions
 from lore.store.db import Connection
 from lore.text import calls, digests, goals, results, tokens
@@ -56,12 +55,13 @@ class Prompting(Capturing, Digesting):
         condensed: bool = False,
         budget_tokens: Count = BEGINNING_TOKENS,
         within_s: Seconds | None = None,
+        counts: bool = True,
     ) -> Injection:
         """Return what a session is told when it begins: what stands, happened last, is known.
 
         A session that was `condensed` has lost what it was given: it may be given it again. What
-        takes longer than `within_s` is nothing, as in `for_prompt`. Of knowledge that is told by
-        its title alone, a prompt may be given the rest.
+        takes longer than `within_s` is nothing, as in `for_prompt`, and unless it `counts`, it
+        is as there. Of knowledge that is told by its title alone, a prompt may be given the rest.
         """
         started = time.perf_counter()
         if self._is_quiet(session) or _is_late(started, within_s):
@@ -87,9 +87,11 @@ class Prompting(Capturing, Digesting):
         said = {root.id: root.content for root in roots.values() if root.content in worded.text}
         said |= {past.id: past.goal for past in told.past}
         said |= {hit.id: hit.text for hit in told.standing}
-        given = tuple(id_ for id_ in worded.ids if id_ in said and id_ in ns)
-        self._keep(session, replace(worded, ids=given), ns, said)
-        return _injection(worded)
+        ids = tuple(id_ for id_ in worded.ids if id_ in said and id_ in ns)
+        given = _given(ids, ns, said)
+        if counts:
+            self._note_given(session, given)
+        return _injection(worded, given)
 
     def for_prompt(
         self,
@@ -101,12 +103,14 @@ class Prompting(Capturing, Digesting):
         threshold: float | None = None,
         within_s: Seconds | None = None,
         now: datetime | None = None,
+        counts: bool = True,
     ) -> Injection:
         """Return the memory that clearly concerns a prompt, and that its session has not had.
 
         Only what people and assistants said counts, of other sessions than this one. Before it
         stands what has changed of the memory that the session had, each change once. What takes
-        longer than `within_s` comes too late: it is nothing, and does not count as given.
+        longer than `within_s` comes too late: it is nothing, and does not count as given. Unless
+        it `counts`, whoever asks says with `note_given` that the prompt has it.
         """
         started = time.perf_counter()
         if self._is_quiet(session) or _is_late(started, within_s):
@@ -126,10 +130,15 @@ class Prompting(Capturing, Digesting):
         )
         if _is_late(started, within_s):
             return NOTHING
-        self._note_given(session, told.given)
-        self._keep(session, worded, fresh.ns, fresh.texts)
+        given = (*told.given, *_given(worded.ids, fresh.ns, fresh.texts))
+        if counts:
+            self._note_given(session, given)
         both = "\n".join(filter(None, (told.worded.text, worded.text)))
-        return _injection(Worded(both, (*told.worded.ids, *worded.ids)))
+        return _injection(Worded(both, (*told.worded.ids, *worded.ids)), given)
+
+    def note_given(self, session: str, injection: Injection) -> None:
+        """Remember that a session was given what did not count yet, without waiting for it."""
+        self._note_given(self.redactor.redact(session), injection.given)
 
     def _news(self, db: Connection, session: str, project: str, budget_tokens: int) -> _News:
         """Return what a running session is told of changes."""
@@ -147,13 +156,15 @@ class Prompting(Capturing, Digesting):
             without=[one.id for one in own],
             since=min(filter(None, began), default=None),
         )
-        pieces = [*found.new, *found.changed]
+        fresh = (*found.new, *found.decided, *found.changed)
+        pieces = [*fresh]
         for piece, heir in found.gone:
             pieces += [piece, heir] if heir else [piece]
         if not pieces:
             return _News()
         worded = wording.word_news(
             [(one.id, one.at, one.text) for one in found.new],
+            [(one.id, one.at, one.text) for one in found.decided],
             [(one.id, one.at, one.text) for one in found.changed],
             [(one.id, heir.id if heir else "", heir.text if heir else "")
              for one, heir in found.gone],
@@ -161,12 +172,12 @@ class Prompting(Capturing, Digesting):
             budget_tokens=budget_tokens,
         )  # fmt: skip
         told = {*worded.ids}
-        given = [(one.n, digests.of_words(one.text)) for one in (*found.new, *found.changed)
+        given = [Given(one.n, digests.of_words(one.text)) for one in fresh
                  if one.id in told]  # fmt: skip
         for piece, heir in found.gone:
             if piece.id in told:
-                given.append((piece.n, injections.GONE))
-                given += [(heir.n, digests.of_words(heir.text))] if heir else []
+                given.append(Given(piece.n, injections.GONE))
+                given += [Given(heir.n, digests.of_words(heir.text))] if heir else []
         return _News(worded, tuple(given), frozenset(one.id for one in pieces))
 
     def warm_up(self) -> None:
@@ -245,8 +256,9 @@ class Prompting(Capturing, Digesting):
         )
         if _is_late(started, within_s):
             return NOTHING
-        self._keep(session, worded, fresh.ns, fresh.texts)
-        return _injection(worded)
+        told = _given(worded.ids, fresh.ns, fresh.texts)
+        self._note_given(session, told)
+        return _injection(worded, told)
 
     def end_turn(self, session: str, transcript: Path | None = None) -> Captured | None:
         """Bring in what a session has said, and keep what it is at, for the next one to know.
@@ -300,12 +312,6 @@ class Prompting(Capturing, Digesting):
         n = projects.find(db, folder, Projects().find(folder))
         return unasked.NO_PROJECT if n is None else n
 
-    def _keep(
-        self, session: str, worded: Worded, ns: Mapping[str, int], texts: Mapping[str, str]
-    ) -> None:
-        """Remember what a session was given, without waiting for it."""
-        self._note_given(session, [(ns[id_], digests.of_words(texts[id_])) for id_ in worded.ids])
-
     def _note_given(self, session: str, given: Sequence[tuple[int, int]]) -> None:
         if given and session and not self.database.read_only:
             now = self.database.now()
@@ -328,8 +334,15 @@ def _family(db: Connection, session: str) -> Sequence[int]:
         return ()
 
 
-def _injection(worded: Worded) -> Injection:
-    return Injection(worded.text, worded.ids, tokens.count(worded.text))
+def _injection(worded: Worded, given: tuple[Given, ...] = ()) -> Injection:
+    return Injection(worded.text, worded.ids, tokens.count(worded.text), given)
+
+
+def _given(
+    ids: Sequence[str], ns: Mapping[str, int], texts: Mapping[str, str]
+) -> tuple[Given, ...]:
+    """Return what a session was given with some items."""
+    return tuple(Given(ns[id_], digests.of_words(texts[id_])) for id_ in ids)
 
 
 def _with_helpers(transcript: Path) -> list[Path]:
@@ -342,7 +355,7 @@ class _News(NamedTuple):
     """What a session is told of changes, what it then was given, and the ids of all of that."""
 
     worded: Worded = Worded()
-    given: tuple[tuple[int, int], ...] = ()
+    given: tuple[Given, ...] = ()
     shown: frozenset[str] = frozenset()
 
 

@@ -20,7 +20,9 @@ _COUNTS = {
     "seven": 7, "eight": 8, "nine": 9, "ten": 10, "couple of": 2, "a couple of": 2,
     "few": 3, "a few": 3,
 }  # fmt: skip
-_UNIT_HOURS = {"hour": 1, "day": 24, "week": 7 * 24, "month": 30 * 24, "year": 365 * 24}
+_UNIT_HOURS = {
+    "minute": 1 / 60, "hour": 1, "day": 24, "week": 7 * 24, "month": 30 * 24, "year": 365 * 24,
+}  # fmt: skip
 _FARTHEST = timedelta(days=36_500)
 _LEAP_CYCLE_YEARS = 8
 """A 29 February comes again within so many years, also around 1900 and 2100."""
@@ -42,11 +44,39 @@ class Span(NamedTuple):
 
 def since(text: str, now: datetime) -> datetime:
     """Return the beginning of the time that a text names, or raise."""
-    found = spans(text, now)
-    if not found:
+    now = now if now.tzinfo else now.replace(tzinfo=UTC)
+    begun = _find_written(text.strip()) or _find_near(text.strip(), now) or _find_named(text, now)
+    if begun is None:
         msg = f"'{text}' is no time that I understand."
-        raise InvalidInput(msg, hint="Try 2026-05-08, 'last week' or 'three days ago'.")
-    return found[0].start
+        hint = "Try 2026-05-08, 2026-05-08T14:30, 'last week' or 'three days ago'."
+        raise InvalidInput(msg, hint=hint)
+    return begun
+
+
+def _find_written(text: str) -> datetime | None:
+    """Return a moment as ISO 8601 writes it, a month included; without a zone it is in UTC."""
+    match = _ISO.fullmatch(text)
+    if match is None:
+        return None
+    day = match["month"] + "-01" if match["month"] else match["day"]
+    with suppress(ValueError, OverflowError):
+        moment = datetime.fromisoformat(day + (match["time"] or "").upper())
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return None
+
+
+def _find_near(text: str, now: datetime) -> datetime | None:
+    """Return a moment of the last hours: there, a day is too coarse."""
+    match = _NEAR.fullmatch(text)
+    return now - _distance(match) if match else None
+
+
+def _find_named(text: str, now: datetime) -> datetime | None:
+    """Return where the first span of a text begins, if its numbers belong to spans."""
+    found, rest = spans(text, now), text.replace("\xa0", " ")
+    for span in found:
+        rest = rest.replace(span.words, " ", 1)
+    return None if not found or _DIGIT.search(rest) else found[0].start
 
 
 def spans(text: str, now: datetime) -> list[Span]:
@@ -208,6 +238,15 @@ _COUNT = (
 )
 _UNIT = r"(?P<unit>hour|day|week|month|year)s?"
 
+_NEAR = re.compile(
+    rf"(?:since\s+)?{_COUNT}\s+(?P<unit>minute|hour)s?\s+ago", re.IGNORECASE | re.ASCII
+)
+_ISO = re.compile(
+    r"(?P<month>\d{4}-\d\d)|(?P<day>\d{4}-\d\d-\d\d|\d{8})(?P<time>[T ]\d\d\S*)?",
+    re.IGNORECASE | re.ASCII,
+)
+_DIGIT = re.compile(r"\d")
+
 _FIRST_MONTH = _MONTH.replace("<month>", "<first>")
 _NAMES_MONTH = (
     r"(?:(?<=\bin\s)|(?<=\bduring\s)|(?<=\bsince\s)|(?<=\bafter\s)|(?<=\bfrom\s)"
@@ -230,7 +269,7 @@ _PERHAPS_YEAR = rf"(?:,?\s+{_YEAR}\b)?"
 
 def _compiled() -> Iterator[tuple[re.Pattern[str], Reader]]:
     for pattern, read in (
-        (r"\b(?P<year>\d{4})-(?P<month>0?[1-9]|1[0-2])-(?P<day>\d{1,2})\b", _read_date),
+        (r"\b(?P<year>\d{4})-(?P<month>0?[1-9]|1[0-2])-(?P<day>\d{1,2})(?:\b|(?=T\d))", _read_date),
         (rf"\b{_DAY}\s+(?:of\s+)?{_MONTH}\b{_PERHAPS_YEAR}", _read_date),
         (rf"\b{_MONTH}\s+{_DAY}\b{_PERHAPS_YEAR}", _read_date),
         (

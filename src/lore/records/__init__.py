@@ -97,6 +97,7 @@ from lore.records.knowledge import (
 from lore.records.prompting import (
     Beginning,
     Fit,
+    Given,
     Injection,
     Past,
     Remedies,
@@ -189,6 +190,7 @@ __all__ = [
     "Fragment",
     "FragmentKind",
     "FragmentVersion",
+    "Given",
     "Grant",
     "Happening",
     "Held",

@@ -33,6 +33,8 @@ class Block:
     call_id: str = ""
     tool: str = ""
     failed: bool = False
+    by_id: bool = True
+    """A client sends it under the id that the provider gave it, and not under one of its own."""
 
     @property
     def says(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from lore.records.answers import Hit
 from lore.records.kinds import Outcome
@@ -24,6 +25,13 @@ class Fit:
     age_days: float
 
 
+class Given(NamedTuple):
+    """An item that a session was given, by its number, and a digest of its words."""
+
+    n: int
+    digest: int
+
+
 @dataclass(frozen=True, slots=True)
 class Injection:
     """A text for a prompt, with the ids of the items it tells; nothing, if the text is empty."""
@@ -31,6 +39,8 @@ class Injection:
     text: str = ""
     ids: tuple[str, ...] = ()
     tokens: int = 0
+    given: tuple[Given, ...] = ()
+    """What a session has had once it has this."""
 
 
 @dataclass(frozen=True, slots=True)

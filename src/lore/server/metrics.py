@@ -99,7 +99,7 @@ def _family(name: str, told: str, samples: Samples, *, kind: str = "counter") ->
     yield f"# TYPE {name} {kind}"
     for labels, value in samples:
         inner = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
-        yield f"{name}{{{inner}}} {value:g}" if inner else f"{name} {value:g}"
+        yield f"{name}{{{inner}}} {value!r}" if inner else f"{name} {value!r}"
 
 
 def _escaped(text: str) -> str:

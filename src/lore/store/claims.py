@@ -3,12 +3,16 @@
 A key belongs to its channel. A message with a key that its channel has not brought yet takes
 the first message of the session that says the same and that this channel has not claimed; if
 there is none, it is new. So 'yes' said twice in one channel stays two messages.
+
+A history that a client has cut or condensed says under new keys what was said before: what the
+channel itself has brought is claimed then, too.
 """
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from lore.records import CHANNELS, Channel
 from lore.store import changes
@@ -82,6 +86,32 @@ def claim(
     return {key: id_ for key, (_, id_) in taken.items()}
 
 
+def recognise(
+    db: Connection, session_n: int, channel: Channel, told: Sequence[tuple[str, int]]
+) -> None:
+    """Claim for new keys what their own channel brought under others, each with its digest.
+
+    All of it was `told` before, in this order: so each is looked for behind the one before it.
+    """
+    places = ordinals(db, session_n, channel, [key for key, _ in told])
+    wanted = {digest for key, digest in told if key not in places}
+    if not wanted:
+        return
+    brought = _brought(db, session_n, channel, wanted)
+    last, claimed = -1, list[tuple[str, int]]()
+    for key, digest in told:
+        place = places.get(key)
+        if place is None:
+            same = brought[digest]
+            at = bisect(same, (last + 1,))
+            if at == len(same):
+                continue
+            place, n = same[at]
+            claimed.append((key, n))
+        last = max(last, place)
+    put(db, session_n, number_of(channel), claimed)
+
+
 def put(db: Connection, session_n: int, channel: int, claimed: Sequence[tuple[str, int]]) -> bool:
     """Write down which messages a channel's keys mean; tell whether that was news."""
     news = 0
@@ -124,6 +154,24 @@ def _unclaimed(
     return free
 
 
+def _brought(
+    db: Connection, session_n: int, channel: Channel, wanted: Collection[int]
+) -> defaultdict[int, list[tuple[int, int]]]:
+    """Return places and numbers of what this channel has brought or claimed, by digest."""
+    rows = db.rows(
+        "SELECT digest, ordinal, n FROM messages WHERE session_n = :session_n"
+        f" AND {among('digest', 'wanted')} AND (channel = :channel OR n IN (SELECT message_n"
+        " FROM claims WHERE session_n = :session_n AND channel = :channel)) ORDER BY ordinal",
+        session_n=session_n,
+        wanted=numbers(list(wanted)),
+        channel=number_of(channel),
+    )
+    brought: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for digest, ordinal, n in rows:
+        brought[digest].append((ordinal, n))
+    return brought
+
+
 def content_key(channel: Channel, digest: int) -> str:
     """Return the key of a forgotten message for a channel that had not brought it."""
     return f"\0{channel}\0{digest}"
@@ -137,7 +185,7 @@ def own_id(id_: str) -> str:
 def sources_elsewhere(db: Connection, ns: Sequence[int]) -> dict[str, str]:
     """Return sources by which messages are known if another channel brings them once more.
 
-    For a channel that claimed the message that is its key there, else what it says; the ids
+    For a channel that claimed the message those are its keys there, else what it says; the ids
     are made of the message's own and the channel.
     """
     rows = db.rows(
@@ -147,17 +195,19 @@ def sources_elsewhere(db: Connection, ns: Sequence[int]) -> dict[str, str]:
         f" WHERE {among('m.n', 'ns')}",
         ns=numbers(ns),
     )
-    claimed = {
-        (n, channel): unpack_key(key)
-        for n, channel, key in db.rows(
-            f"SELECT message_n, channel, key FROM claims WHERE {among('message_n', 'ns')}",
-            ns=numbers(ns),
-        )
-    }
+    claimed: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+    for n, channel, key in db.rows(
+        f"SELECT message_n, channel, key FROM claims WHERE {among('message_n', 'ns')}",
+        ns=numbers(ns),
+    ):
+        claimed[n, channel].append(unpack_key(key))
     found = {}
     for n, id_, agent, external_id, own, digest in rows:
         for number, channel in enumerate(CHANNELS):
-            if number != own:
-                key = claimed.get((n, number), content_key(channel, digest))
-                found[f"{id_}/{channel}"] = changes.source_of(agent, external_id, key)
+            keys = claimed[n, number]
+            if not keys and number != own:
+                keys = [content_key(channel, digest)]
+            for at, key in enumerate(keys):
+                name = f"{id_}/{channel}/{at}" if at else f"{id_}/{channel}"
+                found[name] = changes.source_of(agent, external_id, key)
     return found

@@ -37,15 +37,16 @@ def sources(db: Connection, ns: Sequence[int], session_ns: Collection[int]) -> d
     The ids are made of the message's own, as those of copies are.
     """
     rows = db.rows(
-        f"SELECT {id_text('i.id')}, coalesce(c.key, m.key), m.session_n, m.ordinal, m.parts"
-        " FROM messages m JOIN items i ON i.n = m.n"
-        " LEFT JOIN claims c ON c.message_n = m.n AND c.channel = :channel"
-        f" WHERE (m.channel = :channel OR c.key IS NOT NULL) AND {among('m.n', 'ns')}",
+        f"SELECT {id_text('i.id')}, k.key, m.session_n, m.ordinal, m.parts FROM"
+        f" (SELECT n, key FROM messages WHERE channel = :channel AND {among('n', 'ns')}"
+        " UNION ALL SELECT message_n, key FROM claims"
+        f" WHERE channel = :channel AND {among('message_n', 'ns')}) k"
+        " JOIN messages m ON m.n = k.n JOIN items i ON i.n = k.n",
         channel=_CHANNEL,
         ns=numbers(ns),
     )
     found = {}
-    for id_, key, session_n, ordinal, packed in rows:
+    for at, (id_, key, session_n, ordinal, packed) in enumerate(rows):
         parts = unpack_parts(packed)
         chosen = session_n not in session_ns
         if any(len(part.call_id) >= _ID_CHARS for part in parts):
@@ -54,7 +55,7 @@ def sources(db: Connection, ns: Sequence[int], session_ns: Collection[int]) -> d
             is_rare = chosen and _chars(parts) >= _FIRST_CHARS
         else:
             is_rare = chosen or _chars(parts) >= _OWN_CHARS
-        found[f"{id_}/echo"] = _source(key, is_rare=is_rare)
+        found[f"{id_}/echo/{at}"] = _source(key, is_rare=is_rare)
     return found
 
 

@@ -225,6 +225,27 @@ def learned_from(db: Connection, session_n: int) -> bool:
     return bool(list(rows))
 
 
+def decided_since(db: Connection, at_us: int, *, project_n: int) -> list[int]:
+    """Return the decisions and preferences that hold in a project and are newer, newest first.
+
+    Without those that stand as instructions, and those that no prompt is told unasked.
+    """
+    rows = db.rows(
+        # What is no message has an index of its own by time.
+        "SELECT f.n FROM items i JOIN fragments f ON f.n = i.n WHERE i.type <> 1"
+        f" AND i.created_at > :at AND {VISIBLE_FRAGMENT}"
+        " AND f.kind IN ('decision', 'preference') AND f.trust >= :unasked"
+        # A whole project has far more items than a few days.
+        " AND coalesce(i.project_n, :project_n) = :project_n"
+        " AND NOT EXISTS (SELECT 1 FROM standing s WHERE s.item_n = f.n)"
+        " ORDER BY i.created_at DESC, f.n DESC",
+        at=at_us,
+        unasked=UNASKED_TRUST,
+        project_n=project_n,
+    )
+    return [n for (n,) in rows]
+
+
 def visible(db: Connection, wanted: FragmentFilter, ns: Sequence[int] | None = None) -> set[int]:
     """Return the fragments, of all or of some, that may be shown and pass a filter."""
     if ns is not None and not len(ns):

@@ -144,6 +144,15 @@ def test_none_of_ours_lives_longer_than_one_before_it(first, second, ours):
     assert [one for where, one in controls(rewritten(given)) if where == "messages"] == [ours] * 2
 
 
+@pytest.mark.parametrize("fixed", [[], [LONG]])
+@pytest.mark.parametrize("automatic", [SHORT, LONG])
+def test_with_automatic_caching_ours_live_as_long_as_its_own(automatic, fixed):
+    system = [said("a"), *(said("b", cache_control=one) for one in fixed)]
+    given = document(system=system, cache_control=automatic)
+    ours = [one for where, one in controls(rewritten(given)) if where == "messages"]
+    assert ours == [automatic] * 2
+
+
 def test_a_thought_carries_no_breakpoint():
     given = document()
     given["messages"] = [
@@ -172,3 +181,85 @@ def test_blocks_that_nobody_knows_are_neither_lost_nor_changed():
     assert [block.kind for block in request.dialogue.entries[-1].blocks] == ["text", "other"]
     made = json.loads(anthropic.rewrite(request, Plan(1, Pins(), 6), Texts()))
     assert made["messages"][-1]["content"][-1] == {"type": "hologram", "data": {"a": [1, 2]}}
+
+
+FOUND = {"type": "tool_reference", "tool_name": "send"}
+GONE = {"type": "tool_reference", "tool_name": "gone"}
+SEARCHES: list[list[Json]] = [
+    [
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "t1", "name": "ToolSearch", "input": {}}],
+        },
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "t1", "content": [FOUND]}],
+        },
+    ],
+    [
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "server_tool_use", "id": "t1", "name": "tool_search", "input": {}},
+                {
+                    "type": "tool_search_tool_result",
+                    "tool_use_id": "t1",
+                    "content": {
+                        "type": "tool_search_tool_search_result",
+                        "tool_references": [FOUND],
+                    },
+                },
+            ],
+        }
+    ],
+]
+
+
+def searching(search: list[Json]) -> Json:
+    """Return a talk in which a tool is found at its beginning and called at its end."""
+    call = {"type": "tool_use", "id": "t9", "name": "send", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "t9", "content": "sent"}
+    tools = [
+        {"name": "ToolSearch", "input_schema": {"type": "object"}},
+        {"name": "send", "input_schema": {"type": "object"}, "defer_loading": True},
+    ]
+    messages = [
+        {"role": "user", "content": "Find a tool."},
+        *search,
+        {"role": "assistant", "content": "There it is."},
+        {"role": "user", "content": "Send it."},
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [result]},
+    ]
+    return document(tools=tools, messages=messages)
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=["client's", "API's"])
+def test_a_tool_that_was_loaded_stays_so_when_its_search_goes(search):
+    given = searching(search)
+    made = rewritten(given, start=len(search) + 2)
+    assert json.dumps(made).count("tool_reference") == json.dumps(search).count("tool_reference")
+    assert "Find a tool." not in json.dumps(made)
+
+
+def test_a_tool_that_is_no_more_is_not_loaded():
+    given = searching(SEARCHES[0])
+    search = json.loads(json.dumps(SEARCHES[0]))
+    search[0]["content"][0]["id"] = search[1]["content"][0]["tool_use_id"] = "t2"
+    search[1]["content"][0]["content"] = [GONE, FOUND]
+    given["messages"][3:3] = search
+    made = rewritten(given, start=6)
+    loads = [block for one in made["messages"] for block in one["content"] if _loads(block)]
+    assert [one["content"] for one in loads] == [[FOUND]]
+
+
+def test_a_search_that_loads_tools_is_not_annotated():
+    given = searching(SEARCHES[0])
+    request = anthropic.read(json.dumps(given).encode())
+    plan = Plan(2, Pins(), 0, (), frozenset({"t1"}))
+    made = json.loads(anthropic.rewrite(request, plan, Texts(annotate=lambda _: "[a result]")))
+    rules.check_anthropic(made, rules.Seen())
+
+
+def _loads(block: Json) -> bool:
+    return block["type"] == "tool_result" and "tool_reference" in json.dumps(block)

@@ -24,6 +24,7 @@ from tests.gateway.wires.driving import (
     Driven,
     check_that_searching_ended,
     drive,
+    make_ids,
     recalls,
     scripts,
 )
@@ -279,3 +280,74 @@ def test_what_belongs_to_no_block_passes_as_it_is_and_is_no_call(delta: Json):
     assert splice.feed(stream) + splice.pause() == stream
     assert splice.calls == ()
     assert not splice.goes_on
+
+
+def event(kind: str, **told: object) -> bytes:
+    return events.write({"type": kind, **told}, kind)
+
+
+def block_events(at: int, block: Json, delta: Json) -> bytes:
+    return (
+        event("content_block_start", index=at, content_block=block)
+        + event("content_block_delta", index=at, delta=delta)
+        + event("content_block_stop", index=at)
+    )
+
+
+ASKS = block_events(
+    1,
+    {"type": "tool_use", "id": "toolu_1", "name": "recall", "input": {}},
+    {"type": "input_json_delta", "partial_json": "{}"},
+)
+
+
+def test_what_the_api_has_condensed_is_said_again_whole():
+    request = anthropic.read(first_request(streams=True))
+    splice = anthropic.open_splice(request, request.body, RECALL, make_ids())
+    delta = {"type": "compaction_delta", "content": "All that was said.", "sealed": "x"}
+    told = event("message_start", message={"id": "m", "usage": {}})
+    told += block_events(0, {"type": "compaction", "content": None}, delta) + ASKS
+    told += event("message_delta", delta={"stop_reason": "tool_use"}, usage={})
+    splice.feed(told + event("message_stop"))
+    splice.pause()
+    splice.answer({"toolu_1": "found"})
+    content = json.loads(splice.follow_up())["messages"][-2]["content"]
+    assert content[0] == {"type": "compaction", "content": "All that was said.", "sealed": "x"}
+
+
+CONTAINER = {"id": "container_1", "expires_at": "2026-12-01T00:00:00Z"}
+SKILLS = [{"type": "anthropic", "skill_id": "xlsx"}]
+
+
+@pytest.mark.parametrize(
+    ("asked", "follows"),
+    [
+        ({}, "container_1"),
+        ({"container": "container_0"}, "container_1"),
+        ({"container": {"skills": SKILLS}}, {"skills": SKILLS, "id": "container_1"}),
+    ],
+)
+@pytest.mark.parametrize("streams", [True, False])
+def test_the_container_of_a_first_answer_is_that_of_the_next_and_is_told(streams, asked, follows):
+    body = json.dumps({**json.loads(first_request(streams=streams)), **asked}).encode()
+    request = anthropic.read(body)
+    splice = anthropic.open_splice(request, body, RECALL, make_ids())
+    call = {"type": "tool_use", "id": "toolu_1", "name": "recall", "input": {}}
+    done = [{"type": "text", "text": "Done."}]
+    if streams:
+        start = event("message_start", message={"id": "m", "usage": {}})
+        ends = {"stop_reason": "tool_use", "container": CONTAINER}
+        first = start + ASKS + event("message_delta", delta=ends, usage={}) + event("message_stop")
+        second = start + event("message_delta", delta={"stop_reason": "end_turn"}, usage={})
+    else:
+        whole: Json = {"type": "message", "role": "assistant", "usage": {}}
+        said = {"content": [call], "stop_reason": "tool_use", "container": CONTAINER}
+        first = json.dumps({**whole, **said}).encode()
+        second = json.dumps({**whole, "content": done, "stop_reason": "end_turn"}).encode()
+    splice.feed(first)
+    splice.pause()
+    splice.answer({"toolu_1": "found"})
+    assert json.loads(splice.follow_up())["container"] == follows
+    told = splice.feed(second) + splice.pause()
+    ended = [one["delta"] for one in events.documents(told) if one["type"] == "message_delta"]
+    assert (ended[-1] if streams else json.loads(told))["container"] == CONTAINER

@@ -246,6 +246,11 @@ def _samples() -> list[Talk]:
 SAMPLES = _samples()
 
 
+def test_the_log_of_what_went_before_hides_nothing():
+    told = framing.before(Plan(1, Pins(), 2, (Summary("s", "a\u202eb\x1b c\n\nd", 3, 2),)))
+    assert "ab c\n\nd" in told
+
+
 def test_the_log_of_what_went_before_is_fenced():
     told = framing.before(Plan(1, Pins(), 2, (Summary("s", "a </lore-memory> b", 3, 2),)))
     assert told.startswith("<lore-memory>")

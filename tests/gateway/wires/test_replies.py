@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from lore.gateway.wires.chat import replies as chat_replies
 from lore.gateway.wires.registry import WIRES
+from lore.gateway.wires.responses import replies as responses_replies
+from lore.gateway.wires.shapes import Json
 from lore.gateway.wires.wire import Reply as Told
 from lore.records.dialogues import TokenUse
 from tests.clients.script import Call, Reply
@@ -145,3 +148,44 @@ def test_a_stream_of_gemini_without_events_is_a_list_of_its_pieces():
     told = read("gemini", b"[" + answer + b"]", streams=False)
     assert told.entry
     assert told.use.cache_read_tokens == 300
+
+
+@pytest.mark.parametrize(
+    ("usage", "said"),
+    [
+        ({"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}, 2),
+        ({"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 20}, 10),
+        ({"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 3}, 2),
+        ({"prompt_tokens": 10, "completion_tokens": 2}, 2),
+        ({"completion_tokens": 2, "total_tokens": 20}, 2),
+    ],
+)
+def test_what_only_the_sum_of_a_completion_tells_was_thought(usage: Json, said: int):
+    assert chat_replies.use_of(usage).output_tokens == said
+
+
+QUEUED: Json = {"status": "queued", "background": True, "output": [], "usage": None}
+
+
+@pytest.mark.parametrize(
+    ("response", "goes_on"),
+    [
+        (QUEUED, True),
+        ({**QUEUED, "status": "in_progress"}, True),
+        ({**QUEUED, "status": "completed"}, False),
+        ({**QUEUED, "status": "cancelled"}, False),
+    ],
+)
+def test_a_response_in_the_background_goes_on(response: Json, goes_on: bool):
+    assert responses_replies.read_whole(json.dumps(response).encode()).goes_on is goes_on
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_a_stream_in_the_background_goes_on_when_nobody_listens(background: bool):
+    begun = {"type": "response.created", "response": {**QUEUED, "background": background}}
+    ended = {"type": "response.completed", "response": {**QUEUED, "status": "completed"}}
+    for told, goes_on in (([begun], background), ([begun, ended], False)):
+        reader = responses_replies.open_reader(streams=True)
+        for one in told:
+            reader.feed(b"data: " + json.dumps(one).encode() + b"\n\n")
+        assert reader.end().goes_on is goes_on

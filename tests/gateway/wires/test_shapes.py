@@ -53,6 +53,14 @@ def test_what_is_no_table_of_json_is_refused(body: bytes):
 
 
 LONG = 12345678901234567890123
+DEEP = f"[{LONG}" + ",[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "written", ["", "{", HALF, f'{{"limit": {LONG}', "9" * 5_000, f'{{"a": {"9" * 5_000}}}', DEEP]
+)
+def test_what_is_cut_off_or_no_json_is_nothing(written: str):
+    assert shapes.loaded(written) is None
 
 
 @given(st.lists(st.integers(-(10**30), 10**30)))
@@ -61,7 +69,7 @@ def test_numbers_of_any_length_stay_what_they_are(numbers: list[int]):
     assert json.loads(shapes.written(shapes.read(body))) == {"numbers": numbers}
 
 
-@pytest.mark.parametrize("body", [b"{", b"[1]", b'{"a": %s}' % (b"9" * 5_000)])
+@pytest.mark.parametrize("body", [b"{", b"[1]", b'{"a": %s}' % (b"9" * 5_000), DEEP.encode()])
 def test_what_is_no_table_is_not_read(body: bytes):
     with pytest.raises(InvalidInput):
         shapes.read(body)

@@ -96,6 +96,58 @@ def test_calls_without_numbers_are_told_apart_by_their_order():
     assert not splice.goes_on
 
 
+@pytest.mark.parametrize("place", [{"index": 0}, {}])
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("in_pieces", [True, False])
+@pytest.mark.parametrize("order", [["recall", "Read"], ["Read", "recall"], ["recall", "recall"]])
+def test_a_new_id_or_name_in_a_known_place_is_another_call(place, named, in_pieces, order):
+    if not named and order[0] == order[1]:
+        pytest.skip("nothing tells them apart")
+    told: list[Json] = [chunk({"role": "assistant", "content": ""})]
+    for number, name in enumerate(order):
+        given = json.dumps({"query" if name == "recall" else "path": f"{number}"})
+        pieces = [given[:4], given[4:]] if in_pieces else [given]
+        begun: Json = {**place, "type": "function", "function": {"name": name, "arguments": ""}}
+        begun |= {"id": f"id{number}"} if named else {}
+        told.append(chunk({"tool_calls": [begun]}))
+        told += [
+            chunk({"tool_calls": [{**place, "function": {"arguments": one}}]}) for one in pieces
+        ]
+    stream = streamed([*told, chunk({}, "stop")])
+    splice = opened("chat")
+    shown = splice.feed(stream) + splice.pause()
+    assert [call.arguments for call in splice.calls] == [
+        {"query": f"{number}"} for number, name in enumerate(order) if name == "recall"
+    ]
+    deltas = [one["choices"][0]["delta"] for one in events.documents(shown)]
+    theirs = [call for delta in deltas for call in delta.get("tool_calls", [])]
+    assert {call["function"].get("name") for call in theirs} <= {"Read", None}
+    given = "".join(call["function"]["arguments"] for call in theirs)
+    assert given == "".join(
+        json.dumps({"path": f"{number}"}) for number, name in enumerate(order) if name == "Read"
+    )
+    assert splice.goes_on == ("Read" not in order)
+    assert all(call.get("index", 0) == 0 for call in theirs)
+
+
+def test_a_call_of_the_client_has_the_number_that_it_has_without_ours():
+    splice = opened("chat")
+    names = ["Read", "recall", "Bash", "recall", "Edit"]
+    calls = [
+        {"index": at, "id": f"id{at}", "function": {"name": name, "arguments": "{}"}}
+        for at, name in enumerate(names)
+    ]
+    told = [chunk({"tool_calls": [call]}) for call in calls]
+    shown = splice.feed(streamed([*told, chunk({}, "tool_calls")]))
+    deltas = [one["choices"][0]["delta"] for one in events.documents(shown)]
+    theirs = [call for delta in deltas for call in delta.get("tool_calls", [])]
+    assert [(one["index"], one["function"]["name"]) for one in theirs] == [
+        (0, "Read"),
+        (1, "Bash"),
+        (2, "Edit"),
+    ]
+
+
 def test_a_call_without_an_id_does_not_break_the_answer():
     splice = opened("responses")
     nameless = {name: value for name, value in LOOK.items() if name != "call_id"}

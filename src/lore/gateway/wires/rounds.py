@@ -7,8 +7,13 @@ from abc import ABC, abstractmethod
 import orjson
 
 from lore.gateway.events import Event, EventReader, end_of_last
+from lore.gateway.wires import shapes
 from lore.gateway.wires.searches import Searches
+from lore.gateway.wires.shapes import table
 from lore.gateway.wires.wire import Call, MakeId, Request, Tool
+
+_BAD_GATEWAY = 502
+_NO_STREAM = b"The answer did not go on as the stream that it was."
 
 
 class Rounds(ABC):
@@ -25,8 +30,8 @@ class Rounds(ABC):
         self._name = orjson.dumps(tool.name)
         self._unread: list[bytes] | None = []
         """What has passed so far of the first answer; None once all is read."""
-        self._rest = b""
-        """What has come since, of an event that is not complete."""
+        self._rest = bytearray()
+        """What has come since, of an event that is not complete; it is looked through once."""
         self._searches = Searches(make_id)
         self._round = 0
         self._begin()
@@ -43,6 +48,10 @@ class Rounds(ABC):
     @abstractmethod
     def _is_alone(self) -> bool:
         """Tell whether the answer waits for nothing but results of ours."""
+
+    @abstractmethod
+    def fail(self, status: int, body: bytes) -> bytes:
+        """Return what ends the answer where the upstream did not go on, in its own words."""
 
     @abstractmethod
     def _pass(self, event: Event) -> bytes:
@@ -63,11 +72,15 @@ class Rounds(ABC):
             return b""
         if self._unread is None:
             return self._read(chunk)
-        come = self._rest + chunk if self._rest else chunk
-        if self._name in come:
-            return self._begin_to_read(come)
-        end = end_of_last(come)
-        whole, self._rest = come[:end], come[end:]
+        seen = len(self._rest)
+        self._rest += chunk
+        if self._rest.find(self._name, max(0, seen - len(self._name))) >= 0:
+            return self._begin_to_read(bytes(self._rest))
+        end = end_of_last(self._rest, seen)
+        if not end:
+            return b""
+        whole = bytes(self._rest[:end])
+        del self._rest[:end]
         self._unread.append(whole)
         return whole
 
@@ -77,14 +90,29 @@ class Rounds(ABC):
         if not self._streams:
             return self._pass_whole(bytes(self._held))
         if self._unread is not None:
-            return self._rest
-        return b"".join([self._pass(event) for event in self._events.end()])
+            return bytes(self._rest)
+        return b"".join([self._pass_rest(event) for event in self._events.end()])
+
+    def _pass_rest(self, event: Event) -> bytes:
+        """Return what the client gets of an event without its end; a document is none at all."""
+        document = table(shapes.loaded(event.raw.decode(errors="replace")))
+        if self._round == 1 or not document:
+            return self._pass(event)
+        return self.fail(_BAD_GATEWAY, event.raw if "error" in document else _NO_STREAM)
 
     def _begin_to_read(self, come: bytes) -> bytes:
         """Read what has passed, for what follows from it, and what has come now."""
-        self._read(b"".join(self._unread or ()))
-        self._unread = None
-        return self._read(come)
+        passed = b"".join(self._unread or ())
+        self._unread, self._rest = None, bytearray()
+        shown: list[bytes] = []
+        end = 0
+        for event in self._events.feed(passed + come):
+            told = self._pass(event)
+            start, end = end, end + len(event.raw)
+            if end > len(passed):
+                # More ends of a line than an event needs may have passed before it.
+                shown.append(told[max(0, len(passed) - start) :] if told is event.raw else told)
+        return b"".join(shown)
 
     def _read(self, chunk: bytes) -> bytes:
         return b"".join([self._pass(event) for event in self._events.feed(chunk)])

@@ -98,6 +98,8 @@ class Reply:
     """How much the model has written, as far as that came: what was not said in the end, too."""
     service: str = ""
     """The service that it was answered with, where the provider has dearer and cheaper ones."""
+    goes_on: bool = False
+    """The model writes it in the background, whether or not anybody waits for it."""
 
 
 @dataclass(frozen=True, slots=True)

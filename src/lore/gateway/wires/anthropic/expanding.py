@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lore.gateway.wires import markers, shapes
-from lore.gateway.wires.anthropic.reading import blocks_of, is_said, read, read_document
+from lore.gateway.wires.anthropic.reading import bare, blocks_of, is_said, read, read_document
 from lore.gateway.wires.markers import Marker
 from lore.gateway.wires.shapes import Json, text
 from lore.gateway.wires.wire import FindMarker, Request
@@ -104,12 +104,27 @@ def _atoms(message: Json, find: FindMarker) -> Iterator[Atom]:
         if not markers.may_have_markers(said.encode(errors="replace")):
             yield block
             continue
-        for marker_id, piece in markers.split(said):
-            found = markers.read(find(marker_id)) if marker_id else None
-            if found is not None:
-                yield found
-            elif piece.strip():
-                yield {**block, "text": piece}
+        yield from _with_last_breakpoint(block, list(_taken_apart(block, said, find)))
+
+
+def _taken_apart(block: Json, said: str, find: FindMarker) -> Iterator[Atom]:
+    for marker_id, piece in markers.split(said):
+        found = markers.read(find(marker_id)) if marker_id else None
+        if found is not None:
+            yield found
+        elif piece.strip():
+            yield {**bare(block), "text": piece}
+
+
+def _with_last_breakpoint(block: Json, atoms: list[Atom]) -> list[Atom]:
+    """Return the pieces of a text with its breakpoint on the last: they are few, and counted."""
+    if "cache_control" in block:
+        for at in range(len(atoms) - 1, -1, -1):
+            atom = atoms[at]
+            if isinstance(atom, dict):
+                atoms[at] = {**atom, "cache_control": block["cache_control"]}
+                break
+    return atoms
 
 
 def _expanded(message: Json, atoms: list[Atom]) -> tuple[list[Json], list[Json]]:

@@ -73,6 +73,15 @@ class Assembly:
         if delta.get("type") == "citations_delta":
             block = self.blocks.setdefault(at, {})
             block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
+        elif delta.get("type") == "compaction_delta":
+            self._condense(self.blocks.setdefault(at, {}), delta)
+
+    def _condense(self, block: Json, delta: Json) -> None:
+        """Take what the API has made of the past: it comes in one piece, whatever is part of it."""
+        said = text(block.get("content")) + text(delta.get("content"))
+        block |= {name: value for name, value in delta.items() if name != "type"}
+        block["content"] = said or None
+        self.chars += len(text(delta.get("content")))
 
     def _join(self, at: int, name: str) -> None:
         pieces = self._pieces.pop((at, name), None)

@@ -29,6 +29,8 @@ class Splice(Rounds):
         """The number of the client's next block."""
         self._shown: list[Json] = []
         """What the client gets of an answer that is not streamed."""
+        self._container: Json = {}
+        """Where the API has carried out code of the model."""
 
     def _begin(self) -> None:
         super()._begin()
@@ -60,6 +62,9 @@ class Splice(Rounds):
             {"role": "assistant", "content": self._assembly.content},
             {"role": "user", "content": [result_of(one) for one in self._searches.answered]},
         ]
+        if self._container:
+            given, told = document.get("container"), self._container.get("id")
+            document["container"] = {**given, "id": told} if isinstance(given, dict) else told
         self._body = shapes.written(document)
         self._begin()
         return self._body
@@ -129,15 +134,23 @@ class Splice(Rounds):
         return shown
 
     def _pass_delta(self, event: Event, told: Json) -> bytes:
+        self._note_container(table(told.get("delta")))
         if self._round == 1 and not self._is_alone:
             return event.raw
-        if not self._is_alone:
-            return events.write({**told, "usage": summing.summed(self._usages)}, event.name)
         if not self._is_last:
             return b""
-        ended = {**table(told.get("delta")), "stop_reason": "end_turn"}
+        ended = {**table(told.get("delta")), **self._told_container()}
+        if self._is_alone:
+            ended["stop_reason"] = "end_turn"
         usage = summing.summed(self._usages)
         return events.write({**told, "delta": ended, "usage": usage}, event.name)
+
+    def _note_container(self, told: Json) -> None:
+        container = table(told.get("container"))
+        self._container = container if container.get("id") else self._container
+
+    def _told_container(self) -> Json:
+        return {"container": self._container} if self._container else {}
 
     def _pass_whole(self, body: bytes) -> bytes:
         """Return what the client gets of an answer that came as one document."""
@@ -149,13 +162,15 @@ class Splice(Rounds):
         made.blocks = dict(enumerate(blocks))
         made.stop, made.is_whole = text(document.get("stop_reason")), True
         self._usages.append(table(document.get("usage")))
+        self._note_container(document)
         for at, block in enumerate(blocks):
             self._shown.append(self._shown_of(at, block))
         if self.goes_on:
             return b""
         if self._round == 1 and not self._searches:
             return body
-        whole = {**document, "content": self._shown, "usage": summing.summed(self._usages)}
+        usage = summing.summed(self._usages)
+        whole = {**document, **self._told_container(), "content": self._shown, "usage": usage}
         if self._is_alone:
             whole["stop_reason"] = "end_turn"
         return orjson.dumps(whole)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from lore.context import breakpoints
+from lore.context.breakpoints import MOST, PREFIX
 from lore.gateway.wires import framing, shapes
+from lore.gateway.wires.anthropic import loading
 from lore.gateway.wires.anthropic.reading import bare, blocks_of
 from lore.gateway.wires.shapes import Json, text
 from lore.gateway.wires.wire import Request, Texts, Tool
 from lore.records.dialogues import Plan
-
-MOST_BREAKPOINTS = 4
-"""What the API takes (its documentation)."""
-
-_LOOK_BACK = 20
-"""How many blocks before a breakpoint the API looks for what it has cached (its documentation)."""
 
 _MARKABLE = frozenset("text image document tool_use tool_result".split())
 """Blocks that may carry a breakpoint; thoughts may not."""
@@ -38,7 +35,11 @@ def rewrite(request: Request, plan: Plan, texts: Texts) -> bytes:
         return shapes.written(document)
     prefix = _prefix(request, plan)
     document["messages"] = [*prefix, *_window(request, plan, texts, notes)]
-    _set_breakpoints(document, len(prefix))
+    places = [
+        len(prefix) - 1 if at == PREFIX else len(prefix) + at - plan.start
+        for at in breakpoints.useful(request.dialogue.entries, plan)
+    ]
+    _set_breakpoints(document, places)
     return shapes.written(document)
 
 
@@ -68,10 +69,13 @@ def _prefix(request: Request, plan: Plan) -> list[Json]:
     told_before = [*framing.standing(request.dialogue, plan), told]
     held = framing.standing_systems(request.dialogue, plan).values()
     system = {"role": "system", "content": [_said(one) for texts in held for one in texts]}
+    left_out = shapes.tables(request.document["messages"])[: plan.start]
+    searches = loading.loaded(left_out, request.tools)
     return [
         {"role": "user", "content": [_said(one) for one in told_before]},
         *([system] if held else []),
-        {"role": "assistant", "content": [_said(framing.ACKNOWLEDGEMENT)]},
+        *searches.messages,
+        {"role": "assistant", "content": [*searches.blocks, _said(framing.ACKNOWLEDGEMENT)]},
     ]
 
 
@@ -98,7 +102,7 @@ def _normal(block: Json, annotations: dict[str, str]) -> Json:
     if block.get("type") != "tool_result":
         return block
     annotation = annotations.get(text(block.get("tool_use_id")))
-    if annotation is not None:
+    if annotation is not None and not loading.refers(block):
         return {**block, "content": [_said(annotation)]}
     if isinstance(block.get("content"), str):
         return {**block, "content": blocks_of(block["content"])}
@@ -118,8 +122,8 @@ def _in_order(blocks: list[Json], order: dict[str, int]) -> list[Json]:
     return ordered
 
 
-def _set_breakpoints(document: Json, prefix: int) -> None:
-    """Set ours behind the last entry, the prefix, and where the last request ended.
+def _set_breakpoints(document: Json, places: list[int]) -> None:
+    """Set ours behind messages, as many as there may be.
 
     The client's on tools and system stay, as long as one is left for us.
     """
@@ -130,40 +134,29 @@ def _set_breakpoints(document: Json, prefix: int) -> None:
         for at, one in enumerate(document.get(name) or ())
         if isinstance(one, dict) and "cache_control" in one
     ]
-    while len(fixed) + taken >= MOST_BREAKPOINTS:
+    while len(fixed) + taken >= MOST:
         name, at = fixed.pop(0)
         blocks = list(document[name])
         blocks[at] = bare(blocks[at])
         document[name] = blocks
-    control = _control([document[name][at]["cache_control"] for name, at in fixed])
-    free = MOST_BREAKPOINTS - len(fixed) - taken
+    controls = [document[name][at]["cache_control"] for name, at in fixed]
+    control = _control(controls, document.get("cache_control"))
+    left = breakpoints.left(len(fixed) + taken)
     messages = document["messages"]
-    for at in _places(messages, prefix):
-        if free and _mark(messages, at, control):
-            free -= 1
+    for at in places:
+        if left and _mark(messages, at, control):
+            left -= 1
 
 
-def _control(fixed: list[Json]) -> Json:
-    """Return our breakpoints' kind: none may live longer than one that stands before it."""
-    if fixed and all(shapes.table(one).get("ttl") == "1h" for one in fixed):
+def _control(fixed: list[Json], automatic: object) -> Json:
+    """Return our breakpoints' kind: none may live longer than one that stands before it.
+
+    Where the API sets one itself, at the end, ours live as long: another kind there is refused.
+    """
+    told = [automatic] if automatic else fixed
+    if told and all(shapes.table(one).get("ttl") == "1h" for one in told):
         return {"type": "ephemeral", "ttl": "1h"}
     return {"type": "ephemeral"}
-
-
-def _places(messages: list[Json], prefix: int) -> list[int]:
-    """Return the messages to be marked, the most useful first, each once.
-
-    Where the last request ended matters more than the prefix once it is too far from the end.
-    """
-    spoken = [at for at, one in enumerate(messages) if one.get("role") != "system"]
-    if not spoken:
-        return []
-    replies = [at for at in spoken if messages[at].get("role") == "assistant" and at >= prefix]
-    former = [at for at in spoken if replies and prefix <= at < replies[-1]][-1:]
-    since = sum(len(one["content"]) for one in messages[former[0] + 1 :]) if former else 0
-    ends = [prefix - 1] if prefix else []
-    others = [*former, *ends] if since >= _LOOK_BACK else [*ends, *former]
-    return list(dict.fromkeys([spoken[-1], *others]))
 
 
 def _mark(messages: list[Json], at: int, control: Json) -> bool:

@@ -60,10 +60,12 @@ def _expanded(message: Json, atoms: list[str | Marker]) -> list[Json]:
     calls = shapes.found(message.get("tool_calls"))
     for marker in waiting:
         calls.insert(marker.place, marker.call)
-    last: Json = {**extras[0], "content": said or None}
+    others = [part for part in parts_of(message.get("content")) if "text" not in part]
+    parts = [*([{"type": "text", "text": said}] if said else []), *others]
+    last: Json = {**extras[0], "content": parts if others else said or None}
     if calls:
         last["tool_calls"] = calls
-    if said or calls:
+    if parts or calls:
         made += [last, *map(result_of, waiting)]
     return made
 

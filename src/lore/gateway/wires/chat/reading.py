@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lore.gateway.wires import keys, shapes
+from lore.gateway.wires import keys, models, shapes
 from lore.gateway.wires.keys import Piece
 from lore.gateway.wires.shapes import Json, table, text
 from lore.gateway.wires.wire import Request
@@ -14,6 +14,9 @@ PICTURE_CHARS = 4_000
 """About 1,000 tokens: a picture of 1024 × 1024 at high detail takes 765 (OpenAI's pages)."""
 
 PROGRAM = ("system", "developer")
+
+_INSTEAD = ("functions", "function_call", "prediction", "web_search_options")
+"""What a request has in the place of tools, or is refused for beside them (OpenAI's pages)."""
 
 
 def read(body: bytes, path: str = "") -> Request:  # noqa: ARG001 (Gemini's says more)
@@ -44,8 +47,20 @@ def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> 
         streams=document.get("stream") is True,
         tools=frozenset(text(table(tool.get("function")).get("name")) for tool in tools),
         is_expanded=is_expanded,
-        may_recall=document.get("n") in (None, 1),
+        may_recall=_can_call(document) and models.can_call(text(document.get("model"))),
     )
+
+
+def _can_call(document: Json) -> bool:
+    """Tell whether the one answer to a request may have calls in it, on every server.
+
+    Some refuse tools with answers in JSON; a client that has both asks one that does not.
+    """
+    if document.get("n") not in (None, 1) or any(document.get(name) for name in _INSTEAD):
+        return False
+    form = table(document.get("response_format")).get("type")
+    speaks = document.get("modalities") not in (None, [], ["text"])
+    return not speaks and (form in (None, "text") or bool(document.get("tools")))
 
 
 def head_of(messages: list[Json]) -> int:

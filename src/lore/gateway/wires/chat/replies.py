@@ -7,6 +7,7 @@ import orjson
 from lore.gateway import events
 from lore.gateway.exchanges import Answer
 from lore.gateway.wires import faults, listening, shapes
+from lore.gateway.wires.chat.calls import Calls, Piece
 from lore.gateway.wires.chat.reading import entry_of
 from lore.gateway.wires.shapes import Json, count, table, text
 from lore.gateway.wires.wire import Fault, Reply, ReplyReader, Request
@@ -36,7 +37,9 @@ class Assembly:
         self.error: Json = {}
         self.chars = 0
         self.service = ""
-        self.calls: dict[int, Json] = {}
+        self.latest: list[Piece] = []
+        """The pieces of calls in the last chunk."""
+        self._calls = Calls()
         self._texts: dict[str, str] = {}
 
     def take(self, chunk: Json) -> None:
@@ -45,6 +48,7 @@ class Assembly:
         self.usage = table(chunk.get("usage")) or self.usage
         self.service = text(chunk.get("service_tier")) or self.service
         self.head = self.head or {name: chunk[name] for name in chunk if name != "choices"}
+        self.latest = []
         for choice in shapes.found(chunk.get("choices")):
             self.chars += written_chars(table(choice.get("delta")))
             if choice.get("index", 0) == 0:
@@ -55,12 +59,12 @@ class Assembly:
         for name in _TEXTS:
             if isinstance(delta.get(name), str):
                 self._texts[name] = self._texts.get(name, "") + delta[name]
-        for number, call in enumerate(shapes.found(delta.get("tool_calls"))):
-            held = self.calls.setdefault(place_of(call, number), {})
-            function, told = table(held.get("function")), table(call.get("function"))
-            written = text(function.get("arguments")) + text(told.get("arguments"))
-            held |= {name: value for name, value in call.items() if name != "index" and value}
-            held["function"] = {**function, **told, "arguments": written}
+        self.latest += self._calls.take(delta)
+
+    @property
+    def calls(self) -> dict[int, Json]:
+        """Return the calls by their places."""
+        return self._calls.by_place
 
     @property
     def message(self) -> Json:
@@ -97,12 +101,6 @@ def written_chars(message: Json) -> int:
     )
 
 
-def place_of(call: Json, number: int) -> int:
-    """Return where a call stands; one that does not tell stands where it is in its delta."""
-    at = call.get("index")
-    return at if isinstance(at, int) else number
-
-
 def open_reader(*, streams: bool) -> ReplyReader:
     """Return a reader of one answer."""
     return listening.reader(Assembly(), read_whole, streams=streams)
@@ -112,11 +110,12 @@ def read_whole(body: bytes) -> Reply:
     """Read an answer that is one document."""
     document = table(shapes.loaded(body.decode(errors="replace")))
     choices = shapes.found(document.get("choices"))
+    use = use_of(table(document.get("usage")))
     if not choices:
-        return Reply(fault=fault_of(table(document.get("error"))), is_whole=False)
+        return Reply(use=use, fault=fault_of(table(document.get("error"))), is_whole=False)
     return Reply(
         entry_of([{**table(choices[0].get("message")), "role": "assistant"}], {}),
-        use_of(table(document.get("usage"))),
+        use,
         text(choices[0].get("finish_reason")),
         model=text(document.get("model")),
         chars=sum(written_chars(table(choice.get("message"))) for choice in choices),
@@ -131,12 +130,11 @@ def fault_of(error: Json) -> Fault:
 
 
 def use_of(usage: Json) -> TokenUse:
-    """Return what an answer took."""
-    return use_with(
-        count(usage.get("prompt_tokens")),
-        table(usage.get("prompt_tokens_details")),
-        count(usage.get("completion_tokens")),
-    )
+    """Return what an answer took; some tell thoughts in the sum alone, and not as completion."""
+    given, said = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+    if given:
+        said = max(said, count(usage.get("total_tokens")) - given)
+    return use_with(given, table(usage.get("prompt_tokens_details")), said)
 
 
 def use_with(given: int, details: Json, said: int) -> TokenUse:

@@ -10,8 +10,9 @@ from lore.gateway import events
 from lore.gateway.events import Event
 from lore.gateway.refusals import error_of
 from lore.gateway.wires import shapes, summing
+from lore.gateway.wires.chat.calls import Piece
 from lore.gateway.wires.chat.expanding import extra_of, result_of, spoken
-from lore.gateway.wires.chat.replies import DONE, Assembly, choice_of, place_of
+from lore.gateway.wires.chat.replies import DONE, Assembly, choice_of
 from lore.gateway.wires.rounds import Rounds
 from lore.gateway.wires.shapes import Json, table, text
 from lore.gateway.wires.wire import MakeId, Request, Tool
@@ -36,8 +37,10 @@ class Splice(Rounds):
         super()._begin()
         self._assembly = Assembly()
         self._message: Json = {}
-        self._places: dict[int, int] = {}
-        self._withheld: set[int] = set()
+        self._shown_numbers: dict[int, int] = {}
+        """The numbers of the client's calls, by their places."""
+        self._withheld: dict[int, int] = {}
+        """The same of calls of recall."""
 
     def pause(self) -> bytes:
         """Take note that an answer has ended, and return what the client gets now."""
@@ -49,12 +52,12 @@ class Splice(Rounds):
     @property
     def _is_alone(self) -> bool:
         """Tell whether the answer waits for nothing but results of ours."""
-        return bool(self._searches) and not self._places and self._assembly.stop not in _CUT
+        return bool(self._searches) and not self._shown_numbers and self._assembly.stop not in _CUT
 
     def answer(self, results: Mapping[str, str]) -> dict[str, str]:
         """Take results by the ids of calls; return what is to be stored, by the ids of markers."""
         extra = extra_of(self._message)
-        return self._searches.answer(results, is_mixed=bool(self._places), extra=extra)
+        return self._searches.answer(results, is_mixed=bool(self._shown_numbers), extra=extra)
 
     def follow_up(self) -> bytes:
         """Return the body of the next request to the upstream."""
@@ -108,17 +111,7 @@ class Splice(Rounds):
 
     def _shown(self, delta: Json) -> Json:
         """Return what the client sees of a delta: no call of ours, all others in their order."""
-        calls: list[Json] = []
-        for number, call in enumerate(shapes.found(delta.get("tool_calls"))):
-            at = place_of(call, number)
-            if at not in self._places and at not in self._withheld:
-                if table(call.get("function")).get("name") == self._tool:
-                    self._withheld.add(at)
-                else:
-                    self._places[at] = len(self._places)
-            if at in self._places:
-                place = self._places[at]
-                calls.append(call if place == at else {**call, "index": place})
+        calls = [self._renumbered(one) for one in self._assembly.latest if not self._is_ours(one)]
         shown = {name: value for name, value in delta.items() if name != "tool_calls"}
         if self._round > 1:
             # SDKs put deltas together, and would join the roles.
@@ -128,6 +121,20 @@ class Splice(Rounds):
         elif calls:
             shown["tool_calls"] = calls
         return shown
+
+    def _is_ours(self, piece: Piece) -> bool:
+        """Tell whether a piece is of a call of recall; its first has the name."""
+        if piece.place not in self._shown_numbers and piece.place not in self._withheld:
+            is_ours = table(piece.told.get("function")).get("name") == self._tool
+            numbers = self._withheld if is_ours else self._shown_numbers
+            numbers[piece.place] = piece.number
+        return piece.place in self._withheld
+
+    def _renumbered(self, piece: Piece) -> Json:
+        """Return a piece with the number that its call has without ours."""
+        ours = set(self._withheld.values()) - set(self._shown_numbers.values())
+        before = sum(number < piece.number for number in ours)
+        return {**piece.told, "index": piece.number - before} if before else piece.told
 
     def _changed(self, told: Json, choice: Json, shown: Json) -> bytes:
         stop = choice.get("finish_reason")
@@ -186,7 +193,7 @@ class Splice(Rounds):
             if table(call.get("function")).get("name") == self._tool:
                 signs += self._sign(call, at)
             else:
-                self._places[at] = len(theirs)
+                self._shown_numbers[at] = at
                 theirs.append(call)
         self._said += text(message.get("content")) + signs
         for name, value in extra_of(message).items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lore.gateway.wires import arranging, shapes
+from lore.gateway.wires import arranging, models, shapes
 from lore.gateway.wires.arranging import Words
 from lore.gateway.wires.chat.reading import head_of, parts_of
 from lore.gateway.wires.shapes import Json
@@ -14,13 +14,15 @@ from lore.records.dialogues import Plan
 
 def rewrite(request: Request, plan: Plan, texts: Texts) -> bytes:
     """Return the prompt by a plan; the very bytes of the client where nothing changes."""
-    if arranging.is_untouched(request, plan, texts):
+    is_wordless = models.is_wordless(request.dialogue.model)
+    if is_wordless or arranging.is_untouched(request, plan, texts):
         return request.body
     document = dict(request.document)
     given = shapes.tables(document["messages"])
     messages = arranging.arrange(given, request, plan, texts, _WORDS)
-    if texts.knowledge:
-        messages = _known(messages, head_of(given), texts.knowledge)
+    head = head_of(given)
+    if texts.knowledge and (head or not models.is_bare(request.dialogue.model)):
+        messages = _known(messages, head, texts.knowledge)
     document["messages"] = messages
     if texts.recall:
         document["tools"] = [*shapes.found(document.get("tools")), offer(texts.recall)]

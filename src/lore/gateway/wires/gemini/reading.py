@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lore.gateway.wires import keys, shapes
+from lore.gateway.wires import keys, models, shapes
 from lore.gateway.wires.keys import Piece
 from lore.gateway.wires.shapes import Json, table, text
 from lore.gateway.wires.wire import Request
@@ -17,12 +17,14 @@ PICTURE_CHARS = 1_032
 """258 tokens for an image or a tile of one (Google's pages)."""
 
 _PATH = re.compile(r"/models/([^:/?]+):(\w+)")
-_BARE = ("gemma-1", "gemma-2", "gemma-3")
+_CACHED = ("cachedContent", "cached_content")
 _DECLARING = ("functionDeclarations", "function_declarations")
+_MODALITIES = ("responseModalities", "response_modalities")
+_WORDS: tuple[object, ...] = (None, [], ["TEXT"])
 _USUAL: dict[tuple[str, str], tuple[object, ...]] = {
     ("candidateCount", "candidate_count"): (None, 1),
     ("responseMimeType", "response_mime_type"): (None, "", "text/plain"),
-    ("responseModalities", "response_modalities"): (None, [], ["TEXT"]),
+    _MODALITIES: _WORDS,
 }
 """What answers are like that can call functions, in either spelling that the API takes."""
 
@@ -80,8 +82,8 @@ def read_document(
         streams=streams,
         tools=frozenset(_names(tools)),
         is_expanded=is_expanded,
-        has_history=not document.get("cachedContent"),
-        may_recall=_can_call(document, tools) and not is_bare(model),
+        has_history=not any(document.get(name) for name in _CACHED),
+        may_recall=_can_call(document, tools) and models.can_call(model),
     )
 
 
@@ -97,9 +99,10 @@ def _can_call(document: Json, tools: list[Json]) -> bool:
     )
 
 
-def is_bare(model: str) -> bool:
-    """Tell whether a model has neither instructions nor functions, and refuses both."""
-    return model.startswith(_BARE)
+def asks_for_media(document: Json) -> bool:
+    """Tell whether an answer shall be more than words: all that is said goes into it."""
+    config = field(document, "generationConfig")
+    return any(config.get(name) not in _WORDS for name in _MODALITIES)
 
 
 def _names(tools: list[Json]) -> Iterator[str]:
@@ -178,8 +181,8 @@ def _piece(part: Json, numbering: Numbering) -> Piece:
     if call:
         given = shapes.dumped(call.get("args"))
         name, call_id = text(call.get("name")), numbering.id_of("call", call)
-        block = Block("call", len(given) + len(name), given, call_id, name)
-        # Not by its id: clients give ids to calls that come without.
+        # Clients give ids to calls that come without.
+        block = Block("call", len(given) + len(name), given, call_id, name, by_id=False)
         return Piece(block, keys.digest(name, given))
     if result:
         said, call_id = _said(result), numbering.id_of("result", result)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lore.gateway.wires import arranging, shapes
+from lore.gateway.wires import arranging, models, shapes
 from lore.gateway.wires.arranging import Words
-from lore.gateway.wires.gemini.reading import field, is_bare
+from lore.gateway.wires.gemini.reading import asks_for_media, field
 from lore.gateway.wires.shapes import Json, table, text
 from lore.gateway.wires.wire import Request, Texts, Tool
 from lore.records.dialogues import Plan
@@ -17,12 +17,13 @@ _KEYWORDS = ("type", "description", "enum", "required")
 
 def rewrite(request: Request, plan: Plan, texts: Texts) -> bytes:
     """Return the prompt by a plan; the very bytes of the client where nothing changes."""
-    if arranging.is_untouched(request, plan, texts):
+    is_wordless = models.is_wordless(request.dialogue.model) or asks_for_media(request.document)
+    if is_wordless or arranging.is_untouched(request, plan, texts):
         return request.body
     document = dict(request.document)
     given = shapes.tables(document["contents"])
     document["contents"] = arranging.arrange(given, request, plan, texts, _WORDS)
-    if texts.knowledge and not is_bare(request.dialogue.model):
+    if texts.knowledge and not models.is_bare(request.dialogue.model):
         name = "system_instruction" if "system_instruction" in document else "systemInstruction"
         system = table(document.get(name))
         parts = [*shapes.found(system.get("parts")), {"text": texts.knowledge}]

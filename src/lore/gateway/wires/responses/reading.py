@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from lore.errors import InvalidInput
-from lore.gateway.wires import keys, shapes
+from lore.gateway.wires import keys, models, shapes
 from lore.gateway.wires.chat.reading import PICTURE_CHARS, PROGRAM
 from lore.gateway.wires.keys import Piece
-from lore.gateway.wires.shapes import Json, text
+from lore.gateway.wires.shapes import Json, table, text
 from lore.gateway.wires.wire import Request
 from lore.records.dialogues import Block, BlockKind, Dialogue, Entry, Voice
 
@@ -66,8 +66,20 @@ def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> 
         has_history=not is_kept,
         # Answers that the provider stores are named by their ids, and two have no common one.
         # Nobody has said what becomes of tools beside those that stand among the items.
-        may_recall=document.get("store") is False and not is_kept and not more,
+        may_recall=(
+            document.get("store") is False and not is_kept and not more and _can_call(document)
+        ),
     )
+
+
+def _can_call(document: Json) -> bool:
+    """Tell whether the answer to a request may have calls of ours in it, on every server.
+
+    Tools of a request hold in the place of those that a kept prompt has.
+    """
+    form = table(table(document.get("text")).get("format")).get("type")
+    is_plain = form in (None, "text") or bool(document.get("tools"))
+    return is_plain and not document.get("prompt") and models.can_call(text(document.get("model")))
 
 
 def items_of(document: Json) -> list[Json]:
@@ -140,10 +152,10 @@ def _pieces(item: Json, names: dict[str, str]) -> list[Piece]:
     return [Piece(Block(sort, len(told), told, tool=kind), text(item.get("id")) or told)]
 
 
-def parts_of(content: object) -> list[Json]:
-    """Return a content as parts, whichever form the client chose."""
+def parts_of(content: object, kind: str = "input_text") -> list[Json]:
+    """Return a content as parts, whichever form the client chose; a text is one of a kind."""
     if isinstance(content, str):
-        return [{"type": "input_text", "text": content}] if content else []
+        return [{"type": kind, "text": content}] if content else []
     return shapes.found(content)
 
 

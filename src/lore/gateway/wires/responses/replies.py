@@ -21,6 +21,8 @@ LOCAL_ID = "resp_lore"
 _DELTA = ".delta"
 """How the names of events end that bring a piece of what the model writes."""
 
+_BEGUN = ("response.created", "response.queued", "response.in_progress")
+_UNDER_WAY = ("queued", "in_progress")
 _LAST = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -32,6 +34,7 @@ class Assembly:
         self.response: Json = {}
         self.error: Json = {}
         self.is_whole = False
+        self.is_background = False
         self.chars = 0
 
     def take(self, event: Json) -> None:
@@ -41,6 +44,8 @@ class Assembly:
             self.items[at] = table(event.get("item"))
         elif kind.endswith(_DELTA):
             self.chars += len(text(event.get("delta")))
+        elif kind in _BEGUN:
+            self.is_background = table(event.get("response")).get("background") is True
         elif kind in _LAST:
             self.response = table(event.get("response"))
             self.error = table(self.response.get("error"))
@@ -60,7 +65,8 @@ class Assembly:
             fault = fault_of(self.error)
             return Reply(use=use, fault=fault, is_whole=False, chars=self.chars)
         said = _reply(self.output, self.response, is_whole=self.is_whole)
-        return replace(said, chars=self.chars)
+        goes_on = self.is_background and not self.is_whole
+        return replace(said, chars=self.chars, goes_on=goes_on)
 
 
 def open_reader(*, streams: bool) -> ReplyReader:
@@ -73,8 +79,11 @@ def read_whole(body: bytes) -> Reply:
     response = table(shapes.loaded(body.decode(errors="replace")))
     error = table(response.get("error"))
     if error or "output" not in response:
-        return Reply(fault=fault_of(error), is_whole=False)
-    return _reply(shapes.found(response.get("output")), response, is_whole=True)
+        use = use_of(table(response.get("usage")))
+        return Reply(use=use, fault=fault_of(error), is_whole=False)
+    goes_on = response.get("status") in _UNDER_WAY
+    said = _reply(shapes.found(response.get("output")), response, is_whole=not goes_on)
+    return replace(said, goes_on=goes_on)
 
 
 def _reply(items: list[Json], response: Json, *, is_whole: bool) -> Reply:

@@ -10,7 +10,7 @@ from lore.gateway import events
 from lore.gateway.events import Event
 from lore.gateway.refusals import error_of
 from lore.gateway.wires import shapes, summing
-from lore.gateway.wires.responses.expanding import called
+from lore.gateway.wires.responses.expanding import called, unnamed
 from lore.gateway.wires.responses.reading import items_of
 from lore.gateway.wires.responses.replies import Assembly, message_events, message_of
 from lore.gateway.wires.rounds import Rounds
@@ -63,7 +63,7 @@ class Splice(Rounds):
     def _said(self) -> Iterator[Json]:
         """Yield what the model said, each call with its result."""
         answered = {text(one.call.get("call_id")): one for one in self._searches.answered}
-        for item in self._assembly.output:
+        for item in _kept(self._assembly.output):
             if self._is_ours(item) and text(item.get("call_id")) in answered:
                 yield from called(answered[text(item.get("call_id"))])
             else:
@@ -191,6 +191,21 @@ class Splice(Rounds):
         if self._round == 1 and not self._searches:
             return body
         return orjson.dumps(self._joined(response))
+
+
+def _kept(items: list[Json]) -> list[Json]:
+    """Return what can be said again of an answer.
+
+    Thoughts that did not come encrypted nobody has kept. What followed them is bound to them by
+    its id, and only words and calls are taken without one.
+    """
+    if not any(_is_lost(one) for one in items):
+        return items
+    return [unnamed(one) for one in items if one.get("type") == "message" or _is_call(one)]
+
+
+def _is_lost(item: Json) -> bool:
+    return item.get("type") == "reasoning" and not item.get("encrypted_content")
 
 
 def _is_call(item: Json) -> bool:

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import codecs
+import gzip
+import zlib
+from collections.abc import Callable
+
+import brotli
+import pytest
+import zstandard
+
+from lore.errors import InvalidInput
+from lore.gateway.keeping import KEPT_END_BYTES, MOST_KEPT_BYTES, MOST_WHOLE_BYTES, Kept, is_stream
+
+BODY = b'{"usage": {}}'
+
+
+@pytest.mark.parametrize(
+    ("form", "streams"),
+    [
+        ("text/event-stream", True),
+        ("Text/Event-Stream; charset=utf-8", True),
+        (" text/event-stream", True),
+        ("application/json", False),
+        ("", None),
+    ],
+)
+def test_an_answer_says_whether_it_is_a_stream(form: str, streams: bool | None):
+    assert is_stream({"content-type": form}) is streams
+
+
+@pytest.mark.parametrize(("status", "streams"), [(200, True), (206, True), (404, False)])
+def test_a_refusal_is_no_stream_though_one_was_asked_for(status: int, streams: bool):
+    assert Kept.of(status, {}, streams=True).streams is streams
+
+
+@pytest.mark.parametrize(
+    ("encodings", "pack"),
+    [
+        ("", bytes),
+        ("identity", bytes),
+        ("gzip", gzip.compress),
+        ("deflate", zlib.compress),
+        ("br", brotli.compress),
+        ("zstd", zstandard.ZstdCompressor().compress),
+        ("gzip, BR", lambda body: brotli.compress(gzip.compress(body))),
+    ],
+)
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
+def test_what_is_packed_is_unpacked(encodings: str, pack: Callable[[bytes], bytes], mark: bytes):
+    kept = Kept.of(200, {"content-encoding": encodings}, streams=False)
+    packed = pack(mark + BODY)
+    for at in range(len(packed)):
+        kept.add(packed[at : at + 1])
+    assert kept.body() == BODY
+    assert kept.length == len(packed)
+
+
+@pytest.mark.parametrize(
+    ("encodings", "packed"),
+    [
+        ("gzip", BODY),
+        ("gzip", gzip.compress(BODY)[:-9]),
+        ("secret", BODY),
+        ("gzip", gzip.compress(bytes(MOST_WHOLE_BYTES + KEPT_END_BYTES + 1))),
+    ],
+    ids=["no gzip", "torn", "unknown", "too long"],
+)
+def test_what_cannot_be_unpacked_is_refused(encodings: str, packed: bytes):
+    kept = Kept.of(200, {"content-encoding": encodings}, streams=False)
+    kept.add(packed)
+    with pytest.raises(InvalidInput):
+        kept.body()
+
+
+def test_of_a_long_stream_the_middle_is_left_out():
+    kept = Kept.of(200, {}, streams=True)
+    kept.add(b"a" * MOST_KEPT_BYTES)
+    for _ in range(10):
+        kept.add(b"b" * KEPT_END_BYTES)
+    assert kept.body() == b"a" * MOST_KEPT_BYTES + b"\n\n" + b"b" * KEPT_END_BYTES

@@ -1,0 +1,139 @@
+"""Plans that come too late, are refused or meet a restart: what is cached stays what is sent."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lore.gateway.exchanges import Incoming, Prepared
+from lore.gateway.turning import MemoryTurning
+from lore.memory import Memory
+from lore.memory.composing import Composer
+from lore.settings import load
+from tests.fakes import FakeEmbedder
+from tests.gateway.test_turning import HEADERS, HERE, PATH
+
+SETTINGS: dict[str, Any] = {"context_max_layer0_tokens": 3_000, "inject_threshold": 0.0}
+
+
+class Talk:
+    """A conversation with what turns requests; whoever calls decides what becomes of each."""
+
+    def __init__(self) -> None:
+        self.messages: list[Any] = []
+        self.sent: list[Any] = []
+        self.busts: list[str] = []
+
+    def incoming(self) -> Incoming:
+        body = {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": self.messages}
+        return Incoming("anthropic", PATH, "", HEADERS, json.dumps(body).encode(), 10_000_000)
+
+    def say(self, text: str) -> Incoming:
+        self.messages.append({"role": "user", "content": text})
+        return self.incoming()
+
+    def answer(self, prepared: Prepared, text: str) -> None:
+        """Let a prompt go out and be answered."""
+        incoming = self.incoming()
+        told = json.loads(prepared.body or incoming.raw)
+        self.sent.append([
+            bare(told.get("system")),
+            told.get("tools"),
+            *map(bare, told["messages"]),
+        ])
+        self.busts.append(dict(prepared.headers).get("x-lore-bust", ""))
+        use = {"input_tokens": 10, "cache_creation_input_tokens": len(json.dumps(told)) // 4}
+        reply = {
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-sonnet-4-5",
+            "content": [{"type": "text", "text": text}],
+            "usage": {**use, "output_tokens": 9},
+        }
+        assert prepared.observer is not None
+        prepared.observer.begin(200, {"content-type": "application/json"})
+        prepared.observer.see(json.dumps(reply).encode())
+        prepared.observer.end("complete")
+        self.messages.append({"role": "assistant", "content": text})
+
+    @property
+    def goes_on(self) -> bool:
+        """Tell whether the last prompt begins as the one before it, with all that this said."""
+        before, after = self.sent[-2:]
+        return bool(after[: len(before)] == before)
+
+
+def bare(message: Any) -> Any:
+    """Return a message without breakpoints, which are no part of what is cached."""
+    if isinstance(message, dict):
+        return {key: bare(one) for key, one in message.items() if key != "cache_control"}
+    return [bare(one) for one in message] if isinstance(message, list) else message
+
+
+def refuse(prepared: Prepared, status: int) -> None:
+    assert prepared.observer is not None
+    prepared.observer.begin(status, {})
+    prepared.observer.end("complete")
+
+
+def give_back(prepared: Prepared) -> None:
+    assert prepared.observer is not None
+    prepared.observer.end("unused")
+
+
+@contextmanager
+def turned(home: Path) -> Iterator[tuple[Memory, MemoryTurning]]:
+    config = replace(load({}, home=home).settings, **SETTINGS)
+    with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
+        turning = MemoryTurning(memory, Composer(memory))
+        yield memory, turning
+        turning.close()
+
+
+def settled(memory: Memory) -> None:
+    memory.distill("s-1")
+    memory.database.write(lambda db: db.rows("SELECT 1"))
+
+
+def describe(n: int) -> str:
+    return f"Part {n} is {'described at length here, ' * 60}done."
+
+
+FATES = ("used", "used", "late", "refused", "restarted", "late and restarted", "said otherwise")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_prompts_go_on_as_those_that_were_sent_whatever_became_of_others(tmp_path: Path, seed: int):
+    chance, talk = random.Random(seed), Talk()
+    asked = 0
+    while asked < 24:
+        with turned(tmp_path) as (memory, turning):
+            fate = ""
+            while asked < 24 and "restarted" not in fate:
+                fate = chance.choice(FATES) if asked else "used"
+                memory.remember(f"Wheel {asked} of the engine turns left", project=HERE)
+                incoming = talk.say(f"Describe part {asked} of the engine with its wheel, please.")
+                prepared = turning.prepare(incoming)
+                if fate == "refused":
+                    refuse(prepared, 529)
+                    prepared = turning.prepare(incoming)
+                elif fate == "said otherwise":
+                    give_back(prepared)
+                    talk.messages.pop()
+                    prepared = turning.prepare(talk.say(f"No, describe part {asked + 100}."))
+                elif fate.startswith("late"):
+                    give_back(prepared)
+                    held = turning.go_on(incoming)
+                    prepared = held if held is not None else turning.prepare(incoming)
+                talk.answer(prepared, describe(asked))
+                assert asked == 0 or talk.busts[-1] or talk.goes_on, (asked, fate)
+                asked += 1
+                settled(memory)
+    assert 1 <= sum(map(bool, talk.busts)) <= 8
