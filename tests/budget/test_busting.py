@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from lore.budget.busting import decide_for_one_turn, threshold_of
@@ -51,3 +53,10 @@ def test_both_costs_are_told():
 def test_what_is_free_to_read_is_never_compressed_for_money():
     free = ModelPrice(0.0, 0.0, 0.0, 0.0, 0.0)
     assert not decide_for_one_turn(900_000, 1_000, free).busts
+
+
+def test_each_prompt_has_the_price_of_its_length():
+    dear = ModelPrice(6.0, 22.5, 0.60, 7.5, 12.0, 1_000_000)
+    told = decide_for_one_turn(400_000, 20_000, replace(SONNET, longer=((200_000, dear),)))
+    assert told.bust_usd == pytest.approx(0.075)
+    assert told.continue_usd == pytest.approx(0.24)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from lore.budget.caps import cap_of_layer_0
@@ -54,3 +56,19 @@ def test_the_window_of_a_small_model_bounds_every_cap():
     assert cap_of_layer_0(small, turns_without_writes=4) == 97_500
     assert cap_of_layer_0(small, target_usd_per_turn=0) == 150_000
     assert cap_of_layer_0(small, pinned_tokens=200_000) == 150_000
+
+
+@pytest.mark.parametrize(
+    ("steps", "tokens"),
+    [
+        # beyond 200,000 tokens twice the price would be more than the target
+        ([(200_000, 0.60)], 200_000),
+        # a little dearer, it is kept to beyond
+        ([(200_000, 0.40)], 250_000),
+        ([(400_000, 0.60)], 333_333),
+        ([(200_000, 0.40), (220_000, 0.60)], 220_000),
+    ],
+)
+def test_a_long_prompt_has_the_price_of_its_length(steps, tokens):
+    price = replace(model(0.30), longer=tuple((start, model(usd)) for start, usd in steps))
+    assert cap_of_layer_0(price) == tokens

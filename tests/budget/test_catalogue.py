@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import astuple
+from datetime import UTC, datetime
 
 import pytest
 
@@ -212,3 +213,16 @@ def test_any_number_of_models_can_be_asked_for():
     for number in range(2_500):
         assert catalogue.find(f"ollama/{number}") is not None
     assert len(catalogue._found) <= 1_000
+
+
+def test_a_price_that_depends_on_the_hour_is_looked_up_again():
+    night, day = datetime(2026, 11, 1, 0, 20, tzinfo=UTC), datetime(2026, 11, 1, 0, 35, tzinfo=UTC)
+    now = FixedClock(night)
+    catalogue = Catalogue(now=now)
+    cheap = catalogue.find("deepseek-chat")
+    assert catalogue.find("deepseek-chat") is cheap
+    now.advance(seconds=(day - night).total_seconds())
+    dear = catalogue.find("deepseek-chat")
+    assert cheap is not None
+    assert dear is not None
+    assert dear.usual.input_usd == pytest.approx(2 * cheap.usual.input_usd)

@@ -20,7 +20,7 @@ from lore.records.dialogues import TokenUse
 from lore.store import sessions, spend, sqlite
 from lore.store.db import open_database
 from tests.fakes import NOON, FixedClock
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 PRICES = ("m input=1 output=10 cache_read=0.1 cache_write=1.25 window=200000",)
 """A million tokens for a dollar."""
@@ -449,3 +449,70 @@ def test_money_of_a_clock_that_ran_ahead_counts_on_its_own_day_only(database, cl
     clock.advance(days=1)
     with pytest.raises(BudgetSpent):
         ledger.reserve("m", CENT)
+
+
+def test_who_cannot_wait_is_told_at_once_by_what_this_process_knows(database):
+    ledger = ledger_of(database, 1.0)
+    ledger.settle(ledger.reserve("m", CENT), CENT)
+    entries(database)
+    ledger.day()
+    holder = locked(database)
+    first = ledger.reserve("m", DOLLAR, within_s=0)
+    with pytest.raises(BudgetSpent) as caught:
+        ledger.reserve("m", CENT, within_s=0)
+    assert caught.value.until == NOON + timedelta(seconds=LATER_S)
+    holder.rows("ROLLBACK")
+    holder.close()
+    ledger.release(first)
+    eventually(lambda: not reserved_rows(database))
+
+
+def test_who_cannot_wait_does_not_wait_for_the_lists_either(database):
+    class Slow:
+        def find(self, *_asked: object) -> None:
+            release.wait(PATIENCE_S)
+
+    release = threading.Event()
+    ledger = RequestLedger(database, Catalogue(lists=Slow()), 1.0, patience_s=30)
+    assert ledger.reserve("claude-sonnet-5", CENT, within_s=0).usd is None
+    release.set()
+
+
+def test_what_is_remembered_by_its_money_alone_is_spent_all_day(database, clock):
+    ledger = ledger_of(database, 1.0, most_unwritten=0)
+    reserved = ledger.reserve("m", CENT, within_s=0)
+    database.full = True
+    ledger.settle(reserved, DOLLAR)
+    database.full = False
+    ledger.day()
+    with pytest.raises(BudgetSpent):
+        ledger.reserve("m", CENT)
+    clock.advance(days=1)
+    ledger.reserve("m", CENT)
+
+
+def test_a_request_sees_one_budget_however_often_that_changes(database):
+    told = iter([1.0, None, None, None, None, None])
+    ledger = ledger_of(database, allowed=lambda: next(told))
+    reserved = ledger.reserve("m", DOLLAR)
+    assert reserved.kept
+    ledger.count(reserved, CENT)
+    entries(database)
+    assert ledger.day().reserved_usd == pytest.approx(0.01)
+
+
+def test_who_sets_money_aside_sees_the_pace_of_the_day(database, clock):
+    ledger = ledger_of(database, 10.0)
+    ledger.settle(ledger.reserve("m", DOLLAR), TokenUse(9_000_000))
+    entries(database)
+    clock.advance(minutes=10)
+    assert ledger.pressure(at_hand=True).delay_s == 0, "seen ten minutes ago"
+    ledger.release(ledger.reserve("m", CENT))
+    assert ledger.pressure(at_hand=True).delay_s > 30
+    holder = locked(database)
+    clock.advance(minutes=5)
+    assert ledger.pressure(at_hand=True).delay_s > 30
+    holder.rows("ROLLBACK")
+    holder.close()
+    clock.advance(hours=12)
+    assert ledger.pressure(at_hand=True).delay_s == 0

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -229,3 +230,13 @@ def test_over_many_sessions_it_costs_less_than_any_fixed_size_and_the_rule_of_on
     assert usd < 0.8 * played(by_one_turn, rolled)
     for most in (25_000, 35_000, 50_000, 80_000, 150_000):
         assert usd < played(lambda size, most=most, **_: size > most, rolled)
+
+
+def test_going_on_with_a_prompt_that_is_dearer_for_its_length_costs_more():
+    longer = ((200_000, ModelPrice(6.0, 22.5, 0.60, 7.5, 12.0, 1_000_000)),)
+    stepped = replace(SONNET, window_tokens=1_000_000, longer=longer)
+    usual = replace(stepped, longer=())
+    long, short = (decide(300_000, 150_000, one, Outlook()) for one in (stepped, usual))
+    assert long.bust_usd == pytest.approx(short.bust_usd)
+    assert long.continue_usd > short.continue_usd
+    assert decide(150_000, 20_000, stepped, Outlook()) == decide(150_000, 20_000, usual, Outlook())

@@ -103,7 +103,6 @@ def proxied(
     owner: Owner | None = None,
     host: str = "127.0.0.1",
     within_s: float = PATIENCE_S,
-    at_once: bool = False,
     passing: Passing | None = None,
 ) -> Iterator[Proxied]:
     """Serve a gateway, with all else that the daemon serves, until the block ends."""
@@ -114,7 +113,6 @@ def proxied(
         most_bytes=most_bytes,
         owner=owner,
         within_s=within_s,
-        at_once=at_once,
         passing=passing,
     )
     with serving(home, host=host, rest=Mount("/", gateway, lifespan=gateway.run)) as served:

@@ -180,15 +180,21 @@ class Stuck:
     def find_command(self, incoming: Incoming) -> Command | None:
         raise AssertionError(incoming.path)
 
-    def admit(self, incoming: Incoming) -> Prepared:
-        del incoming
+    def may_wait(self) -> bool:
+        return True
+
+    def is_limited(self) -> bool:
+        return False
+
+    def admit(self, incoming: Incoming, until_s: float) -> Prepared:
+        del incoming, until_s
         self.release.wait(PATIENCE_S)
         return Prepared(observer=self.noting)
 
 
 def test_what_is_not_admitted_in_time_passes_and_is_counted_later(tmp_path: Path, up: Upstream):
     stuck = Stuck()
-    with proxied(tmp_path, up.url, turning=stuck) as gateway:
+    with proxied(tmp_path, up.url, turning=stuck, within_s=0.15) as gateway:
         got = gateway.ask(PATH, HELLO, HEADERS)
         assert (got.status, got.header("x-lore-degraded")) == (200, "StoreBusy")
         assert not stuck.noting.outcomes

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore.gateway.exchanges import Incoming
-from lore.gateway.glancing import glance
+from lore.gateway.glancing import glance, may_be_command
 
 
 def incoming(raw: bytes, path: str = "/v1/messages", encoding: str = "") -> Incoming:
@@ -79,6 +79,29 @@ def test_whether_anything_is_cached_for_an_hour_is_found(raw: bytes, long: bool)
 
 def test_how_many_answers_are_asked_for_is_found():
     assert glance(incoming(b'{"n": 100}')).asks["n"] == 100
+
+
+def said(*texts: str, under: str = "messages", last: bool = True) -> bytes:
+    talk = {under: [{"role": "user", "content": text} for text in texts]}
+    more = {"tools": [{"description": "lore: none of a person's words"}]}
+    return json.dumps(talk | more if last else more | talk).encode()
+
+
+@pytest.mark.parametrize("under", ["messages", "input", "contents"])
+@pytest.mark.parametrize("last", [True, False])
+def test_a_command_is_looked_for_at_the_end_of_what_is_said(under: str, last: bool):
+    for typed in ("/lore:status", "LORE:AMNESIA on"):
+        assert may_be_command(incoming(said("Hello", typed, under=under, last=last)))
+        assert may_be_command(incoming(said(typed, "reminder", under=under, last=last)))
+    past = ("/lore:status", "a", "b", "c", "d")
+    assert not may_be_command(incoming(said(*past, under=under, last=last)))
+
+
+def test_what_cannot_be_read_is_a_command_if_it_may_be_one():
+    assert may_be_command(incoming(b'{"messages": NaN, "x": "lore:status"}'))
+    assert not may_be_command(incoming(b'{"messages": NaN}'))
+    assert not may_be_command(incoming(b'"lore:status"', encoding="gzip"))
+    assert may_be_command(incoming(gzip.compress(said("lore:status")), encoding="gzip"))
 
 
 DEEP = b'{"a":' * 5_000 + b"1" + b"}" * 5_000

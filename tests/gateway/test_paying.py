@@ -56,7 +56,7 @@ def ended(
 ) -> Ended:
     """Return what an observer tells at the end."""
     seen: list[Ended] = []
-    watching = Observing(bill, seen.append, on_headers, whole=whole)
+    watching = Observing(bill, seen.append, seen.append, on_headers, whole=whole)
     watching.begin(status, headers)
     watching.see(piece)
     watching.end(outcome)
@@ -215,7 +215,9 @@ def test_a_client_says_which_service_it_wants(document: dict[str, object], servi
 def test_of_an_answer_that_is_too_long_the_beginning_and_the_cost_are_kept():
     seen: list[Reply] = []
     bill = Bill(gemini, RESERVED, streams=True, prompt=PROMPT)
-    watching = Observing(bill, lambda ended: seen.extend(ended.replies), lambda _: None)
+    watching = Observing(
+        bill, lambda ended: seen.extend(ended.replies), lambda _: None, lambda _: None
+    )
     watching.begin(200, {"content-type": "text/event-stream"})
     said = "word " * 20_000
     tree = {"candidates": [{"content": {"role": "model", "parts": [{"text": said}]}}]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import http.client
 import json
@@ -13,6 +14,15 @@ import pytest
 
 from lore.errors import StoreBusy
 from lore.gateway.exchanges import Answer, Command, Incoming, Outcome, Prepared
+from lore.gateway.keeping import MOST_KEPT_BYTES
+from lore.gateway.preparing import (
+    ADMITTING_SHARE,
+    DEGRADED,
+    MOST_WAITING_BYTES,
+    PLANNING_SHARE,
+    WITHIN_S,
+    Preparing,
+)
 from tests.gateway.faulty import HEAD, Peer, chunk, faulty
 from tests.gateway.proxied import HELLO, Proxied, proxied
 from tests.gateway.upstream import Fails, Says, Upstream, upstream
@@ -20,15 +30,18 @@ from tests.waiting import PATIENCE_S, eventually
 
 BODY = json.dumps(HELLO).encode()
 ZIPPED = gzip.compress(BODY)
+INCOMING = Incoming("anthropic", "/v1/messages", "", {}, BODY, 1_000)
+PIECE = b"x" * 100_000
 OTHER = json.dumps({**HELLO, "messages": [{"role": "user", "content": "Else"}]}).encode()
 
 
 class Planned:
     """Does with each request what a test says, and remembers what it was shown."""
 
-    def __init__(self, plan: Callable[[Incoming], Prepared]) -> None:
+    def __init__(self, plan: Callable[[Incoming], Prepared], *, limited: bool = False) -> None:
         self.seen: list[Incoming] = []
         self.held: Prepared | None = None
+        self.limited = limited
         self._plan = plan
 
     def prepare(self, incoming: Incoming) -> Prepared:
@@ -43,9 +56,21 @@ class Planned:
         del incoming
         return None
 
-    def admit(self, incoming: Incoming) -> Prepared:
-        del incoming
+    def admit(self, incoming: Incoming, until_s: float) -> Prepared:
+        del incoming, until_s
         return Prepared()
+
+    def may_wait(self) -> bool:
+        return True
+
+    def is_limited(self) -> bool:
+        return self.limited
+
+
+async def _prepared(preparing: Preparing) -> Prepared:
+    prepared = await preparing.prepare(INCOMING)
+    await preparing.close()
+    return prepared
 
 
 class Noting:
@@ -56,6 +81,7 @@ class Noting:
         self.headers: list[Mapping[str, str]] = []
         self.body = b""
         self.outcomes: list[Outcome] = []
+        self.settled: list[Outcome] = []
         self._fails_at = fails_at
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
@@ -70,6 +96,9 @@ class Noting:
     def end(self, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
         self._maybe_fail("end")
+
+    def settle(self, outcome: Outcome) -> None:
+        self.settled.append(outcome)
 
     def _maybe_fail(self, at: str) -> None:
         if at == self._fails_at:
@@ -192,7 +221,7 @@ def test_memory_that_takes_too_long_is_not_waited_for_and_told_so(hasty: Switche
     assert (got.status, got.header("x-lore-degraded")) == (200, "late")
     assert up.asked[-1].body == BODY
     release.set()
-    assert eventually(lambda: noting.outcomes) == ["unused"]
+    assert eventually(lambda: noting.settled) == ["unused"]
     assert not noting.body
 
 
@@ -212,10 +241,10 @@ def test_where_memory_is_late_a_request_goes_out_with_what_is_at_hand(tmp_path: 
         assert up.asked[-1].body == OTHER
         assert eventually(lambda: noting.outcomes) == ["complete"]
         release.set()
-        assert eventually(lambda: late.outcomes) == ["unused"]
+        assert eventually(lambda: late.settled) == ["unused"]
 
 
-def test_what_is_at_hand_is_given_back_where_memory_comes_in_time(tmp_path: Path):
+def test_what_is_at_hand_is_given_back_where_memory_comes_in_time():
     planned, held, asked = Noting(), Noting(), threading.Event()
 
     class Slow(Planned):
@@ -224,17 +253,15 @@ def test_what_is_at_hand_is_given_back_where_memory_comes_in_time(tmp_path: Path
             return super().go_on(incoming)
 
     def wait(_incoming: Incoming) -> Prepared:
-        asked.wait(PATIENCE_S)
+        assert asked.wait(PATIENCE_S)
         return Prepared(body=OTHER, observer=planned)
 
     turning = Slow(wait)
     turning.held = Prepared(observer=held)
-    with upstream() as up, proxied(tmp_path, up.url, turning=turning, within_s=1.5) as gateway:
-        got = gateway.ask("/v1/messages", BODY)
-        eventually(lambda: planned.outcomes and held.outcomes)
-    # Where the machine has no time, what is at hand goes out; one of both is always given back.
-    sent, unsent = (held, planned) if got.header("x-lore-degraded") else (planned, held)
-    assert (sent.outcomes, unsent.outcomes) == (["complete"], ["unused"])
+    prepared = asyncio.run(_prepared(Preparing(turning, PATIENCE_S, planning_share=0.001)))
+    assert (prepared.observer, prepared.headers) == (planned, ())
+    assert eventually(lambda: held.settled) == ["unused"]
+    assert not planned.settled
 
 
 def test_every_request_passes_while_all_threads_of_memory_wait(hasty: Switched, up: Upstream):
@@ -373,50 +400,176 @@ def test_who_never_waits_is_asked_in_the_loop_and_may_fail_there(tmp_path: Path,
             raise ZeroDivisionError
         return Prepared(headers=(("x-told", "yes"),))
 
-    with proxied(tmp_path, up.url, turning=Planned(plan), at_once=True) as gateway:
+    class Quick(Planned):
+        waits = False
+
+        def may_wait(self) -> bool:
+            return self.waits
+
+        def admit(self, incoming: Incoming, until_s: float) -> Prepared:
+            del until_s
+            return plan(incoming)
+
+    turning = Quick(plan)
+    with proxied(tmp_path, up.url, turning=turning) as gateway:
         got = gateway.ask("/v1/messages", HELLO)
         assert (got.status, got.header("x-told")) == (200, "yes")
-        failed = gateway.ask("/v1/messages", {**HELLO, "model": "fail"})
-        assert (failed.status, failed.header("x-lore-degraded")) == (200, "ZeroDivisionError")
         long = {**HELLO, "system": "x" * 1_000_000}
         assert gateway.ask("/v1/messages", long).header("x-told") == "yes"
-    assert [name.startswith("lore-turning") for name in threads] == [False, False, True]
+        turning.waits = True
+        assert gateway.ask("/v1/messages", HELLO).header("x-told") == "yes"
+        turning.waits = False
+        failed = gateway.ask("/v1/messages", {**HELLO, "model": "fail"})
+        assert (failed.status, failed.header("x-lore-degraded")) == (200, "ZeroDivisionError")
+    named = [name.rpartition("_")[0] for name in threads]
+    assert named == ["", "lore-turning", "lore-turning", "", "lore-admitting"]
 
 
-@pytest.mark.parametrize("is_planned", [True, False], ids=["planned", "admitted"])
-def test_what_a_client_did_not_wait_for_is_given_back(tmp_path: Path, is_planned: bool):
+@pytest.mark.parametrize("slow", ["prepare", "go_on", "admit"])
+def test_what_a_client_did_not_wait_for_is_given_back(slow: str):
     noting, asked, left = Noting(), threading.Event(), threading.Event()
 
-    class Slow:
-        def prepare(self, incoming: Incoming) -> Prepared:
-            if not is_planned:
-                raise ZeroDivisionError
-            return self.admit(incoming)
-
+    class Slow(Planned):
         def go_on(self, incoming: Incoming) -> Prepared | None:
-            del incoming
-            return None
+            return plan("go_on") if slow == "go_on" else super().go_on(incoming)
 
-        def find_command(self, incoming: Incoming) -> Command | None:
-            del incoming
-            return None
+        def admit(self, incoming: Incoming, until_s: float) -> Prepared:
+            del incoming, until_s
+            return plan("admit")
 
-        def admit(self, incoming: Incoming) -> Prepared:
-            del incoming
-            asked.set()
-            left.wait(PATIENCE_S)
-            return Prepared(observer=noting)
+    def plan(step: str) -> Prepared:
+        if step != slow:
+            raise ZeroDivisionError
+        asked.set()
+        assert left.wait(PATIENCE_S)
+        return Prepared(observer=noting)
 
-    with upstream() as up, proxied(tmp_path, up.url, turning=Slow()) as gateway:
-        with gateway.connect() as client:
-            client.sendall(
-                b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}"
-            )
-            assert asked.wait(PATIENCE_S)
-        gateway.ask("/v1/models")
+    async def leave() -> None:
+        preparing = Preparing(Slow(lambda _incoming: plan("prepare")), PATIENCE_S)
+        waiting = asyncio.create_task(preparing.prepare(INCOMING))
+        assert await asyncio.to_thread(asked.wait, PATIENCE_S)
+        waiting.cancel()
+        await asyncio.wait((waiting,))
+        assert waiting.cancelled()
+        assert not noting.settled
         left.set()
-        # Usually "unused"; whatever it is, the observer is told.
-        assert eventually(lambda: noting.outcomes)
+        await asyncio.to_thread(eventually, lambda: noting.settled)
+        await preparing.close()
+
+    asyncio.run(leave())
+    assert (noting.settled, noting.outcomes) == (["unused"], [])
+
+
+def test_all_that_memory_and_money_take_is_within_one_limit():
+    assert WITHIN_S <= 0.150
+    assert 0 < PLANNING_SHARE < 1 - ADMITTING_SHARE < 1
+
+
+class Admitting(Planned):
+    """Has no plan, and says only when it is let go whether there is money."""
+
+    def __init__(self, found: Prepared, *, limited: bool) -> None:
+        super().__init__(self._fail, limited=limited)
+        self.release, self.begun = threading.Event(), threading.Event()
+        self._found = found
+
+    def _fail(self, incoming: Incoming) -> Prepared:
+        raise StoreBusy(incoming.path)
+
+    def admit(self, incoming: Incoming, until_s: float) -> Prepared:
+        del incoming, until_s
+        self.begun.set()
+        assert self.release.wait(PATIENCE_S)
+        return self._found
+
+
+def test_with_a_budget_no_request_goes_out_before_it_is_known_that_there_is_money():
+    refused = Prepared(answer=Answer(402, (), b"Spent."))
+    turning = Admitting(refused, limited=True)
+
+    async def prepare() -> Prepared:
+        preparing = Preparing(turning, 0.0)
+        waiting = asyncio.create_task(preparing.prepare(INCOMING))
+        assert await asyncio.to_thread(turning.begun.wait, PATIENCE_S)
+        done, _ = await asyncio.wait((waiting,), timeout=0.2)
+        assert not done
+        turning.release.set()
+        prepared = await waiting
+        await preparing.close()
+        return prepared
+
+    assert asyncio.run(prepare()).answer == refused.answer
+
+
+def test_with_a_budget_a_request_is_refused_of_which_nobody_can_say_whether_there_is_money():
+    class Failing(Planned):
+        def admit(self, incoming: Incoming, until_s: float) -> Prepared:
+            raise ZeroDivisionError(incoming, until_s)
+
+    def fail(_incoming: Incoming) -> Prepared:
+        raise ZeroDivisionError
+
+    for limited, status in ((True, 503), (False, None)):
+        prepared = asyncio.run(_prepared(Preparing(Failing(fail, limited=limited))))
+        assert (prepared.answer.status if prepared.answer else None) == status
+        assert dict(prepared.headers)[DEGRADED] == "ZeroDivisionError"
+
+
+def test_what_is_admitted_late_is_counted_by_nobody_who_waits_for_it():
+    noting, other = Noting(), Noting()
+    turning = Admitting(Prepared(observer=noting), limited=False)
+
+    async def watch() -> None:
+        preparing = Preparing(turning, 0.0)
+        prepared = await preparing.prepare(INCOMING)
+        late = preparing.watch(prepared.observer)
+        late.begin(200, {"content-type": "text/event-stream"})
+        for _ in range(3 * MOST_KEPT_BYTES // len(PIECE)):
+            late.see(PIECE)
+        late.see(b"the end")
+        late.end("complete")
+        preparing.watch(other).end("complete")
+        await asyncio.to_thread(eventually, lambda: other.outcomes)
+        assert not noting.outcomes
+        turning.release.set()
+        await asyncio.to_thread(eventually, lambda: noting.outcomes)
+        await preparing.close()
+
+    asyncio.run(watch())
+    assert (noting.statuses, noting.outcomes) == ([200], ["complete"])
+    assert len(noting.body) < 1.2 * MOST_KEPT_BYTES
+    assert noting.body.endswith(b"the end")
+
+
+def test_where_too_much_waits_to_be_recorded_only_the_money_is_entered(
+    caplog: pytest.LogCaptureFixture,
+):
+    release, notings = threading.Event(), [Noting() for _ in range(5)]
+
+    class Stuck(Noting):
+        def end(self, outcome: Outcome) -> None:
+            assert release.wait(PATIENCE_S)
+            super().end(outcome)
+
+    async def watch() -> None:
+        preparing, stuck = Preparing(Planned(lambda _incoming: Prepared())), Stuck()
+        preparing.watch(stuck, MOST_WAITING_BYTES // 2).end("complete")
+        for noting in notings:
+            watched = preparing.watch(noting, MOST_WAITING_BYTES // 4)
+            watched.begin(200, {})
+            watched.see(b"x")
+            watched.end("complete")
+        await asyncio.to_thread(eventually, lambda: notings[4].settled)
+        release.set()
+        await asyncio.to_thread(eventually, lambda: notings[0].outcomes)
+        preparing.watch(stuck, MOST_WAITING_BYTES // 4).end("aborted")
+        await asyncio.to_thread(eventually, lambda: stuck.outcomes == ["complete", "aborted"])
+        await preparing.close()
+
+    asyncio.run(watch())
+    assert [noting.outcomes for noting in notings] == [["complete"], [], [], [], []]
+    assert [noting.settled for noting in notings] == [[], *([["complete"]] * 4)]
+    assert [record.message for record in caplog.records].count("not recorded") == 1
 
 
 class Asking:

@@ -51,8 +51,14 @@ class Remembering:
     def find_command(self, incoming: Incoming) -> Command | None:
         raise AssertionError(incoming.path)
 
-    def admit(self, incoming: Incoming) -> Prepared:
-        raise AssertionError(incoming.path)
+    def admit(self, incoming: Incoming, until_s: float) -> Prepared:
+        raise AssertionError(incoming.path, until_s)
+
+    def may_wait(self) -> bool:
+        return True
+
+    def is_limited(self) -> bool:
+        return False
 
     def _search(self, call: Call) -> str:
         return self.search(call)

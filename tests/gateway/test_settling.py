@@ -18,8 +18,8 @@ import zstandard
 from lore.gateway.turning import MemoryTurning
 from lore.memory import Memory
 from lore.memory.composing import Composer
-from lore.records import SpendLine
-from lore.settings import load
+from lore.records import SpendLine, TokenUse
+from lore.settings import USER_FILE, load
 from tests.fakes import FakeEmbedder
 from tests.gateway.faulty import HEAD, Peer, chunk, faulty
 from tests.gateway.proxied import HELLO, Proxied, proxied
@@ -238,3 +238,24 @@ def test_what_nobody_reads_is_entered_as_unpriced_if_it_is_answered(
         assert total(memory).unpriced == entries
         names = {line.name for line in memory.spend_report().lines}
         assert names == ({"dear", "/v1/embeddings"} if entries else {"dear"})
+
+
+@pytest.mark.parametrize("path", ["/v1/embeddings", "/v1/messages"])
+@pytest.mark.parametrize(("within_s", "remembers"), [(0.15, False), (0.0, True)])
+def test_money_that_is_set_aside_for_others_is_not_there_for_any_request(
+    tmp_path: Path, up: Upstream, path: str, within_s: float, remembers: bool
+):
+    settings: dict[str, Any] = {"daily_budget": 5.0, "gateway_memory": remembers}
+    with paying(tmp_path, up.url, within_s=within_s, **settings) as (memory, gateway):
+        memory.reserve_request("dear", TokenUse(5_000))
+        for _ in range(6):
+            got = gateway.ask(path, {**HELLO, "model": "dear"}, HEADERS)
+            assert (got.status, got.header("retry-after")) == (429, "5")
+        assert not up.asked
+
+
+def test_a_budget_that_is_set_meanwhile_holds_where_memory_is_off(tmp_path: Path, up: Upstream):
+    with paying(tmp_path, up.url, gateway_memory=False) as (_, gateway):
+        assert gateway.ask("/v1/messages", {**HELLO, "model": "dear"}, HEADERS).status == 200
+        (tmp_path / USER_FILE).write_text("daily_budget = 0\n")
+        assert gateway.ask("/v1/messages", {**HELLO, "model": "dear"}, HEADERS).status == 402

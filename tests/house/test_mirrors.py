@@ -16,7 +16,7 @@ APART = {"clients", "doors", "house", "stories", "trust"}
 
 TESTED_BY_NEIGHBOURS = {
     ".": "config_files rules",
-    "budget": "counters",
+    "budget": "counters pressing",
     "capture": (
         "gathering peers rehearsing shapes slips staging transcript_files transcript_lines "
         "transcripts"
@@ -30,7 +30,7 @@ TESTED_BY_NEIGHBOURS = {
     "daemon": "attempts background chores",
     "embed": "embedder graph",
     "evals": "baselines recordings",
-    "gateway": "boundary exchanges refusals streaming",
+    "gateway": "boundary exchanges questions refusals searching streaming watching",
     "gateway/wires": "arranging framing listening searches summing wire",
     "gateway/wires/anthropic": "expanding loading reading replies splicing writing",
     "gateway/wires/chat": "calls expanding reading replies splicing writing",

@@ -72,6 +72,8 @@ def test_what_is_free_waits_for_its_provider_and_not_for_money(tmp_path: Path, c
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
         memory.database.write(lambda db: spend.add(db, spent))
         pacing = Pacing(memory)
+        assert pacing.delay_s("openai") == 0, "nobody has looked yet"
+        assert pacing.least_layer("gpt-5", "openai") == 2
         assert pacing.delay_s("openai") > 50
         assert pacing.delay_s("openai", free=True) == 0
         assert pacing.least_layer("no-such-model", "openai") == 2

@@ -16,6 +16,7 @@ from lore.records import Course, ModelPrice, NewMessage, Part, Spend, TokenUse
 from lore.settings import Settings
 from lore.store import spend
 from tests.fakes import NOON, FixedClock
+from tests.waiting import PATIENCE_S
 
 PRICES = ("m input=1 output=10 cache_read=0.1 cache_write=1 window=200000",)
 USED = TokenUse(1_000, 50_000, 0, 0, 100)
@@ -125,13 +126,14 @@ def test_an_export_of_an_earlier_lore_comes_in(opened: Opener):
         memory.import_lines([header, wrong], trust=True)
 
 
-def test_a_budget_of_the_day_refuses_when_it_is_spent(opened: Opener):
+def test_a_budget_of_the_day_refuses_when_it_is_spent(opened: Opener, clock: FixedClock):
     memory = opened(daily_budget=0.01)
     request(memory)
     request(memory)
     with pytest.raises(BudgetSpent):
         request(memory)
     assert memory.day_budget().budget_usd == 0.01
+    clock.advance(seconds=10)
     assert memory.spend_pressure().exceeds
     assert opened().day_budget().budget_usd is None
 
@@ -206,3 +208,11 @@ def test_money_belongs_to_a_session_whose_name_is_stored_without_its_secret(open
     names = {line.name for line in memory.spend_report(by="session").lines}
     assert names == {session.id, ""}
     assert {line.name for line in memory.spend_report(by="project").lines} == {session.project_id}
+
+
+def test_the_price_of_a_model_knows_that_of_longer_prompts(opened: Opener):
+    memory = opened()
+    assert memory.load_prices(wait_s=PATIENCE_S)
+    price = memory.find_model_price("claude-sonnet-4-5", provider="anthropic")
+    assert price is not None
+    assert price.at(200_001).cache_read_usd == pytest.approx(2 * price.at(200_000).cache_read_usd)

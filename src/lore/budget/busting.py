@@ -38,7 +38,7 @@ def threshold_of(current_tokens: int) -> float:
 def decide_for_one_turn(current_tokens: int, compressed_tokens: int, price: ModelPrice) -> OneTurn:
     """Compare writing a compressed prompt with reading the whole one once more."""
     threshold = threshold_of(current_tokens)
-    bust_usd = compressed_tokens * price.cache_write_usd / _MILLION
-    continue_usd = current_tokens * price.cache_read_usd / _MILLION
+    bust_usd = compressed_tokens * price.at(compressed_tokens).cache_write_usd / _MILLION
+    continue_usd = current_tokens * price.at(current_tokens).cache_read_usd / _MILLION
     busts = bust_usd < continue_usd * threshold
     return OneTurn(busts, bust_usd, continue_usd, threshold)

@@ -48,5 +48,11 @@ def cap_of_layer_0(
         return int(most_tokens * SHARE_WITHOUT_WRITES)
     read_usd = price.cache_read_usd if billed_read_usd is None else billed_read_usd
     affordable = target_usd_per_turn * _MILLION / read_usd if read_usd else float(most_tokens)
+    usual = affordable
+    for start, longer in price.longer:
+        if affordable > start and longer.cache_read_usd:
+            # What is dearer beyond a length is dearer from its first token on.
+            beyond = usual * price.cache_read_usd / longer.cache_read_usd
+            affordable = max(float(start), min(affordable, beyond))
     cap = max(affordable, float(LEAST_TOKENS))
     return int(min(cap, most_tokens) * (1.0 if calibrated else FIRST_TURN_SHARE))

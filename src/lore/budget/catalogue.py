@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lore import clock
 from lore.budget.prices import FREE, LISTS, find_price
@@ -54,12 +54,13 @@ FREE_PRICE = ModelPrice(0.0, 0.0, 0.0, 0.0, 0.0, USUAL_WINDOW)
 _MOST_FOUND = 1_000
 """A client may name any model; so many are remembered."""
 
-_UNSOUGHT = "unsought"
+_GOOD_FOR_S = 900
+"""Some prices are those of an hour of the day, and change at half past: so long one is good for."""
 
 _AT_ONCE = frozenset({"input", "window"})
 """What has to be told of a model for a prompt to be planned before the lists are loaded."""
 
-_LOAD_S = 30.0
+LOAD_S = 30.0
 """No machine takes so long to load the lists: whoever waits goes on without a price."""
 
 
@@ -73,11 +74,12 @@ class Pricing:
 
     def price_of(self, input_tokens: int) -> ModelPrice:
         """Return the price of a request by how long its prompt is."""
-        found = self.usual
-        for start, price in self.longer:
-            if input_tokens > start:
-                found = price
-        return found
+        return self.whole.at(input_tokens) if self.longer else self.usual
+
+    @property
+    def whole(self) -> ModelPrice:
+        """Return the usual price, which knows those of longer prompts."""
+        return replace(self.usual, longer=self.longer) if self.longer else self.usual
 
     def cost(self, use: TokenUse) -> float:
         """Return what a request costs in US dollars."""
@@ -97,7 +99,7 @@ class PriceLists(Protocol):
 
 
 class Catalogue:
-    """Prices by model, found once each; safe to use from many threads."""
+    """Prices by model, found once in a while each; safe to use from many threads."""
 
     def __init__(
         self,
@@ -109,7 +111,8 @@ class Catalogue:
         self._configured = dict(map(_configured, configured))
         self._lists = lists or _Listed()
         self._now = now
-        self._found: dict[tuple[str, str, str], Pricing | None] = {}
+        self._found: dict[tuple[str, str, str], tuple[int, Pricing | None]] = {}
+        """Prices with the quarter of an hour that they are of."""
         self._loaded = threading.Event()
         self._loading: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -126,17 +129,18 @@ class Catalogue:
         return self._loaded.wait(within_s)
 
     def find(
-        self, model: str, provider: str = "", *, service: str = "", wait_s: float = _LOAD_S
+        self, model: str, provider: str = "", *, service: str = "", wait_s: float = LOAD_S
     ) -> Pricing | None:
         """Return what a model costs, None where nobody knows, or not within `wait_s`.
 
         A provider may have dearer and cheaper services; one that is not listed costs the usual.
         """
         service = "" if service in _USUAL_SERVICES else service
-        key = (provider, model, service)
-        known = self._found.get(key, _UNSOUGHT)
-        if not isinstance(known, str):
-            return known
+        key, at = (provider, model, service), self._now()
+        quarter = int(at.timestamp() // _GOOD_FOR_S)
+        known = self._found.get(key)
+        if known is not None and known[0] == quarter:
+            return known[1]
         if _is_local(model, provider):
             found = self._assembled(model, provider, None)
         else:
@@ -144,10 +148,10 @@ class Catalogue:
             if not self._loaded.wait(wait_s):
                 told = self._configured.get(model, {})
                 return _overridden(told, None) if told.keys() >= _AT_ONCE else None
-            found = self._assembled(model, provider, self._listed(model, provider, service))
+            found = self._assembled(model, provider, self._listed(model, provider, service, at))
         if len(self._found) >= _MOST_FOUND:
             self._found.clear()
-        self._found[key] = found
+        self._found[key] = (quarter, found)
         return found
 
     def cost(self, identity: str, usage: Usage, at: datetime) -> float | None:
@@ -161,9 +165,9 @@ class Catalogue:
         tokens = TokenUse(fresh, read, written, 0, usage.output_tokens)
         return None if pricing is None else pricing.cost(tokens)
 
-    def _listed(self, model: str, provider: str, service: str) -> Pricing | None:
+    def _listed(self, model: str, provider: str, service: str, at: datetime) -> Pricing | None:
         name, list_ = _LONG.sub("", model), LISTS.get(provider, provider)
-        found = self._lists.find(name, list_, self._now(), service)
+        found = self._lists.find(name, list_, at, service)
         if found is None or (list_, service) != ("anthropic", "fast"):
             return found
         return found.times(FAST_FIRST if name.startswith(_FIRST_FAST) else FAST)
@@ -269,7 +273,9 @@ def _overridden(named: dict[str, float], listed: Pricing | None) -> Pricing | No
         return Pricing(_filled(named, window))
     if listed is None:
         return None
-    prices = {f"{name}_usd": price for name, price in named.items() if name != "window"}
+    prices: dict[str, Any] = {
+        f"{name}_usd": price for name, price in named.items() if name != "window"
+    }
     longer = tuple(
         (start, _as_much_dearer(price, prices, listed.usual, window))
         for start, price in listed.longer
@@ -281,7 +287,7 @@ def _as_much_dearer(
     long: ModelPrice, told: dict[str, float], usual: ModelPrice, window_tokens: int
 ) -> ModelPrice:
     """Return the price of longer prompts where the usual one is told: the list has how much."""
-    prices: dict[str, float] = {}
+    prices: dict[str, Any] = {}
     for name, price in told.items():
         listed, longer = getattr(usual, name), getattr(long, name)
         prices[name] = price * longer / listed if listed else max(price, longer)

@@ -7,6 +7,7 @@ cannot hold it stops nobody: this process then counts by itself, on top of what 
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -18,9 +19,11 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from lore import clock
+from lore.budget.catalogue import LOAD_S, Catalogue
 from lore.budget.counters import Counters
 from lore.budget.holders import HELD_FOR, settle_dead, this_process
-from lore.budget.throttle import Pace, budget_delay_s
+from lore.budget.pressing import AT_HAND, Pressing, look, midnight
+from lore.budget.throttle import Pace
 from lore.errors import BudgetSpent, InvalidInput, NotFound, StoreError
 from lore.records import Course, DayBudget, Reserved, Spend, SpendCounter, SpendPressure
 from lore.records.dialogues import TokenUse
@@ -28,7 +31,6 @@ from lore.store import sessions, spend
 from lore.text.money import dollars
 
 if TYPE_CHECKING:
-    from lore.budget.catalogue import Catalogue
     from lore.store.db import Connection, Database
 
 PATIENCE_S = 0.1
@@ -52,9 +54,6 @@ AGAIN_S = 10.0
 
 _AT_ONCE = 500
 
-_PRESSURE_S = 5.0
-"""So long a look at the pace of the day is good for."""
-
 _USUAL = Course()
 
 _LONGEST = 200
@@ -67,9 +66,6 @@ _MORE = (
     " which goes before it."
 )
 
-_SHORTEST_H = 1 / 12
-"""A rate is that of five minutes at least: one dear request is no rate."""
-
 
 class RequestLedger:
     """Keeps what agents spend, within the budget of a day if there is one; for many threads.
@@ -78,7 +74,7 @@ class RequestLedger:
     so the budget is exceeded by one request at most.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - how patient it is with what
         self,
         database: Database,
         catalogue: Catalogue,
@@ -88,6 +84,7 @@ class RequestLedger:
         allowed: Callable[[], float | None] | None = None,
         patience_s: float = PATIENCE_S,
         trouble_s: float = TROUBLE_S,
+        most_unwritten: int = MOST_UNWRITTEN,
     ) -> None:
         """Open a ledger; `named` says how the store calls what a client calls something.
 
@@ -95,10 +92,10 @@ class RequestLedger:
         """
         self.catalogue = catalogue
         self._named = named
-        self.budget_usd = budget_usd
         self._allowed = allowed or (lambda: budget_usd)
         self._database = database
         self._patience_s, self._trouble_s = patience_s, trouble_s
+        self._most_unwritten = most_unwritten
         self._lock = threading.Lock()
         self._ended, self._endings = threading.Condition(), 0
         """How many requests have given back what was set aside, and who waits for one more."""
@@ -108,15 +105,17 @@ class RequestLedger:
         """What was settled and is not in the store yet."""
         self._failed: set[str] = set()
         """Those of them that the store refused; they are tried again."""
+        self._lost_on: datetime | None = None
         self._lost_usd = 0.0
+        """What was settled on that day and is remembered by its money alone."""
         self._day: datetime | None = None
         self._known_usd = 0.0
         """What was spent on that day, as far as this process knows."""
         self._trouble_until = self._again_at = 0.0
-        self._pressure: tuple[datetime, SpendPressure] | None = None
+        self._pressing = Pressing()
         self._counters = Counters()
 
-    def reserve(
+    def reserve(  # noqa: PLR0913 - all that the ledger says of a request
         self,
         model: str,
         most: TokenUse | None,
@@ -126,26 +125,31 @@ class RequestLedger:
         session: str = "",
         project: str = "",
         kind: str = "turn",
+        within_s: float | None = None,
     ) -> Reserved:
         """Set aside what a request may take at most, or raise `BudgetSpent`.
 
         Of one that nobody reads nobody knows what it takes: `most` is None, and so is `used` then.
+        Nothing is waited for longer than `within_s`: neither lists, nor the store, nor others.
         """
-        self.budget_usd = self._allowed()
-        now = self._database.now()
+        until = math.inf if within_s is None else time.monotonic() + within_s
+        budget_usd, now = self._allowed(), self._database.now()
         purpose = f"{spend.REQUEST}:{kind}"
         names = (model, provider, purpose, self._named(session), self._named(project))
-        usd = None if most is None else self._most_usd(model, provider, service, most)
-        prompt_usd = 0.0
-        if usd and most is not None:
+        usd, prompt_usd = None, 0.0
+        if most is not None:
+            # Only with a budget are the lists waited for.
+            wait_s = 0.0 if budget_usd is None else min(LOAD_S, _left(until))
+            pricing = self.catalogue.find(model, provider, service=service, wait_s=wait_s)
+            usd = None if pricing is None else pricing.cost(most)
             asked = replace(most, output_tokens=0)
-            prompt_usd = self._most_usd(model, provider, service, asked) or 0.0
+            prompt_usd = 0.0 if pricing is None else pricing.cost(asked)
         reserved = Reserved(clock.new_id(now), now, *names, usd, kept=False, prompt_usd=prompt_usd)
         self._enter_again()
-        if self.budget_usd is None or usd == 0:
+        if budget_usd is None or usd == 0:
             return reserved
         try:
-            return self._reserve_soon(replace(reserved, kept=True), self.budget_usd)
+            return self._reserve_soon(replace(reserved, kept=True), budget_usd, until)
         except BudgetSpent:
             self._counters.refuse(self._model(model))
             raise
@@ -153,7 +157,7 @@ class RequestLedger:
     def count(self, reserved: Reserved, used: TokenUse, *, service: str = "") -> None:
         """Give back at once what a request did not take; it is still to be settled."""
         pricing = self.catalogue.find(reserved.model, reserved.provider, service=service, wait_s=0)
-        if pricing is None or self.budget_usd is None:
+        if pricing is None:
             return
         usd = pricing.cost(used)
         with self._lock:
@@ -224,7 +228,7 @@ class RequestLedger:
     def day(self) -> DayBudget:
         """Return how the budget of today stands."""
         now = self._database.now()
-        begun = _midnight(now)
+        begun = midnight(now)
         with self._database.read() as db:
             spent = spend.whole(db, since=begun, until=begun + _DAY)
             reserved = spend.whole_reserved(db)
@@ -234,80 +238,80 @@ class RequestLedger:
             reserved += self._held_usd(now, kept=False)
         return DayBudget(self._allowed(), spent, reserved, begun + _DAY)
 
-    def pressure(self) -> SpendPressure:
-        """Return what the budget asks of the next request; looked up every few seconds."""
-        if self.budget_usd is None:
+    def pressure(self, *, at_hand: bool = False) -> SpendPressure:
+        """Return what the budget asks of the next request; looked up every few seconds.
+
+        What is `at_hand` is not looked up: whoever sets money aside has looked.
+        """
+        budget_usd = self._allowed()
+        if budget_usd is None:
             return SpendPressure()
-        now, known = self._database.now(), self._pressure
-        if known is not None and timedelta() <= now - known[0] < timedelta(seconds=_PRESSURE_S):
-            return known[1]
-        try:
-            pace = self._pace(now, self.budget_usd)
-        except StoreError:
-            return known[1] if known else SpendPressure()
-        found = SpendPressure(budget_delay_s(pace), pace.exceeds)
-        self._pressure = (now, found)
-        return found
+        now = self._database.now()
+        known = self._pressing.find(now)
+        if known is None and not at_hand:
+            with suppress(StoreError), self._database.read() as db:
+                known = self._pressing.learn(now, look(db, now, budget_usd))
+        return known or self._pressing.find(now, AT_HAND) or SpendPressure()
+
+    @property
+    def is_limited(self) -> bool:
+        """Tell whether a day has a budget by now."""
+        return self._allowed() is not None
 
     def counters(self) -> list[SpendCounter]:
         """Return what this process has counted, by model."""
         return self._counters.snapshot()
 
-    def _most_usd(self, model: str, provider: str, service: str, most: TokenUse) -> float | None:
-        """Return what a request costs at most; only with a budget are the lists waited for."""
-        if self.budget_usd is None:
-            pricing = self.catalogue.find(model, provider, service=service, wait_s=0)
-        else:
-            pricing = self.catalogue.find(model, provider, service=service)
-        return None if pricing is None else pricing.cost(most)
-
     def _model(self, name: str) -> str:
         return self._named(name[:_LONGEST])
 
-    def _reserve_soon(self, reserved: Reserved, budget_usd: float) -> Reserved:
+    def _reserve_soon(self, reserved: Reserved, budget_usd: float, until: float) -> Reserved:
         """Set money aside, where need be of what a request leaves that is just being settled."""
-        until = time.monotonic() + SETTLING_S
+        settled_by = min(until, time.monotonic() + SETTLING_S)
         while True:
             ended = self._endings
             try:
-                return self._reserve(reserved, budget_usd)
+                return self._reserve(reserved, budget_usd, until)
             except _SetAside:
-                if not self._held or not self._wait_for_ending(ended, until - time.monotonic()):
+                if not self._held or not self._wait_for_ending(ended, _left(settled_by)):
                     raise
 
     def _wait_for_ending(self, known: int, within_s: float) -> bool:
         """Wait until one more request has ended than is known; tell whether one has."""
         with self._ended:
-            return self._ended.wait_for(lambda: self._endings != known, max(0.0, within_s))
+            return self._ended.wait_for(lambda: self._endings != known, within_s)
 
     def _tell_ended(self) -> None:
         with self._ended:
             self._endings += 1
             self._ended.notify_all()
 
-    def _reserve(self, reserved: Reserved, budget_usd: float) -> Reserved:
+    def _reserve(self, reserved: Reserved, budget_usd: float, until: float) -> Reserved:
         if time.monotonic() < self._trouble_until:
             return self._hold(replace(reserved, kept=False), budget_usd)
-        begun = _midnight(reserved.at)
+        begun = midnight(reserved.at)
         with self._lock:
             held_usd = self._held_usd(reserved.at, kept=False)
-            beside_usd = self._lost_usd + sum(
+            beside_usd = self._lost(begun) + sum(
                 entry.usd
                 for entry, whose in self._unwritten.values()
                 if not whose.kept and entry.at >= begun
             )
         left_usd = budget_usd - beside_usd - held_usd
-        work = partial(_set_aside, reserved=reserved, left_usd=left_usd)
+        watched_usd = budget_usd if self._pressing.find(reserved.at) is None else None
+        work = partial(_set_aside, reserved=reserved, left_usd=left_usd, watched_usd=watched_usd)
         future: Future[_Told] | None = None
         try:
             future = self._database.submit(work)
-            told = future.result(self._patience_s)
+            told = future.result(min(self._patience_s, _left(until)))
         except (StoreError, TimeoutError):
             self._trouble_until = time.monotonic() + self._trouble_s
             # One that has begun may still be set aside there, and is given back as if it were.
             kept = future is not None and not future.done() and not future.cancel()
             return self._hold(replace(reserved, kept=kept), budget_usd)
         self._learn(begun, told.spent_usd)
+        if told.pace is not None:
+            self._pressing.learn(reserved.at, told.pace)
         if not told.granted:
             raise _spent(budget_usd, reserved.at, told.spent_usd + beside_usd)
         with self._lock:
@@ -316,11 +320,11 @@ class RequestLedger:
 
     def _hold(self, reserved: Reserved, budget_usd: float) -> Reserved:
         """Set money aside in this process alone, on top of what it knows to be spent."""
-        begun = _midnight(reserved.at)
+        begun = midnight(reserved.at)
         with self._lock:
             known = self._known_usd if self._day == begun else 0.0
             settled = sum(entry.usd for entry, _ in self._unwritten.values() if entry.at >= begun)
-            used = known + settled + self._lost_usd
+            used = known + settled + self._lost(begun)
             held = self._held_usd(reserved.at) + self._held_usd(reserved.at, kept=False)
             if used + held >= budget_usd:
                 raise _spent(budget_usd, reserved.at, used)
@@ -334,8 +338,11 @@ class RequestLedger:
             del self._held[key]
         return sum(one.usd or 0.0 for one in self._held.values() if one.kept is kept)
 
+    def _lost(self, begun: datetime) -> float:
+        return self._lost_usd if self._lost_on == begun else 0.0
+
     def _enter(self, entry: Spend, reserved: Reserved) -> None:
-        patient = self.budget_usd is None
+        patient = self._allowed() is None
         try:
             future = self._database.submit(
                 partial(_enter, entry=entry, reserved=reserved), patient=patient
@@ -351,14 +358,15 @@ class RequestLedger:
             return
         with self._lock:
             self._unwritten.pop(entry.key, None)
-            if self._day == _midnight(entry.at):
+            if self._day == midnight(entry.at):
                 self._known_usd += entry.usd
 
     def _put_off(self, key: str) -> None:
         with self._lock:
-            if len(self._unwritten) > MOST_UNWRITTEN:
+            if len(self._unwritten) > self._most_unwritten:
                 entry, _ = self._unwritten.pop(key)
-                self._lost_usd += entry.usd
+                begun = midnight(entry.at)
+                self._lost_on, self._lost_usd = begun, self._lost(begun) + entry.usd
             else:
                 self._failed.add(key)
 
@@ -378,18 +386,8 @@ class RequestLedger:
     def _learn(self, begun: datetime, spent_usd: float) -> None:
         with self._lock:
             if self._day != begun:
-                self._day, self._known_usd, self._lost_usd = begun, 0.0, 0.0
+                self._day, self._known_usd = begun, 0.0
             self._known_usd = max(self._known_usd, spent_usd)
-
-    def _pace(self, now: datetime, budget_usd: float) -> Pace:
-        begun, hour_ago = _midnight(now), now - timedelta(hours=1)
-        with self._database.read() as db:
-            spent_usd = spend.whole(db, since=begun, until=begun + _DAY)
-            lately_usd = spend.whole(db, since=hour_ago, until=begun + _DAY)
-            first = spend.first_at(db, since=hour_ago) or now
-        hours = max((now - first) / timedelta(hours=1), _SHORTEST_H)
-        left_h = (begun + _DAY - now) / timedelta(hours=1)
-        return Pace(budget_usd, spent_usd, lately_usd / hours, left_h)
 
 
 class _SetAside(BudgetSpent):
@@ -401,14 +399,19 @@ class _Told(NamedTuple):
 
     granted: bool
     spent_usd: float
+    pace: Pace | None = None
+    """How the day's money goes, if that was asked."""
 
 
-def _set_aside(db: Connection, reserved: Reserved, left_usd: float) -> _Told:
+def _set_aside(
+    db: Connection, reserved: Reserved, left_usd: float, watched_usd: float | None
+) -> _Told:
     settle_dead(db, reserved.at)
-    begun = _midnight(reserved.at)
+    begun = midnight(reserved.at)
     spent_usd = spend.whole(db, since=begun, until=begun + _DAY)
     if spent_usd + spend.whole_reserved(db) >= left_usd:
         return _Told(granted=False, spent_usd=spent_usd)
+    pace = None if watched_usd is None else look(db, reserved.at, watched_usd)
     held = spend.Holding(
         reserved.key,
         reserved.at,
@@ -419,7 +422,7 @@ def _set_aside(db: Connection, reserved: Reserved, left_usd: float) -> _Told:
         reserved.prompt_usd,
     )
     spend.reserve(db, held)
-    return _Told(granted=True, spent_usd=spent_usd)
+    return _Told(granted=True, spent_usd=spent_usd, pace=pace)
 
 
 def _enter(db: Connection, entry: Spend, reserved: Reserved) -> None:
@@ -459,8 +462,9 @@ def _usage(used: TokenUse) -> dict[str, int]:
     return named
 
 
-def _midnight(moment: datetime) -> datetime:
-    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
+def _left(until: float) -> float:
+    """Return how long it is until a moment of the monotonic clock."""
+    return max(0.0, until - time.monotonic())
 
 
 def _spent(budget_usd: float, now: datetime, used_usd: float) -> BudgetSpent:
@@ -470,6 +474,6 @@ def _spent(budget_usd: float, now: datetime, used_usd: float) -> BudgetSpent:
     if used_usd >= budget_usd:
         msg = f"Today {dollars(used_usd)} of {told} are spent."
         hint = f"It goes on at 00:00 UTC. {_MORE}"
-        return BudgetSpent(msg, hint=hint, until=_midnight(now) + _DAY)
+        return BudgetSpent(msg, hint=hint, until=midnight(now) + _DAY)
     msg = f"What is left of today's {told} is set aside for requests under way."
     return _SetAside(msg, hint="Come again shortly.", until=now + timedelta(seconds=LATER_S))

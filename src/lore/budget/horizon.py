@@ -146,11 +146,12 @@ def decide(
     """Compare a bust now with the best later one, over all turns that are still expected.
 
     `cold`: the cache has expired, so that either way the prompt is written. What no longer fits
-    into the window of the model is compressed anyway.
+    into the window of the model is compressed anyway. Each prompt has the price of its length now.
     """
-    rates, most_tokens = _rates(price, outlook), price.window_tokens
+    rates, most_tokens = _rates(price.at(current_tokens), outlook), price.window_tokens
+    then = _rates(price.at(compressed_tokens), outlook)
     bust_usd = min(
-        rates.cycle(compressed_tokens, turns)
+        then.cycle(compressed_tokens, turns)
         for turns in _tried(compressed_tokens, most_tokens, outlook.growth_tokens)
     )
     now_usd = current_tokens * (rates.write if cold else rates.read)

@@ -250,8 +250,6 @@ def gateway_of(memory: Memory, shut: Trouble | None = None) -> Mount:
         turning=turning,
         most_bytes=settings.gateway_max_body_bytes,
         within_s=settings.gateway_within_ms / 1000 if shut is None else _UNHURRIED_S,
-        # Then nothing is looked up but a price, and two changes of threads would cost the most.
-        at_once=not settings.gateway_memory and settings.daily_budget is None,
         passing=memory.passing,
         degraded=None if shut is None else lambda: type(shut()).__name__,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
@@ -27,6 +28,10 @@ from lore.records.dialogues import ModelPrice
 MODELS = ("claude-sonnet-4-5", "gpt-5.1")
 """The first is the one of the main figures: a window that the sessions exceed, and a price for
 writing. The second caches by itself and charges nothing for that."""
+
+PRICED_AT = datetime(2026, 11, 1, 12, tzinfo=UTC)
+"""Prices are those of this moment, so that figures can be drawn again: some models cost half as
+much at night."""
 
 Report = Callable[[int, int], None]
 
@@ -165,7 +170,7 @@ def _recorded(data: Path) -> dict[str, Talk]:
 
 
 def _price(model: str) -> ModelPrice:
-    found = Catalogue().find(model)
+    found = Catalogue(now=lambda: PRICED_AT).find(model)
     if found is None:
         msg = f"The price of {model} is not known."
         raise EvaluationError(msg)

@@ -19,10 +19,11 @@ from lore.gateway import bodies, peers, streaming
 from lore.gateway import headers as heads
 from lore.gateway.exchanges import Answer, Incoming, Prepared, Provider, Turning, Wire
 from lore.gateway.forwarding import Body, Forwarding
-from lore.gateway.preparing import DEGRADED, WITHIN_S, Preparing, Watched, is_unread
+from lore.gateway.preparing import DEGRADED, WITHIN_S, Preparing, is_unread
 from lore.gateway.refusals import refusal
 from lore.gateway.routing import Upstreams, may_cost, provider_of, spelled, wire_of
 from lore.gateway.streaming import answer_with
+from lore.gateway.watching import Watched
 from lore.memory.passing import Passing
 from lore.records import AccessScope
 from lore.tools.callers import find_grant
@@ -106,7 +107,7 @@ class Gateway:
     at all, and every answer tells it.
     """
 
-    def __init__(  # noqa: PLR0913 - all that one gateway does and how
+    def __init__(
         self,
         upstreams: Upstreams,
         *,
@@ -114,7 +115,6 @@ class Gateway:
         most_bytes: int = 64_000_000,
         owner: peers.Owner | None = None,
         within_s: float = WITHIN_S,
-        at_once: bool = False,
         passing: Passing | None = None,
         degraded: Callable[[], str] | None = None,
     ) -> None:
@@ -123,7 +123,6 @@ class Gateway:
         self._most_bytes = most_bytes
         self._owner = owner
         self._within_s = within_s
-        self._at_once = at_once
         self._passing = passing
         self._degraded = degraded
         self._forwarding: Forwarding | None = None
@@ -134,9 +133,7 @@ class Gateway:
         """Serve within this context."""
         self._forwarding = Forwarding()
         if self._turning is not None:
-            self._preparing = Preparing(
-                self._turning, self._within_s, self._passing, at_once=self._at_once
-            )
+            self._preparing = Preparing(self._turning, self._within_s, self._passing)
         try:
             yield
         finally:
@@ -208,7 +205,7 @@ class Gateway:
         if self._preparing is not None and isinstance(body, bytes):
             incoming = asked.incoming(body, self._most_bytes)
             prepared = await self._preparing.prepare(incoming)
-            watched = self._preparing.watch(prepared.observer)
+            watched = self._preparing.watch(prepared.observer, len(body))
         elif self._preparing is not None and asked.may_cost:
             prepared = await self._preparing.admit(asked.incoming(b"", self._most_bytes))
             watched = self._preparing.watch(prepared.observer)

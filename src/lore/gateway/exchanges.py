@@ -10,16 +10,18 @@ does is plugged in as a `Turning`:
    or takes most of that, `go_on` is asked how the request is forwarded with what its session has
    at hand; if that is not there in time either, the original bytes go out. The answer says so in
    `x-lore-degraded`. A `Prepared` that is not used is given back: its observer is told
-   `end("unused")`. Before original bytes go out `admit` is asked, for a budget that is spent is
+   `settle("unused")`. Before original bytes go out `admit` is asked, for a budget that is spent is
    spent for these requests too; and for those on no known wire that may cost something, whose
-   bodies nobody reads: `wire` and `raw` are empty then. What a person typed to Lore itself is a
-   `Command`: it may take some seconds, and no upstream is ever asked instead.
+   bodies nobody reads: `wire` and `raw` are empty then. Where `is_limited`, no request goes out
+   before `admit` has said so. What a person typed to Lore itself is a `Command`: it may take some
+   seconds, and no upstream is ever asked instead.
 2. The `Observer` sees a copy of what upstream answers: `begin` with status and headers, `see` for
    each piece of the body as it passes (on the event loop: put it away, read it later), and `end`
-   exactly once, in a worker thread. Whatever it raises is logged and ends there.
+   or `settle` exactly once, in a worker thread. Whatever it raises is logged and ends there.
 3. A `Splice` stands in the answer itself: `feed` returns what of a piece may go out now, and
    `follow`, once upstream has said all, either returns the next request to upstream, whose answer
-   is fed in turn, or None, and then `rest` ends the answer. An observer sees what upstream said,
+   is fed in turn, or None, and then `rest` ends the answer, or an `Answer` that refuses to ask:
+   it ends like one that upstream refused. An observer sees what upstream said,
    not what the splice made of it. Only answers with status 200 are spliced.
 
 Credentials are in none of this. With no `Turning`, every byte passes as it is.
@@ -41,9 +43,6 @@ Provider = Literal["anthropic", "openai", "chatgpt", "gemini"]
 
 Outcome = Literal["complete", "aborted", "failed", "unused"]
 """How an answer ended: whole, cut off by the client or by a stop, by upstream, or not begun."""
-
-COMMAND = b"lore:"
-"""What a person types to Lore itself begins so, in any case of letters."""
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -70,13 +69,13 @@ class Incoming:
         return f"{self.path}?{self.query}" if self.query else self.path
 
     @property
-    def may_be_command(self) -> bool:
-        """Tell whether a command may be in it; cheap for most that have none."""
-        return bool(self.headers.get("content-encoding")) or COMMAND in self.raw.lower()
+    def encoding(self) -> str:
+        """Return the encoding that the body came in, '' for none."""
+        return self.headers.get("content-encoding", "")
 
     def body(self) -> bytes:
         """Return the body without the encoding it came in; raise where it cannot be read."""
-        return bodies.decoded(self.raw, self.headers.get("content-encoding", ""), self.most_bytes)
+        return bodies.decoded(self.raw, self.encoding, self.most_bytes)
 
 
 class Observer(Protocol):
@@ -91,6 +90,9 @@ class Observer(Protocol):
     def end(self, outcome: Outcome) -> None:
         """Do what is to be done once the exchange is over; called once, off the path."""
 
+    def settle(self, outcome: Outcome) -> None:
+        """Do of that only what concerns money, in place of `end`; it never waits for the store."""
+
 
 class Splice(Protocol):
     """Stands in an answer and may have upstream asked again before it ends."""
@@ -98,8 +100,11 @@ class Splice(Protocol):
     def feed(self, piece: bytes) -> bytes:
         """Return what may go out to the client, given the next piece from upstream."""
 
-    def follow(self) -> bytes | None:
-        """Return the body of the next request to upstream, or None; called in a worker thread."""
+    def follow(self) -> bytes | Answer | None:
+        """Return the body of the next request to upstream, None, or the answer in place of one.
+
+        It is called in a worker thread.
+        """
 
     def fail(self, status: int, body: bytes) -> bytes:
         """Return what ends the answer where upstream refused the next request."""
@@ -153,5 +158,14 @@ class Turning(Protocol):
     def find_command(self, incoming: Incoming) -> Command | None:
         """Return what a request that was not prepared in time asks of Lore itself, if it does."""
 
-    def admit(self, incoming: Incoming) -> Prepared:
-        """Return the same for a request that goes out as it came: only money is looked at."""
+    def admit(self, incoming: Incoming, until_s: float) -> Prepared:
+        """Return the same for a request that goes out as it came: only money is looked at.
+
+        Nothing is waited for longer than until a moment of the monotonic clock.
+        """
+
+    def may_wait(self) -> bool:
+        """Tell whether `prepare` does more than `admit`, or either may wait for the store."""
+
+    def is_limited(self) -> bool:
+        """Tell whether there is a budget by now."""

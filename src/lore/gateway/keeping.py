@@ -67,11 +67,12 @@ class Kept:
         """Return how much is kept, packed as it came."""
         return self._first_bytes + self._last_bytes
 
-    def body(self) -> bytes:
-        """Return what is kept, unpacked, or raise `InvalidInput` where that cannot be done.
+    @property
+    def pieces(self) -> list[bytes]:
+        """Return what is kept; where some is missing, one event ends and another begins."""
+        return [*self._first, b"\n\n", *self._last] if self._last else self._first
 
-        Where some is missing, one event ends and another begins.
-        """
-        pieces = [*self._first, b"\n\n", *self._last] if self._last else self._first
-        body = decoded(b"".join(pieces), self.encodings, MOST_WHOLE_BYTES + KEPT_END_BYTES)
+    def body(self) -> bytes:
+        """Return what is kept, unpacked, or raise `InvalidInput` where that cannot be done."""
+        body = decoded(b"".join(self.pieces), self.encodings, MOST_WHOLE_BYTES + KEPT_END_BYTES)
         return body.removeprefix(codecs.BOM_UTF8)

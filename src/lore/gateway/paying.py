@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -51,6 +52,46 @@ SPENT, BUSY = 402, 429
 """Clients come again after a 429 and not after a 402, which is right for each."""
 
 
+class Further:
+    """Money for the further requests of an answer: for one at a time, at most what it may take."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        first: Reserved,
+        most: TokenUse,
+        reserve: Callable[[TokenUse], Reserved],
+    ) -> None:
+        self._memory, self._first, self._most, self._reserve = memory, first, most, reserve
+        self._held: tuple[Reserved, ...] = ()
+        self._is_over = False
+        self._lock = threading.Lock()
+
+    def set_aside(self, taken: Taken, more_chars: int) -> None:
+        """Set money aside for a prompt that is so much longer than the first, or raise.
+
+        What all before it took is counted, and what they did not take is there for others.
+        """
+        if taken.use.input_tokens:
+            self._memory.count_request(self._first, taken.use, service=taken.service)
+        self._hold()
+        self._hold(self._reserve(lengthened(self._most, more_chars)))
+
+    def close(self) -> None:
+        """Give back what is held; from now on nothing is."""
+        with self._lock:
+            self._is_over = True
+        self._hold()
+
+    def _hold(self, *reserved: Reserved) -> None:
+        """Hold this and nothing else; once the client has left, nothing at all."""
+        with self._lock:
+            let_go = (*self._held, *reserved) if self._is_over else self._held
+            self._held = () if self._is_over else reserved
+        for one in let_go:
+            self._memory.release_request(one)
+
+
 @dataclass(frozen=True, slots=True)
 class Bill:
     """A request that is paid for: what was set aside, and how its answer is read."""
@@ -60,6 +101,8 @@ class Bill:
     streams: bool
     prompt: TokenUse
     """About what the prompt takes, where no answer says so; its output is the most there may be."""
+    further: Further | None = None
+    """Money for the requests that an answer needs besides the first."""
     delay_s: float = 0.0
 
 
@@ -109,6 +152,16 @@ def most_of_bytes(wire: str, length: int, output_tokens: int, *, long: bool = Fa
     return most_of(wire, _UNCOUNTED.of_chars(length), output_tokens, long=long)
 
 
+def lengthened(most: TokenUse, chars: int) -> TokenUse:
+    """Return the most that a request may take with so many more characters in its prompt."""
+    more = _UNCOUNTED.of_chars(max(0, chars))
+    if most.cache_write_1h_tokens:
+        return replace(most, cache_write_1h_tokens=most.cache_write_1h_tokens + more)
+    if most.cache_write_tokens:
+        return replace(most, cache_write_tokens=most.cache_write_tokens + more)
+    return replace(most, fresh_tokens=most.fresh_tokens + more)
+
+
 def prompt_of(most: TokenUse, *, counted: bool) -> TokenUse:
     """Return what a prompt takes by what was set aside, without the margin of an uncounted one.
 
@@ -144,6 +197,7 @@ class Observing:
 
     bill: Bill
     on_end: Callable[[Ended], None]
+    on_settle: Callable[[Ended], None]
     on_headers: Callable[[Mapping[str, str]], None]
     on_use: Callable[[], None] | None = None
     """What is to be done once upstream has taken the prompt."""
@@ -163,23 +217,47 @@ class Observing:
         self._answers[-1].add(piece)
 
     def end(self, outcome: Outcome) -> None:
-        """Read all that was kept; what cannot be read is no reason to keep money set aside."""
+        """Read all that was kept, and do with it what is to be done."""
+        try:
+            self.on_end(self._ended(outcome, whole=self.whole))
+        finally:
+            self._close()
+
+    def settle(self, outcome: Outcome) -> None:
+        """Read what it took, and enter that."""
+        try:
+            self.on_settle(self._ended(outcome, whole=False))
+        finally:
+            self._close()
+
+    def pay_further(self, first_bytes: int, body: bytes) -> None:
+        """Set money aside for a further request of this answer, or raise `BudgetSpent`."""
+        if self.bill.further is not None:
+            taken = self._ended("complete", whole=False).taken
+            self.bill.further.set_aside(taken, len(body) - first_bytes)
+
+    def _close(self) -> None:
+        if self.bill.further is not None:
+            self.bill.further.close()
+
+    def _ended(self, outcome: Outcome, *, whole: bool) -> Ended:
+        """Read what was kept; what cannot be read is no reason to keep money set aside."""
         answered = []
         for place, kept in enumerate(self._answers, start=1):
             is_cut = outcome != "complete" and place == len(self._answers)
-            read = attempt("read", partial(self._read, kept, is_cut=is_cut))
+            read = attempt("read", partial(self._read, kept, is_cut=is_cut, whole=whole))
             reply = Reply(chars=kept.length) if isinstance(read, Failure) else read
             answered.append(Answered(kept.status, reply, is_cut))
         replies = tuple(one.reply for one in answered)
-        self.on_end(Ended(self.bill, replies, outcome, take(answered, self.bill.prompt)))
+        return Ended(self.bill, replies, outcome, take(answered, self.bill.prompt))
 
-    def _read(self, kept: Kept, *, is_cut: bool) -> Reply:
+    def _read(self, kept: Kept, *, is_cut: bool, whole: bool) -> Reply:
         try:
             body = kept.body()
         except InvalidInput:
             # Events are about as much longer than what they say as packing makes them shorter.
             return Reply(chars=kept.length)
-        if kept.streams and not self.whole and not is_cut:
+        if kept.streams and not whole and not is_cut:
             told = self._fed(kept, _telling(body))
             if told.use.input_tokens:
                 return told
@@ -218,6 +296,8 @@ class Unread:
             self.memory.settle_request(self.reserved, None)
         else:
             self.memory.release_request(self.reserved)
+
+    settle = end
 
 
 def _telling(stream: bytes) -> bytes:

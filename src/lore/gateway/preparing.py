@@ -1,14 +1,15 @@
 """Preparing a request within its time, and watching its answer: memory may fail, requests may not.
 
-Threads of their own, for one that waits for a locked store keeps nobody else from anything.
+Only money is waited for: a budget that is set holds, whatever memory does.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -24,22 +25,25 @@ from lore.gateway.exchanges import (
     Prepared,
     Turning,
 )
+from lore.gateway.glancing import may_be_command
+from lore.gateway.questions import Question
+from lore.gateway.refusals import refusal
+from lore.gateway.watching import Arriving, Watched
 from lore.memory.passing import LATE, Passing
 
 T = TypeVar("T")
 
 WITHIN_S = 0.150
-"""So long a request waits for memory (spec 06); then it goes out as it came."""
+"""So long a request waits for memory in all (spec 06); then it goes out as it came."""
 
-GOING_ON_SHARE = 1 / 3
-"""What of that is left for a prompt of what is at hand: one of 1 MB takes half of it."""
+PLANNING_SHARE = 0.6
+"""What of that memory has for itself; then a prompt is also made of what is at hand. One of 1 MB
+takes 25 ms."""
 
-ADMIT_S = 0.100
-"""So long it may take to look whether there is money for what goes out without memory. The ledger
-answers in a millisecond, or says by itself what this process knows of a store that is locked."""
-
-COUNT_S = 5.0
-"""So long what was admitted too late is waited for once its answer is over, to be counted."""
+ADMITTING_SHARE = 1 / 6
+"""What of it is left at the end to look whether there is money for what goes out as it came. The
+ledger answers in a millisecond, or says by itself what this process knows of a store that is
+locked."""
 
 COMMAND_S = 5.0
 """So long a person waits for what they typed to Lore: the model is not asked in its place."""
@@ -47,20 +51,32 @@ COMMAND_S = 5.0
 _TELL_S = 60.0
 """The log has a line of that at most so often: a locked store makes all requests late."""
 
-_THREADS = 4
-"""As many as the server has for its own requests."""
-
 _AT_ONCE_BYTES = 1_000_000
 """What is longer is looked at in a thread in any case (spec 06)."""
+
+_THREADS = {
+    "turning": 4,
+    "going-on": 4,
+    "admitting": 4,
+    "glancing": 4,
+    "finding": 4,
+    "commanding": 4,
+    "thinking": 4,
+    "settling": 1,
+}
+"""As many of most as the server has for its own requests. Those that look at money or for commands
+never wait for the store."""
+
+MOST_WAITING_BYTES = 64_000_000
+"""Of requests with their answers that wait to be recorded: a store that is locked takes none. Of
+more only the cost is entered; what was said comes again with the session's next request."""
 
 CLOSING_S = 0.5
 """The server has two seconds to stop, of which its requests take one."""
 
 DEGRADED = "x-lore-degraded"
 
-
-Asked = Future[Prepared | Failure | None]
-"""A request that memory is thinking about."""
+_UNSURE = "Lore: whether there is money for this request could not be told. See 'lore doctor'."
 
 
 class Preparing:
@@ -72,68 +88,74 @@ class Preparing:
         within_s: float = WITHIN_S,
         passing: Passing | None = None,
         *,
-        at_once: bool = False,
+        planning_share: float = PLANNING_SHARE,
     ) -> None:
-        """Ask a turning; `at_once` in the event loop, if it never waits for anything."""
         self._turning = turning
+        self._planning_s = planning_share * within_s
         self._within_s = within_s
-        self._at_once_bytes = _AT_ONCE_BYTES if at_once else -1
         self._passing = passing or Passing()
-        self._told_at = -math.inf
-        self._planning = ThreadPoolExecutor(_THREADS, "lore-turning")
-        self._going_on = ThreadPoolExecutor(_THREADS, "lore-going-on")
-        self._admitting = ThreadPoolExecutor(_THREADS, "lore-admitting")
-        self._commanding = ThreadPoolExecutor(_THREADS, "lore-commanding")
-        self._thinking = ThreadPoolExecutor(_THREADS, "lore-thinking")
+        self._told_at = {"without memory": -math.inf, "not recorded": -math.inf}
+        self._pools = {
+            name: ThreadPoolExecutor(count, f"lore-{name}") for name, count in _THREADS.items()
+        }
         self._recording = ThreadPoolExecutor(1, "lore-recording")
+        self._waiting_bytes = 0
+        self._lock = threading.Lock()
 
     async def close(self) -> None:
         """Begin nothing more; what is to be recorded has a moment to end."""
-        self._planning.shutdown(wait=False, cancel_futures=True)
-        self._going_on.shutdown(wait=False, cancel_futures=True)
-        self._admitting.shutdown(wait=False, cancel_futures=True)
-        self._commanding.shutdown(wait=False, cancel_futures=True)
-        self._thinking.shutdown(wait=False, cancel_futures=True)
-        last = asyncio.wrap_future(self._recording.submit(lambda: None))
-        await asyncio.wait((last,), timeout=CLOSING_S)
-        self._recording.shutdown(wait=False, cancel_futures=True)
+        for name, pool in self._pools.items():
+            if name != "settling":
+                pool.shutdown(wait=False, cancel_futures=True)
+        ending = (self._recording, self._pools["settling"])
+        last = [asyncio.wrap_future(pool.submit(lambda: None)) for pool in ending]
+        await asyncio.wait(last, timeout=CLOSING_S)
+        for pool in ending:
+            pool.shutdown(wait=False, cancel_futures=True)
 
     async def prepare(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded.
 
         What comes too late is given back, also where the client left meanwhile.
         """
-        if len(incoming.raw) <= self._at_once_bytes:
-            done = attempt("prepare", partial(self._turning.prepare, incoming))
+        begun = time.monotonic()
+        until = begun + self._within_s
+        if len(incoming.raw) <= _AT_ONCE_BYTES and not self._turning.may_wait():
+            # In this thread, for two changes of threads would cost the most.
+            done = attempt("admit", partial(self._turning.admit, incoming, begun))
             if isinstance(done, Prepared):
                 return await self._used(done)
-            return await self._go_without(incoming, done.kind)
-        until = time.monotonic() + self._within_s
-        asked = [_ask(self._planning, "prepare", partial(self._turning.prepare, incoming))]
-        used: Asked | None = None
-        try:
-            found = await _result(asked[0], until - GOING_ON_SHARE * self._within_s)
-            if not isinstance(found, Prepared):
-                asked.append(_ask(self._going_on, "go on", partial(self._turning.go_on, incoming)))
-                # What did not fail may still come.
-                found = found or await _result(asked[0], until)
+            return await self._bare(incoming, done.kind, until)
+        with self._ask("turning", partial(self._turning.prepare, incoming)) as planned:
+            found = await planned.answer(begun + self._planning_s)
             if isinstance(found, Prepared):
-                used = asked[0]
                 return await self._used(found)
-            why = found.kind if found is not None else LATE
-            command = await self._find_command(incoming)
+            admit_at = until - ADMITTING_SHARE * self._within_s
+            held = await self._held(incoming, planned, found, admit_at)
+        return held if isinstance(held, Prepared) else await self._bare(incoming, held, until)
+
+    async def _held(
+        self,
+        incoming: Incoming,
+        planned: Question[Prepared],
+        failed: Failure | None,
+        until: float,
+    ) -> Prepared | str:
+        """Return how a request is forwarded with what is at hand, or why it goes without."""
+        with self._ask("going-on", partial(self._turning.go_on, incoming)) as held:
+            # What did not fail may still come.
+            found = failed or await planned.answer(until)
+            if isinstance(found, Prepared):
+                return await self._used(found)
+            why = LATE if found is None else found.kind
+            command = await self._find_command(incoming, until)
             if command is not None:
                 return await self._used(Prepared(command=command))
-            held = await _result(asked[1], until)
-            if isinstance(held, Prepared):
-                used = asked[1]
-                self._count(why)
-                return replace(held, headers=(*held.headers, (DEGRADED, why)))
-        finally:
-            for one in asked:
-                if one is not used:
-                    self._let_go(one)
-        return await self._go_without(incoming, why)
+            going = await held.answer(until)
+        if not isinstance(going, Prepared):
+            return why
+        self._count(why)
+        return _degraded(going, why)
 
     async def _used(self, prepared: Prepared) -> Prepared:
         """Take what memory has prepared; what a person typed to Lore is done now."""
@@ -143,152 +165,108 @@ class Preparing:
 
     async def admit(self, incoming: Incoming) -> Prepared:
         """Let a request go out as it came, if there is money for it."""
-        asked = _ask(self._admitting, "admit", partial(self._turning.admit, incoming))
-        waits = False
-        try:
-            found = await _result(asked, time.monotonic() + ADMIT_S)
-            waits = True
-        finally:
-            if not waits:
-                self._let_go(asked)
-        if found is None and not asked.done():
-            return Prepared(observer=Arriving(asked))
-        return found if isinstance(found, Prepared) else Prepared()
+        return await self._admitted(incoming, time.monotonic() + self._within_s)
 
-    async def _go_without(self, incoming: Incoming, why: str) -> Prepared:
+    async def _bare(self, incoming: Incoming, why: str, until: float) -> Prepared:
         """Let a request go out without memory, and say so."""
         self._count(why)
-        admitted = await self.admit(incoming)
-        return replace(admitted, headers=(*admitted.headers, (DEGRADED, why)))
+        return _degraded(await self._admitted(incoming, until), why)
+
+    async def _admitted(self, incoming: Incoming, until: float) -> Prepared:
+        """Look whether there is money; where a day has a budget, for as long as it takes."""
+        with self._ask("admitting", partial(self._turning.admit, incoming, until)) as asked:
+            found = await asked.answer(until)
+            if found is None and self._turning.is_limited():
+                found = await asked.answer()
+            if found is None:
+                return Prepared(observer=Arriving(asked.hand_over()))
+        if isinstance(found, Prepared):
+            return found
+        if not self._turning.is_limited():
+            return Prepared()
+        return Prepared(answer=refusal(incoming.provider, 503, _UNSURE))
+
+    def _ask(self, pool: str, work: Callable[[], T]) -> Question[T]:
+        return Question(self._pools[pool], pool, work, self._give_back)
+
+    def _give_back(self, observer: Observer) -> None:
+        """Tell an observer that it is not used."""
+        self._settle(observer, "unused")
 
     def _count(self, why: str) -> None:
         """Count a request that goes without memory, and tell now and then how many did."""
         self._passing.count(why)
-        now = time.monotonic()
-        if now - self._told_at >= _TELL_S:
-            self._told_at = now
-            of = {"requests": self._passing.requests, "reasons": _reasons(self._passing)}
-            log.warning("without memory", extra={"reason": why, **of})
+        of = {"requests": self._passing.requests, "reasons": _reasons(self._passing)}
+        self._tell("without memory", {"reason": why, **of})
 
-    async def _find_command(self, incoming: Incoming) -> Command | None:
+    def _tell(self, event: str, fields: dict[str, object]) -> None:
+        now = time.monotonic()
+        if now - self._told_at[event] >= _TELL_S:
+            self._told_at[event] = now
+            log.warning(event, extra=fields)
+
+    async def _find_command(self, incoming: Incoming, until: float) -> Command | None:
         """Look whether a person typed something to Lore where memory did not say so in time."""
-        if not incoming.may_be_command:
+        if len(incoming.raw) <= _AT_ONCE_BYTES and not incoming.encoding:
+            seen = attempt("command", partial(may_be_command, incoming))
+        else:
+            with self._ask("glancing", partial(may_be_command, incoming)) as glanced:
+                seen = await glanced.answer(until) or False
+        if seen is not True:
             return None
-        found = await self._commanded(partial(self._turning.find_command, incoming))
+        work = partial(self._turning.find_command, incoming)
+        found = await self._within_patience("finding", work)
         return found if isinstance(found, Command) else None
 
     async def _carry_out(self, command: Command) -> Prepared:
         """Answer a person, in whatever way it went."""
-        done = await self._commanded(command.carry_out)
+        done = await self._within_patience("commanding", command.carry_out)
         return Prepared(answer=done if isinstance(done, Answer) else command.excuse)
 
-    async def _commanded(self, work: Callable[[], T]) -> T | Failure | None:
+    async def _within_patience(self, pool: str, work: Callable[[], T]) -> T | Failure | None:
         """Return what comes of some work, or None if a person has waited long enough."""
-        asked = self._commanding.submit(attempt, "command", work)
-        waiting = asyncio.wrap_future(asked)
-        done, _ = await asyncio.wait((waiting,), timeout=COMMAND_S)
-        if not done:
-            waiting.cancel()
-        return waiting.result() if done else None
+        with self._ask(pool, work) as asked:
+            return await asked.answer(time.monotonic() + COMMAND_S)
 
-    def _let_go(self, asked: Asked) -> None:
-        """Wait for a request no longer: if it was not begun yet, it never is."""
-        asked.add_done_callback(self._give_back)
-        asked.cancel()
-
-    def _give_back(self, asked: Asked) -> None:
-        """Tell an observer that it is not used."""
-        found = None if asked.cancelled() else asked.result()
-        if isinstance(found, Prepared) and found.observer is not None:
-            attempt("record", partial(found.observer.end, "unused"))
-
-    def watch(self, observer: Observer | None) -> Watched:
-        """Return an observer that can fail without harm."""
-        return Watched(observer, self._later)
+    def watch(self, observer: Observer | None, held_bytes: int = 0) -> Watched:
+        """Return an observer that can fail without harm, and holds so much already."""
+        return Watched(observer, self._end, held_bytes)
 
     async def think(self, part: str, work: Callable[[], T]) -> T | Failure:
         """Do in a worker thread what a splice needs before it goes on."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thinking, partial(attempt, part, work))
+        return await loop.run_in_executor(self._pools["thinking"], partial(attempt, part, work))
 
-    def _later(self, work: Callable[[], None]) -> None:
-        self._recording.submit(attempt, "record", work)
-
-
-def _ask(pool: ThreadPoolExecutor, part: str, work: Callable[[], Prepared | None]) -> Asked:
-    return pool.submit(attempt, part, work)
-
-
-async def _result(asked: Asked, until_s: float | None = None) -> Prepared | Failure | None:
-    """Return what comes of a request until a moment of the monotonic clock, or None."""
-    waiting = asyncio.wrap_future(asked)
-    left_s = None if until_s is None else max(0.0, until_s - time.monotonic())
-    done, _ = await asyncio.wait((waiting,), timeout=left_s)
-    return waiting.result() if done else None
-
-
-class Watched:
-    """An observer that is asked nothing more once it has failed; `end` is told in any case."""
-
-    def __init__(
-        self, observer: Observer | None, later: Callable[[Callable[[], None]], None] | None = None
-    ) -> None:
-        self._observer = observer
-        self._later = later
-        self._sound = observer is not None
-        self._over = False
-
-    def begin(self, status: int, headers: Mapping[str, str]) -> None:
-        """Pass on the status of an answer."""
-        if self._sound and self._observer is not None:
-            self._try(partial(self._observer.begin, status, headers))
-
-    def see(self, piece: bytes) -> None:
-        """Pass on a piece of the body."""
-        if self._sound and self._observer is not None:
-            self._try(partial(self._observer.see, piece))
-
-    def end(self, outcome: Outcome) -> None:
-        """Pass on how the answer ended, once and off the path."""
-        if self._over or self._observer is None or self._later is None:
+    def _end(self, observer: Observer, outcome: Outcome, held_bytes: int) -> None:
+        """Have all recorded in order; where too much waits for that, only the money."""
+        with self._lock:
+            fits = self._waiting_bytes + held_bytes <= MOST_WAITING_BYTES or not self._waiting_bytes
+            self._waiting_bytes += held_bytes if fits else 0
+        if not fits:
+            self._tell("not recorded", {"waiting_bytes": self._waiting_bytes})
+            self._settle(observer, outcome)
             return
-        self._over = True
-        self._later(partial(self._observer.end, outcome))
+        ended = self._recording.submit(attempt, "record", partial(observer.end, outcome))
+        ended.add_done_callback(partial(self._recorded, held_bytes))
 
-    def _try(self, work: Callable[[], None]) -> None:
-        self._sound = not isinstance(attempt("record", work), Failure)
+    def _recorded(self, held_bytes: int, _ended: Future[Failure | None]) -> None:
+        with self._lock:
+            self._waiting_bytes -= held_bytes
+
+    def _settle(self, observer: Observer, outcome: Outcome) -> None:
+        work = partial(attempt, "settle", partial(observer.settle, outcome))
+        try:
+            self._pools["settling"].submit(work)
+        except RuntimeError:  # It is closed: what comes so late is done by whoever brings it.
+            work()
+
+
+def _degraded(prepared: Prepared, why: str) -> Prepared:
+    return replace(prepared, headers=(*prepared.headers, (DEGRADED, why)))
 
 
 def _reasons(passing: Passing) -> str:
     return ", ".join(f"{why} {n}" for why, n in sorted(passing.degraded().items()))
-
-
-class Arriving:
-    """Stands for an observer that is not there yet, and tells it all once the answer is over.
-
-    A request that could not be admitted in time passes, and is counted nevertheless.
-    """
-
-    def __init__(self, asked: Asked) -> None:
-        self._asked = asked
-        self._seen: list[Callable[[Observer], None]] = []
-
-    def begin(self, status: int, headers: Mapping[str, str]) -> None:
-        """Keep the status of an answer."""
-        self._seen.append(lambda observer: observer.begin(status, headers))
-
-    def see(self, piece: bytes) -> None:
-        """Keep a piece of the body."""
-        self._seen.append(lambda observer: observer.see(piece))
-
-    def end(self, outcome: Outcome) -> None:
-        """Tell all that was kept."""
-        found = self._asked.result(COUNT_S)
-        if not isinstance(found, Prepared) or found.observer is None:
-            return
-        for tell in self._seen:
-            tell(found.observer)
-        found.observer.end(outcome)
 
 
 def is_unread(prepared: Prepared) -> bool:

@@ -8,10 +8,14 @@ from functools import partial
 
 from lore.errors import LoreError, StoreBusy
 from lore.gateway.boundary import Failure, attempt
+from lore.gateway.exchanges import Answer
 from lore.gateway.wires.wire import Call, Splice
 
 Search = Callable[[Call], str]
 """Carries out a call; what it raises of Lore's own, the model is told as a failure."""
+
+Pay = Callable[[bytes], Answer | None]
+"""Sets money aside for a further request, or returns the answer to one for which there is none."""
 
 Keep = Callable[[Mapping[str, str]], None]
 """Stores calls with their results, by the ids of their markers."""
@@ -26,15 +30,23 @@ class Recalling:
         self._keep = keep
         self._held = b""
         """What the client has still to get."""
+        self._pay: Pay = lambda _body: None
         self.asked = b""
         """The last request that upstream was asked besides the first."""
+
+    def pay_with(self, pay: Pay) -> None:
+        """Pay for each further request before it is asked."""
+        self._pay = pay
 
     def feed(self, piece: bytes) -> bytes:
         """Return what may go out to the client, given the next piece from upstream."""
         return self._released() + self._splice.feed(piece)
 
-    def follow(self) -> bytes | None:
-        """Return the body of the next request to upstream, or None."""
+    def follow(self) -> bytes | Answer | None:
+        """Return the body of the next request to upstream, None, or why there is no money for it.
+
+        What was found is kept in any case.
+        """
         self._held += self._splice.pause()
         results = self._searched()
         goes_on = self._splice.goes_on
@@ -45,8 +57,12 @@ class Recalling:
                 self._keep(stored)
         if not goes_on:
             return None
-        self.asked = self._splice.follow_up()
-        return self.asked
+        body = self._splice.follow_up()
+        refused = self._pay(body)
+        if refused is not None:
+            return refused
+        self.asked = body
+        return body
 
     def _searched(self) -> dict[str, str]:
         """Return what was found, by the ids of calls; the others of them failed."""

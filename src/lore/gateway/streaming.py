@@ -18,7 +18,7 @@ from lore.errors import ProviderError, ProviderUnavailable
 from lore.gateway.boundary import Failure, attempt
 from lore.gateway.exchanges import Answer, Splice
 from lore.gateway.keeping import is_stream
-from lore.gateway.preparing import Watched
+from lore.gateway.watching import Watched
 
 Ask = Callable[[bytes], Awaitable[aiohttp.ClientResponse]]
 Think = Callable[[Callable[[], Any]], Awaitable[Any]]
@@ -130,11 +130,8 @@ async def splice_on(
         while True:
             await _feed(splice, response, client, watched)
             body = await think(splice.follow)
-            if isinstance(body, Failure) and not client.is_begun:
-                return _lost(client)
             if not isinstance(body, bytes):
-                await client.say(splice.rest() if body is None else splice.fail(500, _LOST))
-                return await client.end()
+                return await _end(body, splice, client, send)
             response.close()
             response = await ask(body)
             watched.begin(response.status, told(response))
@@ -155,6 +152,22 @@ async def splice_on(
         return _lost(client)
     finally:
         response.close()
+
+
+async def _end(why: Answer | Failure | None, splice: Splice, client: Outlet, send: Send) -> bool:
+    """End an answer for which upstream is not asked again, and tell whether it came to its end."""
+    if why is None:
+        await client.say(splice.rest())
+    elif isinstance(why, Answer) and client.is_begun:
+        await client.say(splice.fail(why.status, why.body))
+    elif isinstance(why, Answer):
+        await answer_with(why, send)
+        return True
+    elif client.is_begun:
+        await client.say(splice.fail(500, _LOST))
+    else:
+        return _lost(client)
+    return await client.end()
 
 
 async def _feed(

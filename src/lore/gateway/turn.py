@@ -95,6 +95,9 @@ def told_headers(composed: Composed, delay_s: float) -> tuple[tuple[str, str], .
         told.append(("x-lore-bust", plan.why))
     if plan.notes:
         told.append(("x-lore-unfit", "; ".join(plan.notes)))
-    if delay_s:
-        told.append(("x-lore-delay-s", f"{delay_s:.1f}"))
-    return tuple(told)
+    return (*told, *delay_headers(delay_s))
+
+
+def delay_headers(delay_s: float) -> tuple[tuple[str, str], ...]:
+    """Return what a client is told of a request that was held back."""
+    return (("x-lore-delay-s", f"{delay_s:.1f}"),) if delay_s else ()

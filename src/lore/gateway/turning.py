@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import secrets
+import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import astuple, replace
 from functools import partial
-from typing import NamedTuple
 
 from lore.context import silences
-from lore.errors import BudgetSpent, InvalidInput, LoreError, StoreBusy
+from lore.errors import BudgetSpent, InvalidInput
 from lore.gateway import commands, paying, talks
 from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt, log
-from lore.gateway.exchanges import COMMAND, Answer, Command, Incoming, Prepared
-from lore.gateway.glancing import glance, is_cached_long
+from lore.gateway.errands import COUNTING, Errands
+from lore.gateway.exchanges import Answer, Command, Incoming, Prepared
+from lore.gateway.glancing import is_cached_long
 from lore.gateway.latest import LatestMarkers
-from lore.gateway.paying import PROVIDERS, Bill, Ended, Observing, Unread
-from lore.gateway.recalling import Recalling
-from lore.gateway.routing import label_of
+from lore.gateway.paying import PROVIDERS, Ended
+from lore.gateway.searching import Searching
 from lore.gateway.speakers import (
     Said,
     agent_of,
@@ -30,18 +29,15 @@ from lore.gateway.speakers import (
     is_errand,
 )
 from lore.gateway.talks import Talks
+from lore.gateway.till import Asked, Till
 from lore.gateway.turn import Turn, is_given, may_offer, new_prompt, told_headers
 from lore.gateway.wires import anthropic, markers
 from lore.gateway.wires.registry import WIRES
-from lore.gateway.wires.wire import Call, Reply, Request, Texts, Tool, Wire
+from lore.gateway.wires.wire import Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.memory.holding import Composed
-from lore.memory.pacing import Pacing
-from lore.records import Course, Injection, Speaker, TokenUse
-from lore.redaction import redact_tree
-from lore.tools import catalogue
-from lore.tools.tool import Caller
+from lore.records import Course, Injection, Speaker
 
 PROMPT_S = 0.08
 """So much of the time that a request has may go into finding what its prompt needs."""
@@ -50,25 +46,7 @@ WARM_S = 10.0
 """A start waits so long for the model and the price lists, which take one to three seconds: the
 first request of a session would go out without memory, and the second begin differently."""
 
-SEARCH_S = 2.0
-"""So long an answer waits for a search: one takes some milliseconds, and half a second more at
-most where something waits to be embedded."""
-
-_SEARCHES = 4
-"""Searches at once; a store that is locked may hold each of them up for a minute."""
-
-_COUNTING = "/count_tokens"
-
 _TOOL_CHARS = sum(len(str(part)) for part in astuple(commands.RECALL))
-
-
-class _Asked(NamedTuple):
-    """What a request that is no turn asks for: of which model, and how much at most."""
-
-    model: str
-    most: TokenUse
-    service: str
-    streams: bool
 
 
 class MemoryTurning:
@@ -77,12 +55,13 @@ class MemoryTurning:
     def __init__(self, memory: Memory, composer: Composer) -> None:
         self._memory = memory
         self._composer = composer
-        self._pacing = Pacing(memory)
+        self._till = Till(memory)
         self._talks = Talks(composer.desk.find_talk)
         self._annotations = Annotations()
         self._latest = LatestMarkers()
         self._digesting = ThreadPoolExecutor(1, "lore-digesting")
-        self._searching = ThreadPoolExecutor(_SEARCHES, "lore-searching")
+        self._errands = Errands(composer, self._till, self._latest)
+        self._searching = Searching(memory, composer, self._latest)
         self._digested: set[str] = set()
         self._warming: Future[object] | None = None
         self._lock = threading.Lock()
@@ -104,7 +83,7 @@ class MemoryTurning:
     def close(self) -> None:
         """Begin nothing more."""
         self._digesting.shutdown(wait=False, cancel_futures=True)
-        self._searching.shutdown(wait=False, cancel_futures=True)
+        self._searching.close()
 
     def prepare(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded."""
@@ -116,12 +95,7 @@ class MemoryTurning:
         request = wire.read(incoming.body(), incoming.target)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
         if is_errand(said):
-            known = find_speaker(said)
-            retold = known if known and self._composer.desk.was_amnesic(known) else None
-            errand = self._errand(incoming, wire, request, retold=retold)
-            if known is None or errand.answer is not None or not is_compaction(said):
-                return errand
-            return self._as_in_session(errand, wire, request, known)
+            return self._errand(incoming, wire, request, said)
         with self._memory.database.read():  # All of it is asked at one moment, and in one go.
             speaker = self._speaker(said)
             command = self._command(wire, request, speaker)
@@ -146,7 +120,7 @@ class MemoryTurning:
             speaker, request.dialogue, provider=PROVIDERS[incoming.wire]
         )
         if composed is None:
-            return self._errand(incoming, wire, request, bare=speaker)
+            return self._errands.pass_on(incoming, wire, request, speaker=speaker, bare=True)
         return self._forwarded(incoming, wire, request, speaker, composed)
 
     def _speaker(self, said: Said, *, at_hand: bool = False) -> Speaker:
@@ -166,13 +140,10 @@ class MemoryTurning:
 
     def find_command(self, incoming: Incoming) -> Command | None:
         """Return what a request that was not prepared in time asks of Lore itself, if it does."""
-        wire = WIRES.get(incoming.wire)
+        wire = _wire_of(incoming)
         if not self._memory.settings.gateway_memory or wire is None:
             return None
-        body = incoming.body()
-        if incoming.path.endswith(_COUNTING) or COMMAND not in body.lower():
-            return None
-        request = wire.read(body, incoming.target)
+        request = wire.read(incoming.body(), incoming.target)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
         speaker = self._speaker(said, at_hand=True)
         return None if is_errand(said) else self._command(wire, request, speaker)
@@ -193,117 +164,38 @@ class MemoryTurning:
 
         return Command(carry_out, wire.answer(request, commands.excuse(typed)))
 
-    def admit(self, incoming: Incoming) -> Prepared:
+    def may_wait(self) -> bool:
+        """Tell whether there is more to a request than its price."""
+        return self._memory.settings.gateway_memory or self.is_limited()
+
+    def is_limited(self) -> bool:
+        """Tell whether there is a budget by now."""
+        return self._memory.has_budget()
+
+    def admit(self, incoming: Incoming, until_s: float = math.inf) -> Prepared:
         """Return how a request is forwarded that memory had no time for."""
-        wire = WIRES.get(incoming.wire)
-        if wire is None:
-            return self._unread(incoming)
-        if incoming.path.endswith(_COUNTING):
-            return Prepared()
-        seen = glance(incoming)
-        limit = paying.output_limit(seen.asks, seen.model)
-        most = paying.most_of_bytes(incoming.wire, seen.length, limit, long=seen.long)
-        service = paying.service_of(seen.asks)
-        asked = _Asked(seen.model, most, service, seen.streams)
-        admitted = self._paid(incoming, wire, asked)
-        mended = attempt("mend", partial(self._mended, incoming))
-        return replace(admitted, body=mended) if isinstance(mended, bytes) else admitted
+        return self._errands.admit(incoming, until_s)
 
-    def _mended(self, incoming: Incoming) -> bytes | None:
-        """Return a body whose turn began with memory and goes on without, if it has to change."""
-        if incoming.wire != "anthropic":
-            return None  # elsewhere, markers are texts like others
-        body = incoming.body()
-        mended = anthropic.mend(body, self._latest.find)
-        return mended if mended is not body else None
-
-    def _unread(self, incoming: Incoming) -> Prepared:
-        """Let a request pass in a form that is not read, while there is any money."""
-        try:
-            reserved = self._memory.reserve_request(label_of(incoming.path), None, kind="other")
-        except BudgetSpent as error:
-            provider, now = paying.refusing(incoming), self._memory.database.now()
-            return paying.refused(provider, error, now)
-        return Prepared(observer=Unread(self._memory, reserved), reads=False)
-
-    def _errand(
-        self,
-        incoming: Incoming,
-        wire: Wire,
-        request: Request,
-        *,
-        bare: Speaker | None = None,
-        retold: Speaker | None = None,
-    ) -> Prepared:
-        """Let a request pass that is no turn: it costs money, and is not remembered."""
-        limit = paying.output_limit(request.document, request.dialogue.model)
-        long = is_cached_long(request.body)
-        most = paying.most_of_bytes(incoming.wire, len(request.body), limit, long=long)
-        service = paying.service_of(request.document)
-        asked = _Asked(request.dialogue.model, most, service, request.streams)
-        return self._paid(incoming, wire, asked, bare=bare, retold=retold)
-
-    def _as_in_session(
-        self, errand: Prepared, wire: Wire, request: Request, speaker: Speaker
-    ) -> Prepared:
-        """Let a summary be made of the prompt that the session had: that one is cached.
+    def _errand(self, incoming: Incoming, wire: Wire, request: Request, said: Said) -> Prepared:
+        """Let a request pass that is no turn; a summary is made of the prompt that is cached.
 
         Where it is asked for without tools, nothing may be called, and no call may stand in it.
         """
-        if request.tools:
-            request = self._expanded(wire, request, speaker)
-        composed = self._composer.compose_whole(speaker, request.dialogue)
-        tool = self._offered(request, composed) if request.tools else None
-        body, tool = self._rewritten(wire, request, composed, tool)
-        if body is request.body:
-            return errand
-        recalling = self._recalling(wire, request, speaker, body, tool) if tool else None
-        return replace(errand, body=body, splice=recalling)
-
-    def _paid(
-        self,
-        incoming: Incoming,
-        wire: Wire,
-        asked: _Asked,
-        *,
-        bare: Speaker | None = None,
-        retold: Speaker | None = None,
-    ) -> Prepared:
-        try:
-            reserved = self._memory.reserve_request(
-                asked.model,
-                asked.most,
-                provider=PROVIDERS[incoming.wire],
-                service=asked.service,
-                kind="errand",
-            )
-        except BudgetSpent as error:
-            return paying.refused(paying.refusing(incoming), error, self._memory.database.now())
-        bill = Bill(wire, reserved, asked.streams, paying.prompt_of(asked.most, counted=False))
-        on_end = partial(self._end_retelling, retold) if retold else self._end_errand
-        whole = retold is not None
-        return Prepared(observer=self._observing(incoming, bill, on_end, whole=whole, bare=bare))
-
-    def _observing(
-        self,
-        incoming: Incoming,
-        bill: Bill,
-        on_end: Callable[[Ended], None],
-        on_use: Callable[[], None] | None = None,
-        *,
-        whole: bool = True,
-        bare: Speaker | None = None,
-    ) -> Observing:
-        note = partial(self._note_headers, PROVIDERS[incoming.wire], bare)
-        return Observing(bill, on_end, note, on_use, whole)
-
-    def _note_headers(
-        self, provider: str, bare: Speaker | None, headers: Mapping[str, str]
-    ) -> None:
-        """Take note of what an answer says before its body, and that its session has no memory."""
-        if bare is not None:
-            self._composer.pass_bare(bare)
-        self._pacing.note_quotas(provider, headers)
+        known, body, recalling = find_speaker(said), None, None
+        retold = known is not None and self._composer.desk.was_amnesic(known)
+        if known is not None and is_compaction(said):
+            if request.tools:
+                request = self._expanded(wire, request, known)
+            composed = self._composer.compose_whole(known, request.dialogue)
+            tool = self._offered(request, composed) if request.tools else None
+            sent, tool = self._rewritten(wire, request, composed, tool)
+            if sent is not request.body:
+                body = sent
+            if tool is not None and body is not None:
+                recalling = self._searching.splice(wire, request, known, body, tool)
+        return self._errands.pass_on(
+            incoming, wire, request, body=body, splice=recalling, speaker=known, retold=retold
+        )
 
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
         gives = not is_given(speaker, request)
@@ -315,7 +207,7 @@ class MemoryTurning:
             provider=PROVIDERS[incoming.wire],
             gives_memory=gives,
             note=self._note(speaker, request) if gives and not silent else None,
-            least=self._pacing.least_layer(request.dialogue.model, PROVIDERS[incoming.wire]),
+            least=self._till.pacing.least_layer(request.dialogue.model, PROVIDERS[incoming.wire]),
         )
 
     def _forwarded(
@@ -327,39 +219,41 @@ class MemoryTurning:
         composed: Composed,
     ) -> Prepared:
         """Return how a composed prompt is forwarded, paid for and listened to."""
-        provider = PROVIDERS[incoming.wire]
         tool = self._offered(request, composed)
         body, tool = self._rewritten(wire, request, composed, tool)
         limit = paying.output_limit(request.document, request.dialogue.model)
         long = is_cached_long(request.body)
         most = paying.most_of(incoming.wire, composed.plan.tokens, limit, long=long)
-        try:
-            reserved = self._memory.reserve_request(
-                request.dialogue.model,
-                most,
-                provider=provider,
-                service=paying.service_of(request.document),
-                session=speaker.session,
-                project=speaker.project,
-            )
-        except BudgetSpent as error:
-            return paying.refused(paying.refusing(incoming), error, self._memory.database.now())
-        left_s = self._composer.cache_left_s(speaker)
-        free = reserved.usd == 0
-        delay_s = self._pacing.delay_s(provider, cache_left_s=left_s, free=free)
-        prompt = paying.prompt_of(most, counted=composed.calibrated)
-        bill = Bill(wire, reserved, request.streams, prompt, delay_s)
-        recalling = self._recalling(wire, request, speaker, body, tool) if tool else None
-        turn = Turn(request, speaker, composed, wire, incoming.target, body, recalling)
-        told = body is not request.body or composed.is_plain
-        use = partial(self._composer.use, speaker, composed) if told else None
-        return Prepared(
-            body=body if body is not request.body else None,
-            headers=told_headers(composed, delay_s),
-            delay_s=delay_s,
-            observer=self._observing(incoming, bill, partial(self._end_turn, turn), use),
-            splice=recalling,
+        asked = Asked(
+            request.dialogue.model,
+            paying.lengthened(most, _TOOL_CHARS if tool else 0),
+            paying.service_of(request.document),
+            request.streams,
+            kind="turn",
+            speaker=speaker,
+            counted=composed.calibrated,
         )
+        left_s = self._composer.cache_left_s(speaker)
+        recalling = self._searching.splice(wire, request, speaker, body, tool) if tool else None
+        turn = Turn(request, speaker, composed, wire, incoming.target, body, recalling)
+        try:
+            with self._till.open_bill(incoming, wire, asked, cache_left_s=left_s) as bill:
+                told = body is not request.body or composed.is_plain
+                use = partial(self._composer.use, speaker, composed) if told else None
+                on_end = partial(self._end_turn, turn)
+                observer = self._till.observe(incoming, bill, on_end, on_use=use)
+                if recalling is not None:
+                    pay = partial(self._till.pay_further, incoming, observer, len(body))
+                    recalling.pay_with(pay)
+                return Prepared(
+                    body=body if body is not request.body else None,
+                    headers=told_headers(composed, bill.delay_s),
+                    delay_s=bill.delay_s,
+                    observer=observer,
+                    splice=recalling,
+                )
+        except BudgetSpent as error:
+            return self._till.refused(incoming, error)
 
     def _offered(self, request: Request, composed: Composed) -> Tool | None:
         """Return the tool that the gateway offers to a model, if it does."""
@@ -387,32 +281,6 @@ class MemoryTurning:
             log.warning("plan not legal", extra={"layer": composed.plan.layer})
             return request.body, None
 
-    def _recalling(
-        self, wire: Wire, request: Request, speaker: Speaker, body: bytes, tool: Tool
-    ) -> Recalling:
-        inner = wire.open_splice(request, body, tool, partial(secrets.token_hex, 8))
-        caller = Caller(speaker.project, speaker.session)
-
-        def search(call: Call) -> str:
-            work = partial(catalogue.call, self._memory, tool.name, call.arguments, caller)
-            asked = self._searching.submit(work)
-            try:
-                return asked.result(SEARCH_S).text
-            except TimeoutError as error:
-                asked.cancel()
-                msg = "The search took too long."
-                raise StoreBusy(msg) from error
-            except LoreError as error:
-                return " ".join(filter(None, (str(error), error.hint)))
-
-        def keep(stored: Mapping[str, str]) -> None:
-            redact = partial(redact_tree, self._memory.redactor)
-            hidden = {id_: markers.redacted(one, redact) for id_, one in stored.items()}
-            self._latest.keep(hidden)
-            self._composer.keep_markers(speaker, hidden)
-
-        return Recalling(inner, search, keep)
-
     def _note(self, speaker: Speaker, request: Request) -> Injection | None:
         """Return what a new prompt clearly needs behind it."""
         asked = new_prompt(request)
@@ -425,15 +293,6 @@ class MemoryTurning:
             within_s=PROMPT_S,
             counts=False,
         )
-
-    def _end_errand(self, ended: Ended) -> None:
-        paying.settle(self._memory, ended)
-
-    def _end_retelling(self, speaker: Speaker, ended: Ended) -> None:
-        """Let a summary never be stored that may tell what was not to be."""
-        self._end_errand(ended)
-        retold = [reply.entry for reply in ended.replies if reply.entry is not None]
-        self._composer.desk.leave_unsaid(speaker, retold)
 
     def _end_turn(self, turn: Turn, ended: Ended) -> None:
         """Take note of what came of a turn: its cost, its words, and what is to be condensed."""
@@ -496,4 +355,4 @@ class MemoryTurning:
 
 def _wire_of(incoming: Incoming) -> Wire | None:
     """Return the wire of a request that costs something, if it is one that Lore reads."""
-    return None if incoming.path.endswith(_COUNTING) else WIRES.get(incoming.wire)
+    return None if incoming.path.endswith(COUNTING) else WIRES.get(incoming.wire)

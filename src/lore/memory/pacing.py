@@ -25,13 +25,13 @@ class Pacing:
     def delay_s(
         self, provider: str, *, cache_left_s: float | None = None, free: bool = False
     ) -> float:
-        """Return how long the next request waits; `cache_left_s` is None if nothing is cached.
+        """Return how long a request waits; `cache_left_s` is None if nothing is cached.
 
-        One that is `free` does not wait for money, but for its provider.
+        Its money was set aside before. One that is `free` waits for its provider alone.
         """
         now = self._memory.database.now()
         quota_s = quota_delay_s(self._quotas.get(provider, ()), now)
-        budget_s = 0.0 if free else self._memory.spend_pressure().delay_s
+        budget_s = 0.0 if free else self._memory.spend_pressure(at_hand=True).delay_s
         return delay_s(budget_s, quota_s, cache_left_s=cache_left_s)
 
     def least_layer(self, model: str = "", provider: str = "") -> Layer:

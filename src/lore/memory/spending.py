@@ -63,7 +63,7 @@ class Spending(Desk):
     def find_model_price(self, model: str, *, provider: str = "") -> ModelPrice | None:
         """Return what a model costs, None where nobody knows or the lists are not loaded yet."""
         pricing = self._requests().catalogue.find(model, provider, wait_s=0)
-        return pricing.usual if pricing else None
+        return pricing.whole if pricing else None
 
     def reserve_request(
         self,
@@ -75,11 +75,13 @@ class Spending(Desk):
         session: str = "",
         project: str = "",
         kind: str = "turn",
+        within_s: Seconds | None = None,
     ) -> Reserved:
         """Set aside what a request may take at most, or raise `BudgetSpent`.
 
         Of one that nobody reads nobody knows what it takes: `most` is None, and so is `used` then.
-        Only with a budget is anything written, for all processes to see.
+        Only with a budget is anything written, for all processes to see; with `within_s` nothing
+        is waited for longer than that.
         """
         return self._requests().reserve(
             model,
@@ -89,6 +91,7 @@ class Spending(Desk):
             session=session,
             project=project,
             kind=kind,
+            within_s=within_s,
         )
 
     def count_request(self, reserved: Reserved, used: TokenUse, *, service: str = "") -> None:
@@ -111,9 +114,16 @@ class Spending(Desk):
         """Give back what was set aside for a request that took nothing."""
         self._requests().release(reserved)
 
-    def spend_pressure(self) -> SpendPressure:
-        """Return what the budget of the day asks of the next request."""
-        return self._requests().pressure()
+    def has_budget(self) -> bool:
+        """Tell whether what a day may cost is limited by now."""
+        return self._requests().is_limited
+
+    def spend_pressure(self, *, at_hand: bool = False) -> SpendPressure:
+        """Return what the budget of the day asks of the next request.
+
+        What is `at_hand` needs no look at the store: money was set aside a moment ago.
+        """
+        return self._requests().pressure(at_hand=at_hand)
 
     def day_budget(self) -> DayBudget:
         """Return how the budget of today stands, for all that is spent."""

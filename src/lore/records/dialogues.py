@@ -114,6 +114,16 @@ class ModelPrice:
     cache_write_usd: float
     cache_write_1h_usd: float
     window_tokens: int = 200_000
+    longer: tuple[tuple[int, ModelPrice], ...] = ()
+    """From how many tokens of a prompt on another price holds for all of it, the shortest first."""
+
+    def at(self, input_tokens: int) -> ModelPrice:
+        """Return the price of a prompt so long."""
+        found = self
+        for start, price in self.longer:
+            if input_tokens > start:
+                found = price
+        return found
 
     def cost(self, use: TokenUse) -> float:
         """Return what a request costs in US dollars."""

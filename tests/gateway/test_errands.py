@@ -1,0 +1,113 @@
+"""Requests that are no turns wait and pay as turns do, and leave no money set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lore.errors import StoreBusy
+from lore.gateway.exchanges import Incoming, Prepared
+from lore.gateway.turning import MemoryTurning
+from lore.memory import Memory
+from lore.memory.composing import Composer
+from lore.memory.holding import Composed
+from lore.records import Dialogue, Speaker, Spend
+from lore.settings import load
+from lore.store import spend
+from tests.fakes import FakeEmbedder, FixedClock
+from tests.gateway.proxied import HELLO, proxied
+from tests.gateway.test_settling import PRICES, total
+from tests.gateway.test_turning import HEADERS, PATH
+from tests.gateway.upstream import Says, Text, Upstream, upstream
+from tests.waiting import PATIENCE_S, eventually
+
+SUMMARY = "CRITICAL: Respond with TEXT ONLY. Sum up what was said."
+NEARLY = {
+    "anthropic-ratelimit-tokens-limit": "1000",
+    "anthropic-ratelimit-tokens-remaining": "178",
+}
+
+
+@pytest.fixture
+def up() -> Iterator[Upstream]:
+    with upstream() as served:
+        yield served
+
+
+def asking(text: str, **more: Any) -> dict[str, Any]:
+    return {**HELLO, "model": "dear", "messages": [{"role": "user", "content": text}], **more}
+
+
+class Unable(Composer):
+    """Cannot look up what a summary is made of."""
+
+    def compose_whole(self, speaker: Speaker, dialogue: Dialogue) -> Composed:
+        raise StoreBusy(speaker.session, hint=dialogue.model)
+
+
+def test_a_summary_that_fails_leaves_no_money_set_aside(tmp_path: Path, up: Upstream):
+    config = replace(load({}, home=tmp_path).settings, prices=PRICES, daily_budget=50.0)
+    with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
+        turning = MemoryTurning(memory, Unable(memory))
+        with proxied(tmp_path, up.url, turning=turning, within_s=PATIENCE_S) as gateway:
+            for _ in range(3):
+                got = gateway.ask(PATH, asking(SUMMARY), HEADERS)
+                assert (got.status, got.header("x-lore-degraded")) == (200, "StoreBusy")
+            eventually(lambda: total(memory).requests == 3)
+            memory.database.write(lambda _: None)
+            assert memory.day_budget().reserved_usd == 0
+        turning.close()
+
+
+class Failing(MemoryTurning):
+    """Lets all requests pass without memory."""
+
+    def prepare(self, incoming: Incoming) -> Prepared:
+        raise StoreBusy(incoming.path)
+
+    def go_on(self, incoming: Incoming) -> Prepared | None:
+        raise StoreBusy(incoming.path)
+
+
+@pytest.mark.parametrize(
+    ("turning_class", "remembers", "asked"),
+    [
+        (MemoryTurning, False, "Hello?"),
+        (Failing, True, "Hello?"),
+        (MemoryTurning, True, SUMMARY),
+    ],
+    ids=["without memory", "degraded", "summary"],
+)
+def test_every_request_waits_for_the_quota_of_its_provider(
+    tmp_path: Path, up: Upstream, turning_class: type[MemoryTurning], remembers: bool, asked: str
+):
+    up.reply_with(Says(Text("Yes."), headers=NEARLY), Says(Text("No.")))
+    config = replace(load({}, home=tmp_path).settings, prices=PRICES, gateway_memory=remembers)
+    with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
+        turning = turning_class(memory, Composer(memory))
+        with proxied(tmp_path, up.url, turning=turning) as gateway:
+            assert not gateway.ask(PATH, asking(asked), HEADERS).header("x-lore-delay-s")
+            eventually(lambda: total(memory).requests == 1)
+            assert gateway.ask(PATH, asking(asked), HEADERS).header("x-lore-delay-s") == "0.7"
+            eventually(lambda: total(memory).delayed == 1)
+        turning.close()
+
+
+def test_without_memory_requests_wait_for_the_budget_of_the_day(
+    tmp_path: Path, up: Upstream, clock: FixedClock
+):
+    config = load({}, home=tmp_path).settings
+    config = replace(config, prices=PRICES, daily_budget=10.0, gateway_memory=False)
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
+        spent = Spend("a", clock(), "request:turn", "dear", {}, 5.6)
+        memory.database.write(lambda db: spend.add(db, spent))
+        turning = MemoryTurning(memory, Composer(memory))
+        with proxied(tmp_path, up.url, turning=turning) as gateway:
+            got = gateway.ask(PATH, asking("Hello?"), HEADERS)
+            assert 0.5 <= float(got.header("x-lore-delay-s")) < 1
+            eventually(lambda: total(memory).delayed == 1)
+        turning.close()
