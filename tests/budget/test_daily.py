@@ -501,6 +501,19 @@ def test_a_request_sees_one_budget_however_often_that_changes(database):
     assert ledger.day().reserved_usd == pytest.approx(0.01)
 
 
+def test_a_budget_that_was_raised_slows_nobody_down_by_the_former_one(database, clock):
+    allowed = [10.0]
+    ledger = ledger_of(database, allowed=lambda: allowed[0])
+    ledger.settle(ledger.reserve("m", DOLLAR), TokenUse(9_000_000))
+    entries(database)
+    clock.advance(minutes=10)
+    assert ledger.pressure().delay_s > 30
+    allowed[0] = 10_000.0
+    ledger.release(ledger.reserve("m", CENT))
+    assert ledger.pressure(at_hand=True).delay_s == 0
+    assert ledger.pressure().delay_s == 0
+
+
 def test_who_sets_money_aside_sees_the_pace_of_the_day(database, clock):
     ledger = ledger_of(database, 10.0)
     ledger.settle(ledger.reserve("m", DOLLAR), TokenUse(9_000_000))

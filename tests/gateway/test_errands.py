@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from lore.errors import StoreBusy
 from lore.gateway.exchanges import Incoming, Prepared
+from lore.gateway.paying import Observing
 from lore.gateway.turning import MemoryTurning
 from lore.memory import Memory
 from lore.memory.composing import Composer
@@ -21,7 +23,7 @@ from lore.store import spend
 from tests.fakes import FakeEmbedder, FixedClock
 from tests.gateway.proxied import HELLO, proxied
 from tests.gateway.test_settling import PRICES, total
-from tests.gateway.test_turning import HEADERS, PATH
+from tests.gateway.test_turning import HEADERS, HERE, PATH
 from tests.gateway.upstream import Says, Text, Upstream, upstream
 from tests.waiting import PATIENCE_S, eventually
 
@@ -110,4 +112,15 @@ def test_without_memory_requests_wait_for_the_budget_of_the_day(
             got = gateway.ask(PATH, asking("Hello?"), HEADERS)
             assert 0.5 <= float(got.header("x-lore-delay-s")) < 1
             eventually(lambda: total(memory).delayed == 1)
+        turning.close()
+
+
+def test_what_memory_was_late_for_is_paid_by_its_session(tmp_path: Path):
+    with Memory.open(tmp_path, embedder=FakeEmbedder()) as memory:
+        turning = MemoryTurning(memory, Composer(memory))
+        raw = json.dumps(asking("Hello?")).encode()
+        admitted = turning.admit(Incoming("anthropic", PATH, "", HEADERS, raw, 1_000_000))
+        assert isinstance(admitted.observer, Observing)
+        reserved = admitted.observer.bill.reserved
+        assert (reserved.session, reserved.project) == ("s-1", HERE)
         turning.close()

@@ -247,16 +247,16 @@ class RequestLedger:
         if budget_usd is None:
             return SpendPressure()
         now = self._database.now()
-        known = self._pressing.find(now)
+        known = self._pressing.find(now, budget_usd)
         if known is None and not at_hand:
             with suppress(StoreError), self._database.read() as db:
                 known = self._pressing.learn(now, look(db, now, budget_usd))
-        return known or self._pressing.find(now, AT_HAND) or SpendPressure()
+        return known or self._pressing.find(now, budget_usd, AT_HAND) or SpendPressure()
 
     @property
-    def is_limited(self) -> bool:
-        """Tell whether a day has a budget by now."""
-        return self._allowed() is not None
+    def budget_usd(self) -> float | None:
+        """Return what a day may cost by now, None if anything."""
+        return self._allowed()
 
     def counters(self) -> list[SpendCounter]:
         """Return what this process has counted, by model."""
@@ -298,7 +298,7 @@ class RequestLedger:
                 if not whose.kept and entry.at >= begun
             )
         left_usd = budget_usd - beside_usd - held_usd
-        watched_usd = budget_usd if self._pressing.find(reserved.at) is None else None
+        watched_usd = budget_usd if self._pressing.find(reserved.at, budget_usd) is None else None
         work = partial(_set_aside, reserved=reserved, left_usd=left_usd, watched_usd=watched_usd)
         future: Future[_Told] | None = None
         try:

@@ -28,19 +28,22 @@ class Pressing:
     """Remembers what the budget asks of requests; for many threads."""
 
     def __init__(self) -> None:
-        self._seen: tuple[datetime, SpendPressure] | None = None
+        self._seen: tuple[datetime, float, SpendPressure] | None = None
 
-    def find(self, now: datetime, good_for: timedelta = FRESH) -> SpendPressure | None:
-        """Return what was seen on this day, if that is not too long ago."""
+    def find(
+        self, now: datetime, budget_usd: float, good_for: timedelta = FRESH
+    ) -> SpendPressure | None:
+        """Return what was seen on this day, if that is not too long ago and the budget the same."""
         if self._seen is None:
             return None
-        at, pressure = self._seen
-        return pressure if at.date() == now.date() and timedelta() <= now - at < good_for else None
+        at, seen_usd, pressure = self._seen
+        is_of_today = at.date() == now.date() and seen_usd == budget_usd
+        return pressure if is_of_today and timedelta() <= now - at < good_for else None
 
     def learn(self, now: datetime, pace: Pace) -> SpendPressure:
         """Take note of a pace."""
         pressure = SpendPressure(budget_delay_s(pace), pace.exceeds)
-        self._seen = (now, pressure)
+        self._seen = (now, pace.budget_usd, pressure)
         return pressure
 
 

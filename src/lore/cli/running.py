@@ -141,7 +141,7 @@ def status(context: typer.Context, json: Json = False) -> None:
         found = replace(found, state="hung", server_notice=told)
     if not found.budget_usd:  # nobody counted yet
         found = replace(found, budget_usd=settings.background_daily_budget)
-    if found.day_budget_usd is None:
+    if not found.running:
         found = replace(found, day_budget_usd=settings.daily_budget)
     if json:
         print_json(found)

@@ -13,6 +13,7 @@ from lore.gateway.glancing import glance, is_cached_long
 from lore.gateway.latest import LatestMarkers
 from lore.gateway.paying import Ended
 from lore.gateway.recalling import Recalling
+from lore.gateway.speakers import Said, find_speaker
 from lore.gateway.till import Asked, Till
 from lore.gateway.turn import delay_headers
 from lore.gateway.wires import anthropic
@@ -45,7 +46,8 @@ class Errands:
             return self._till.pass_unread(incoming, until_s)
         limit = paying.output_limit(seen.asks, seen.model)
         most = paying.most_of_bytes(incoming.wire, seen.length, limit, long=seen.long)
-        asked = Asked(seen.model, most, paying.service_of(seen.asks), seen.streams)
+        service, whose = paying.service_of(seen.asks), find_speaker(Said(incoming.headers, {}, ()))
+        asked = Asked(seen.model, most, service, seen.streams, speaker=whose)
         mended = attempt("mend", partial(self._mended, incoming))
         body = mended if isinstance(mended, bytes) else None
         try:

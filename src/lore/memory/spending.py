@@ -116,7 +116,7 @@ class Spending(Desk):
 
     def has_budget(self) -> bool:
         """Tell whether what a day may cost is limited by now."""
-        return self._requests().is_limited
+        return self._requests().budget_usd is not None
 
     def spend_pressure(self, *, at_hand: bool = False) -> SpendPressure:
         """Return what the budget of the day asks of the next request.

@@ -65,7 +65,8 @@ class Working(Desk):
             round(spent, 6),
             self.settings.background_daily_budget,
             round(asked, 6),
-            self.settings.daily_budget,
+            # Whoever asks models for agents has looked whether it was changed since the start.
+            self.requests.budget_usd if self.requests else self.settings.daily_budget,
         )
 
     def jobs(self) -> list[Job]:
