@@ -30,7 +30,7 @@ TESTED_BY_NEIGHBOURS = {
     "daemon": "attempts background chores",
     "embed": "embedder graph",
     "evals": "baselines recordings",
-    "gateway": "boundary exchanges forwarding questions refusals searching streaming watching",
+    "gateway": "boundary exchanges questions refusals searching streaming watching",
     "gateway/wires": "arranging framing listening rounds searches summing wire",
     "gateway/wires/anthropic": "expanding reading replies splicing writing",
     "gateway/wires/chat": "expanding reading replies splicing writing",
