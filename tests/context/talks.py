@@ -55,7 +55,7 @@ def entry(voice: str, *blocks: Block) -> Entry:
 
 
 def dialogue(entries: Sequence[Entry], *, fixed_chars: int = 0, breakpoints: int = 0) -> Dialogue:
-    return Dialogue("model", tuple(entries), fixed_chars, "", breakpoints)
+    return Dialogue("model", tuple(entries), fixed_chars, breakpoints)
 
 
 def plain_turn(number: int, *, steps: int = 2, chars: int = 400) -> list[Entry]:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lore.context.layers import Room, Scene
 from lore.context.sizing import Measure
 from lore.context.turns import turn_starts
-from lore.records.dialogues import Summary
-from tests.context.talks import dialogue, plain_talk, plain_turn, summarised, talks
+from lore.records.dialogues import Layer, Summary
+from tests.context.talks import (
+    dialogue,
+    entry,
+    plain_talk,
+    plain_turn,
+    summarised,
+    talks,
+    text,
+)
 
 EXACT = Measure(0.25)
 
@@ -65,6 +74,27 @@ def test_summaries_that_do_not_fit_go_the_oldest_first_and_metas_last():
     assert prefix[0] == meta
     assert sum(one.tokens for one in prefix) <= 1_000
     assert prefix[-1].until >= 144
+
+
+@pytest.mark.parametrize(("layer", "most"), [(3, 5), (4, 2)])
+@pytest.mark.parametrize("meta", [False, True])
+def test_of_many_distillations_the_newest_stay(layer: Layer, most: int, meta: bool):
+    entries = plain_talk(30, chars=900)
+    logs = [Summary(f"log-{n}", "x", 3, n) for n in range(8, 160, 8)]
+    metas = [Summary("meta", "m", 3, 16, 1)] if meta else []
+    shape = scene(entries, [*metas, *logs]).shapes(0)[layer]
+    needed = [one for one in logs if one.until < shape.start + 8]
+    assert len(needed) > 5
+    stays = metas if layer == 3 else []
+    assert shape.prefix == (*stays, *needed[-most:])
+
+
+def test_the_tail_of_an_emergency_begins_with_a_turn_and_so_may_be_shorter():
+    asked, answered = entry("user", text("Go on. ", times=1_500)), entry("assistant", text("Yes."))
+    entries = [asked, answered, *plain_turn(2, chars=100)]
+    shape = scene(entries, room=Room(3_000)).shapes(0)[4]
+    assert shape.start == turn_starts(entries)[-1]
+    assert shape.raw_tokens < 2_000
 
 
 @settings(max_examples=200, deadline=None)

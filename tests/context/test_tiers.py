@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +17,14 @@ from lore.context.turns import turn_starts
 from lore.records.dialogues import Pins, Summary
 from tests.context.playing import assert_follows, assert_legal, play
 from tests.context.sessions import sessions
-from tests.context.talks import dialogue, plain_talk, plain_turn, summarised
+from tests.context.talks import (
+    SESSIONS,
+    dialogue,
+    plain_talk,
+    plain_turn,
+    recorded_talks,
+    summarised,
+)
 
 
 def shorten(texts, limit_tokens):
@@ -158,7 +165,6 @@ def test_what_no_summary_tells_of_yet_is_annotated_before_the_window_overflows(u
 def test_a_prompt_that_cannot_be_made_to_fit_says_why():
     entries = [*plain_talk(2), *plain_turn(9, steps=20, chars=4_000)]
     made = decide(entries)
-    assert made.unfit
     assert "current turn" in made.notes[-1]
     whole = plan_whole(dialogue(plain_talk(40)), Pins(), Terms(Room(4_000), Measure(0.25)))
     assert whole.notes == ("the prompt may be longer than the model can read",)
@@ -176,3 +182,18 @@ def test_every_invariant_of_a_prompt_holds(session):
         assert_legal(step)
     for before, after in pairwise(steps):
         assert_follows(before, after)
+
+
+@pytest.mark.skipif(not SESSIONS.exists(), reason="no recorded sessions beside the project")
+@pytest.mark.parametrize("window", [4_000, 8_000])
+def test_every_invariant_holds_in_recorded_sessions(window):
+    shortened = 0
+    for _, entries in islice(recorded_talks(), 0, None, 4):
+        told = partial(known, each=6, share=0.1)
+        steps = list(play(entries[:120], told, Room(window), planner=Keeping()))
+        for step in steps:
+            assert_legal(step)
+        for before, after in pairwise(steps):
+            assert_follows(before, after)
+        shortened += any(step.plan.prefix for step in steps)
+    assert shortened > 5

@@ -137,3 +137,21 @@ def test_prompts_go_on_as_those_that_were_sent_whatever_became_of_others(tmp_pat
                 asked += 1
                 settled(memory)
     assert 1 <= sum(map(bool, talk.busts)) <= 8
+
+
+def test_what_could_not_be_put_into_a_prompt_does_not_count_as_told(tmp_path: Path):
+    fact, asked = "The staging port is 5436", "Which staging port do we have?"
+    body = {"model": "gpt-5", "input": asked, "previous_response_id": "r-1"}
+    headers = {**HEADERS, "x-session-id": "s-1", "user-agent": "opencode/1.18"}
+    raw = json.dumps(body).encode()
+    with turned(tmp_path) as (memory, turning):
+        memory.remember(fact, project=HERE)
+        prepared = turning.prepare(
+            Incoming("responses", "/v1/responses", "", headers, raw, 10_000_000)
+        )
+        assert prepared.body is None
+        assert prepared.observer is not None
+        prepared.observer.begin(200, {})
+        prepared.observer.end("aborted")
+        memory.database.write(lambda db: db.rows("SELECT 1"))
+        assert fact in memory.for_prompt(asked, session="s-1", project=HERE).text

@@ -93,13 +93,13 @@ def test_an_error_in_the_place_of_an_answer_costs_nothing():
     refused = event({"error": {"code": "overloaded", "message": "Later."}})
     assert take([Answered(200, read("chat", refused))], PROMPT) == Taken(TokenUse())
     # Some errors have a message and nothing else.
-    told = Reply(fault=Fault("unreadable", "Later."), is_whole=False)
+    told = Reply(fault=Fault("unreadable", "Later."))
     assert take([Answered(200, told)], PROMPT) == Taken(TokenUse())
 
 
 @pytest.mark.parametrize("is_cut", [True, False])
 def test_what_cannot_be_read_may_be_an_answer_and_costs_its_prompt(is_cut: bool):
-    page = Reply(fault=Fault("unreadable", ""), is_whole=False)
+    page = Reply(fault=Fault("unreadable", ""))
     assert take([Answered(200, page, is_cut)], PROMPT) == Taken(PROMPT, estimated=True)
 
 

@@ -161,6 +161,14 @@ def test_recall_is_carried_out_inside_the_answer(tmp_path: Path, up: Upstream):
         assert talk.stored()[3:] == [blocks.GIVEN, "It is 5436.", "Are you sure?", "As I said."]
 
 
+def test_a_model_may_search_ten_times_for_one_answer(tmp_path: Path, up: Upstream):
+    with life(tmp_path, up) as talk:
+        up.reply_with(*(Says(Call("recall", {"query": f"port {n}"})) for n in range(12)))
+        told = json.dumps(talk.ask("Which ports are there?"))
+        assert told.count("[memory searched: ") == 10
+        assert len(up.asked) == 11
+
+
 @pytest.mark.parametrize("how", ["amnesia", "off", "on"])
 def test_a_call_does_not_stand_in_a_prompt_that_offers_no_tools(
     tmp_path: Path, up: Upstream, how: str
@@ -218,32 +226,6 @@ def test_what_a_model_searched_for_is_kept_without_secrets(tmp_path: Path, up: U
     assert secret not in kept[0][0]
 
 
-def test_a_long_session_is_shortened_and_stays_byte_stable(tmp_path: Path, up: Upstream):
-    settings: dict[str, Any] = {"context_max_layer0_tokens": 3_000, "gateway_recall": "off"}
-    layers: list[int] = []
-    busts: list[str] = []
-    messages: list[Any] = []
-    for n in range(16):
-        # A gateway that is started anew for each turn plans as if it had never been gone.
-        with life(tmp_path, up, **settings) as talk:
-            talk.messages = messages
-            up.reply_with(Says(Text(f"Part {n} is {'described at length here, ' * 60}done.")))
-            talk.ask(f"Describe part {n} of the engine, please.")
-            assert not talk.got.header("x-lore-degraded")
-            layers.append(int(talk.got.header("x-lore-layer")))
-            busts.append(talk.got.header("x-lore-bust"))
-            eventually(lambda: len(talk.stored()) == len(messages))
-            talk.memory.distill("s-1")
-    assert layers[0] == 0
-    assert max(layers) >= 1
-    assert 1 <= sum(map(bool, busts)) <= 4
-    for before, after, bust in zip(up.asked, up.asked[1:], busts[1:], strict=False):
-        told = [_bare(one) for one in before.tree["messages"]]
-        if not bust:
-            assert [_bare(one) for one in after.tree["messages"]][: len(told)] == told
-    assert len(talk.prompt()) < 0.8 * len(json.dumps(messages))
-
-
 def test_headers_tell_the_layer_and_about_how_long_the_prompt_was(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.ask("word " * 4_000)
@@ -296,9 +278,33 @@ def test_the_summary_of_a_long_session_is_asked_for_with_every_word(tmp_path: Pa
                 {"role": "assistant", "content": "done"},
             ]
         whole = list(talk.messages)
-        talk.ask("CRITICAL: Respond with TEXT ONLY. Sum up what was said.")
+        talk.ask(SUM_UP, tools=[READ])
         sent = up.asked[0].tree["messages"]
         assert [_bare(one) for one in sent[:-1]] == [_bare(one) for one in whole]
+
+
+def test_what_is_asked_on_the_side_is_asked_of_the_prompt_that_is_cached(
+    tmp_path: Path, up: Upstream
+):
+    with life(tmp_path, up, context_max_layer0_tokens=2_000) as talk:
+        talk.memory.remember("The staging port is 5436", project=HERE)
+        for n in range(4):
+            talk.ask(f"question {n}: " + "word " * 1_000, tools=[READ])
+            eventually(lambda: len(talk.stored()) == 2 * (n + 1))  # noqa: B023 - it is waited for
+            talk.memory.distill("s-1")
+        talk.ask("And what now?", tools=[READ])
+        assert int(talk.got.header("x-lore-layer")) > 0
+        eventually(lambda: len(talk.stored()) == 10)
+        talk.ask("[SUGGESTION MODE: What might the person type next?]", tools=[READ])
+        turn, aside = (one.tree for one in up.asked[-2:])
+        assert aside["system"] == turn["system"]
+        assert aside["tools"] == turn["tools"]
+        said = [_bare(one) for one in turn["messages"]]
+        assert [_bare(one) for one in aside["messages"]][: len(said)] == said
+        del talk.messages[-2:]  # The client keeps neither the question nor its answer.
+        talk.ask("Go on.", tools=[READ])
+        eventually(lambda: "Go on." in talk.stored())
+        assert "SUGGESTION" not in " ".join(talk.stored())
 
 
 def test_amnesia_stores_and_gives_nothing(tmp_path: Path, up: Upstream):

@@ -31,9 +31,9 @@ TESTED_BY_NEIGHBOURS = {
     "embed": "embedder graph",
     "evals": "baselines recordings",
     "gateway": "boundary exchanges questions refusals searching streaming watching",
-    "gateway/wires": "arranging framing listening rounds searches summing wire",
-    "gateway/wires/anthropic": "expanding reading replies splicing writing",
-    "gateway/wires/chat": "expanding reading replies splicing writing",
+    "gateway/wires": "arranging framing listening searches summing wire",
+    "gateway/wires/anthropic": "expanding loading reading replies splicing writing",
+    "gateway/wires/chat": "calls expanding reading replies splicing writing",
     "gateway/wires/gemini": "expanding reading replies splicing writing",
     "gateway/wires/responses": "expanding reading replies splicing writing",
     "llm": "anthropic bounded chat digester late ledger openai presets recording refusals replies",
@@ -63,15 +63,18 @@ OF_SEVERAL = {
     "consolidate": "pruning stopping traces",
     "curate": "poisoning repeating",
     "daemon": "digest",
-    "gateway": "bills degrading faults google_sdk late_plans passing sdks settling upstream",
+    "gateway": (
+        "bills degrading faults google_sdk late_plans passing restarts sdks settling upstream"
+    ),
     "gateway/wires": (
-        "anthropic_prompts anthropic_replies anthropic_splicing chat_splicing collected "
-        "gemini_splicing offering prompts replies responses_reading responses_splicing strays"
+        "anthropic_expanding anthropic_prompts anthropic_replies anthropic_splicing chat_expanding "
+        "chat_splicing collected gemini_splicing offering prompts replies responses_expanding "
+        "responses_reading responses_splicing strays"
     ),
     "llm": "poisoning providers variants",
     "mcp": "conformance",
     "recall": "bounds",
-    "server": "together",
+    "server": "connections malformed together",
     "text": "regexes",
     "tools": "agreement hostile_text",
 }

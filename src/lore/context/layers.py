@@ -36,7 +36,8 @@ KEPT_AT_3, KEPT_AT_4 = 5, 2
 """Distillations of generation 0 that stay at layer 3, and distillations at layer 4."""
 
 TAIL_LEAST, TAIL_MOST, TAIL_SHARE = 2_000, 8_000, 0.05
-"""The raw tail of layer 4 in tokens."""
+"""The raw tail of layer 4 in tokens; it begins with a turn, and so may have fewer, or more where
+the current turn is longer."""
 
 
 @dataclass(frozen=True, slots=True)

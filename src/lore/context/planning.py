@@ -90,7 +90,6 @@ def plan_whole(dialogue: Dialogue, pins: Pins, terms: Terms) -> Plan:
         tokens=tokens,
         busts=bool(pins.layer),
         why="whole" if pins.layer else "",
-        unfit=tokens > scene.room.window_tokens,
         notes=_notes(scene, whole, tokens),
     )
 
@@ -117,7 +116,6 @@ def settled(scene: Scene, pins: Pins, pinned: Pinned, then: Shape, *, why: str, 
         tokens=tokens,
         busts=busts,
         why=(why or "history") if busts else "",
-        unfit=tokens > scene.room.window_tokens,
         notes=_notes(scene, then, tokens),
     )
 

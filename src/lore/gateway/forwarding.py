@@ -23,7 +23,7 @@ KEEP_ALIVE_S = 45.0
 """An idle connection is kept for the pause between two turns, and closed before providers do."""
 
 PAUSES_S = (0.1, 0.4)
-"""Before another attempt to connect; nothing else is ever tried again."""
+"""Before another attempt to connect where one was refused; nothing else is ever tried again."""
 
 _ENDING = range(200, 600)
 """What an answer may have for a status (RFC 9110, 15)."""
@@ -32,15 +32,18 @@ _LONGEST_HEADER_BYTES = 65_536
 _WHOLE_AT_ONCE_BYTES = 1_000_000
 """aiohttp sends what is shorter in one piece."""
 
+_UNREACHABLE = "The provider cannot be reached."
+
 _UNASKED = ("accept", "accept-encoding", "content-type", "user-agent")
 
 
 class Forwarding:
     """A client of every upstream; open it in the loop that it is used in."""
 
-    def __init__(self) -> None:
+    def __init__(self, connector: aiohttp.BaseConnector | None = None) -> None:
+        connector = connector or aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
+            connector=connector,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=_UNASKED,
@@ -58,16 +61,15 @@ class Forwarding:
     ) -> aiohttp.ClientResponse:
         """Return the answer of upstream once its status is known; the caller closes it."""
         # a body that is still to come from the client can be sent once
-        for pause_s in PAUSES_S if isinstance(body, bytes | None) else ():
+        pauses = iter(PAUSES_S if isinstance(body, bytes | None) else ())
+        while True:
             try:
                 return await self._sent(method, address, headers, body)
-            except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
-                await asyncio.sleep(pause_s)
-        try:
-            return await self._sent(method, address, headers, body)
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            msg = "The provider cannot be reached."
-            raise ProviderUnavailable(msg) from error
+            except aiohttp.ClientConnectorError as error:
+                pause_s = next(pauses, None)
+                if pause_s is None:
+                    raise ProviderUnavailable(_UNREACHABLE) from error
+            await asyncio.sleep(pause_s)
 
     async def _sent(
         self, method: str, address: str, headers: Sequence[tuple[str, str]], body: Body | None
@@ -81,9 +83,14 @@ class Forwarding:
                 allow_redirects=False,
                 proxy=_proxy_for(*urlsplit(address)[:2]),
             )
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
+        except aiohttp.ClientConnectorError:
             raise
-        except (aiohttp.ClientError, ConnectionError, TimeoutError, ValueError) as error:
+        except aiohttp.ConnectionTimeoutError as error:
+            raise ProviderUnavailable(_UNREACHABLE) from error
+        except ValueError as error:
+            msg = "The request could not be sent as it is."
+            raise ProviderUnavailable(msg) from error
+        except (aiohttp.ClientError, ConnectionError, TimeoutError) as error:
             msg = "The provider's answer could not be read."
             raise ProviderUnavailable(msg) from error
         if response.status not in _ENDING:

@@ -21,10 +21,7 @@ _COMMAND = b"lore:"
 
 _LAST = 4
 """A command is the last that was said: agents put a message or two of their own behind it."""
-_PART = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
-"""A text, which may be cut off, or a bracket."""
-_TOLD = re.compile(rb'\s*:\s*(?:"([^"]{0,200})"|(\d++)(?![.eE])|(true)\b)')
-"""What stands behind a name: a text, a number or a yes."""
+
 _INNER = (b"maxOutputTokens", b"candidateCount")
 """What Gemini is told one step deeper."""
 
@@ -51,7 +48,15 @@ class _Talk(msgspec.Struct):
     contents: msgspec.Raw = msgspec.Raw()
 
 
-_NAMES = frozenset(name.encode() for name in _Head.__struct_fields__)
+_NAME = rb'"(%b)"\s*+:' % b"|".join((*(one.encode() for one in _Head.__struct_fields__), *_INNER))
+_TEXT = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)'
+"""It may be cut off."""
+_PART = re.compile(
+    rb'(?:[^"\[\]{}]++|(?!%b)%b)*+(?:%b|([\[{]++)|([\]}]++)|\Z)' % (_NAME, _TEXT, _NAME), re.DOTALL
+)
+"""The next name of those above, or brackets, or the end; what stands before is passed over."""
+_TOLD = re.compile(rb'\s*(?:"([^"]{0,200})"|(\d++)(?![.eE])|(true)\b)')
+"""What stands behind a name: a text, a number or a yes."""
 _DEEPEST = 2
 _DIGITS = 20
 """A number of more is as good as none."""
@@ -113,15 +118,15 @@ def _skimmed(body: bytes) -> dict[str, object]:
     inner: dict[str, object] = {}
     depth = 0
     for part in _PART.finditer(body):
-        if part[0] in b"[{":
-            depth += 1
-        elif part[0] in b"]}":
-            depth -= 1
+        _, name, opening, closing = part.groups()
+        if opening:
+            depth += len(opening)
+        elif closing:
+            depth -= len(closing)
             if depth <= 0:
                 break
-        elif depth <= _DEEPEST and (told := _TOLD.match(body, part.end())):
-            name = part[0][1:-1]
-            if depth == 1 and name in _NAMES:
+        elif name and depth <= _DEEPEST and (told := _TOLD.match(body, part.end())):
+            if depth == 1 and name not in _INNER:
                 top[name.decode()] = _value(told)
             elif depth > 1 and name in _INNER:
                 inner[name.decode()] = _value(told)

@@ -256,7 +256,7 @@ class Observing:
             body = kept.body()
         except InvalidInput:
             # Events are about as much longer than what they say as packing makes them shorter.
-            return Reply(is_whole=False, chars=kept.length)
+            return Reply(chars=kept.length)
         if kept.streams and not whole and not is_cut:
             told = self._fed(kept, _telling(body))
             if told.use.input_tokens:

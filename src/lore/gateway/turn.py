@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lore.context import turns
 from lore.gateway.recalling import Recalling
 from lore.gateway.wires import keys
-from lore.gateway.wires.wire import Reply, Request, Wire
+from lore.gateway.wires.wire import Reply, Request, Tool, Wire
 from lore.memory.holding import Composed
 from lore.records import Entry, Speaker
 from lore.text import marks
@@ -70,6 +70,12 @@ def is_given(speaker: Speaker, request: Request) -> bool:
 def has_own_memory(request: Request) -> bool:
     """Tell whether a client has the tools of Lore by itself."""
     return any("lore" in name.lower() and name.endswith("recall") for name in request.tools)
+
+
+def may_offer(request: Request, tool: Tool, wanted: str) -> bool:
+    """Tell whether a model may be offered a tool on top of its client's, as settings want it."""
+    offers = wanted == "on" or (wanted == "auto" and not has_own_memory(request))
+    return offers and request.may_recall and tool.name not in request.tools
 
 
 def new_prompt(request: Request) -> str:

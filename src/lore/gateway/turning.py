@@ -25,12 +25,13 @@ from lore.gateway.speakers import (
     agent_of,
     find_speaker,
     folder_of,
+    is_aside,
     is_compaction,
     is_errand,
 )
 from lore.gateway.talks import Talks
 from lore.gateway.till import Asked, Till
-from lore.gateway.turn import Turn, has_own_memory, is_given, new_prompt, told_headers
+from lore.gateway.turn import Turn, is_given, may_offer, new_prompt, told_headers
 from lore.gateway.wires import anthropic, markers
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Reply, Request, Texts, Tool, Wire
@@ -131,14 +132,12 @@ class MemoryTurning:
     def _expanded(
         self, wire: Wire, request: Request, speaker: Speaker, *, at_hand: bool = False
     ) -> Request:
-        """Put back what markers stand for; most requests have none, and need no store for that.
-
-        Calls are refused where no tools are offered, neither the client's nor ours.
-        """
-        may_call = request.tools or self._may_offer(request)
-        if not may_call or not markers.may_have_markers(request.body):
-            return request
-        return wire.expand(request, self._composer.markers(speaker, at_hand=at_hand).get)
+        """Put back what markers stand for, if any: no call may stand where no tool is offered."""
+        wanted = self._memory.settings.gateway_recall
+        may_call = request.tools or may_offer(request, commands.RECALL, wanted)
+        if may_call and markers.may_have_markers(request.body):
+            return wire.expand(request, self._composer.markers(speaker, at_hand=at_hand).get)
+        return request
 
     def find_command(self, incoming: Incoming) -> Command | None:
         """Return what a request that was not prepared in time asks of Lore itself, if it does."""
@@ -179,16 +178,20 @@ class MemoryTurning:
         return self._errands.admit(incoming, until_s)
 
     def _errand(self, incoming: Incoming, wire: Wire, request: Request, said: Said) -> Prepared:
-        """Let a request pass that is no turn; a summary is made of the prompt that is cached.
+        """Let a request pass that is no turn.
 
-        Where it is asked for without tools, nothing may be called, and no call may stand in it.
+        A summary is made of the prompt that is cached, and so is what is asked on the side. Where
+        either is asked for without tools, nothing may be called, and no call may stand in it.
         """
-        known, body, recalling = find_speaker(said), None, None
+        known, body, recalling, composed = find_speaker(said), None, None, None
         retold = known is not None and self._composer.desk.was_amnesic(known)
+        if known is not None and request.tools and (is_compaction(said) or is_aside(said)):
+            request = self._expanded(wire, request, known)
         if known is not None and is_compaction(said):
-            if request.tools:
-                request = self._expanded(wire, request, known)
             composed = self._composer.compose_whole(known, request.dialogue)
+        elif known is not None and is_aside(said):
+            composed = self._composer.compose_held(known, request.dialogue)
+        if known is not None and composed is not None:
             tool = self._offered(request, composed) if request.tools else None
             sent, tool = self._rewritten(wire, request, composed, tool)
             if sent is not request.body:
@@ -198,10 +201,6 @@ class MemoryTurning:
         return self._errands.pass_on(
             incoming, wire, request, body=body, splice=recalling, speaker=known, retold=retold
         )
-
-    def _unexpanded(self, wire: Wire, body: bytes) -> bytes:
-        """Return a body without what memory gave, but for what thoughts hang on."""
-        return anthropic.mend(body, self._latest.find) if wire is anthropic else body
 
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
         gives = not is_given(speaker, request)
@@ -244,7 +243,8 @@ class MemoryTurning:
         turn = Turn(request, speaker, composed, wire, incoming.target, body, recalling)
         try:
             with self._till.open_bill(incoming, wire, asked, cache_left_s=left_s) as bill:
-                use = partial(self._composer.use, speaker, composed)
+                told = body is not request.body or composed.is_plain
+                use = partial(self._composer.use, speaker, composed) if told else None
                 on_end = partial(self._end_turn, turn)
                 observer = self._till.observe(incoming, bill, on_end, on_use=use)
                 if recalling is not None:
@@ -263,13 +263,8 @@ class MemoryTurning:
     def _offered(self, request: Request, composed: Composed) -> Tool | None:
         """Return the tool that the gateway offers to a model, if it does."""
         without = composed.amnesic or (composed.bare and not request.is_expanded)
-        return commands.RECALL if self._may_offer(request) and not without else None
-
-    def _may_offer(self, request: Request) -> bool:
-        """Tell whether the gateway offers recall to a client like this one."""
-        wanted = self._memory.settings.gateway_recall
-        offers = wanted == "on" or (wanted == "auto" and not has_own_memory(request))
-        return offers and request.may_recall and commands.RECALL.name not in request.tools
+        may = may_offer(request, commands.RECALL, self._memory.settings.gateway_recall)
+        return commands.RECALL if may and not without else None
 
     def _rewritten(
         self, wire: Wire, request: Request, composed: Composed, tool: Tool | None
@@ -280,8 +275,9 @@ class MemoryTurning:
         """
         if not request.has_history:
             return request.body, None
-        if composed.amnesic:
-            return self._unexpanded(wire, request.body), None
+        if composed.amnesic:  # Nothing of memory is given, but for what thoughts hang on.
+            body = request.body
+            return anthropic.mend(body, self._latest.find) if wire is anthropic else body, None
         texts = Texts(composed.knowledge, composed.notes, self._annotations.of, tool)
         try:
             return wire.rewrite(request, composed.plan, texts), tool

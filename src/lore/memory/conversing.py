@@ -193,7 +193,8 @@ class Conversing:
     def note_given(self, speaker: Speaker, given: Iterable[Injection]) -> None:
         """Note what a session was given, without waiting for it."""
         for one in given:
-            self._memory.note_given(speaker.session, one)
+            if one.given:
+                self._memory.note_given(speaker.session, one)
 
     def keep_markers(
         self, speaker: Speaker, markers: Mapping[str, str], *, within_s: float = KEEP_S

@@ -102,6 +102,13 @@ class Composed:
     step: Step | None = None
     """None for one that changes nothing."""
 
+    @property
+    def is_plain(self) -> bool:
+        """Tell whether it says what the client does, and no more or less."""
+        plan = self.plan
+        changed = self.knowledge or self.notes or plan.start or plan.prefix or plan.annotated
+        return not changed
+
 
 def calibration(measured: Measured) -> Calibration:
     """Return what a former process knew of a session's prompts."""

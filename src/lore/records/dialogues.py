@@ -83,7 +83,6 @@ class Dialogue:
     model: str
     entries: tuple[Entry, ...]
     fixed_chars: int = 0
-    fixed_key: str = ""
     breakpoints: int = 0
     """How many cache breakpoints the client has set before the first entry."""
 
@@ -262,6 +261,5 @@ class Plan:
     tokens: int = 0
     busts: bool = False
     why: str = ""
-    unfit: bool = False
-    """The current turn alone is longer than the model can read: nothing helps, and it is said."""
     notes: tuple[str, ...] = field(default=())
+    """What is to be said of it: where the current turn alone is too long, nothing helps."""

@@ -90,10 +90,8 @@ class Reply:
     entry: Entry | None = None
     use: TokenUse = _NOTHING
     stop: str = ""
+    """Why it ended; empty where it broke off before."""
     fault: Fault | None = None
-    model: str = ""
-    is_whole: bool = True
-    """The answer came to its end; a stream may break off."""
     chars: int = 0
     """How much the model has written, as far as that came: what was not said in the end, too."""
     service: str = ""

@@ -22,12 +22,11 @@ _VOICES: dict[str, Voice] = {"user": "user", "assistant": "assistant", "system":
 
 
 class Fixed(NamedTuple):
-    """A tool or a block of the system prompt; what differs between requests has no key."""
+    """A tool or a block of the system prompt; what differs between requests has no length."""
 
     told: Any
     name: str = ""
     chars: int = 0
-    key: str = ""
     has_breakpoint: bool = False
 
 
@@ -99,9 +98,8 @@ def _known_fixed(raw: bytes) -> Fixed:
 def _fix(told: Any) -> Fixed:
     if not isinstance(told, dict) or _is_billing(told):
         return Fixed(told)
-    written = shapes.dumped(bare(told))
-    name = text(told.get("name"))
-    return Fixed(told, name, len(written), keys.digest(written), "cache_control" in told)
+    chars = len(shapes.dumped(bare(told)))
+    return Fixed(told, text(told.get("name")), chars, "cache_control" in told)
 
 
 def _request(
@@ -118,7 +116,6 @@ def _request(
         model=text(document.get("model")),
         entries=keys.numbered(entries),
         fixed_chars=sum(one.chars for one in fixed),
-        fixed_key=keys.digest(*(one.key for one in fixed if one.key)),
         breakpoints=sum(one.has_breakpoint for one in fixed),
     )
     return Request(

@@ -33,11 +33,9 @@ class Assembly:
     """Puts a message together from the events of its stream."""
 
     def __init__(self) -> None:
-        self.message: Json = {}
         self.blocks: dict[int, Json] = {}
         self.usage: Json = {}
         self.stop = ""
-        self.is_whole = False
         self.chars = 0
         self.error: Json = {}
         self._pieces = defaultdict[tuple[int, str], list[str]](list)
@@ -49,8 +47,7 @@ class Assembly:
         if kind == "content_block_delta" and isinstance(at, int):
             self._add(at, table(event.get("delta")))
         elif kind == "message_start":
-            self.message = table(event.get("message"))
-            self.usage |= table(self.message.get("usage"))
+            self.usage |= table(table(event.get("message")).get("usage"))
         elif kind == "content_block_start" and isinstance(at, int):
             self.blocks[at] = dict(table(event.get("content_block")))
         elif kind == "content_block_stop" and isinstance(at, int):
@@ -60,8 +57,6 @@ class Assembly:
             self.stop = text(table(event.get("delta")).get("stop_reason"))
             told = table(event.get("usage"))
             self.usage |= {name: value for name, value in told.items() if value is not None}
-        elif kind == "message_stop":
-            self.is_whole = True
         elif kind == "error":
             self.error = table(event.get("error"))
 
@@ -109,16 +104,13 @@ class Assembly:
         use, error = use_of(self.usage), self.error
         if error:
             fault = faults.fault(text(error.get("type")), text(error.get("message")))
-            return Reply(use=use, fault=fault, is_whole=False, chars=self.chars)
+            return Reply(use=use, fault=fault, chars=self.chars)
         said = {"role": "assistant", "content": self.content}
         entry = entry_of(said, {}) if self.blocks else None
-        model = text(self.message.get("model"))
         return Reply(
             entry,
             use,
             self.stop,
-            model=model,
-            is_whole=self.is_whole,
             chars=self.chars,
             service=text(self.usage.get("speed")),
         )
@@ -135,13 +127,12 @@ def read_whole(body: bytes) -> Reply:
     error = table(document.get("error"))
     if error or document.get("type") != "message":
         kind = text(error.get("type")) or faults.UNREADABLE
-        return Reply(fault=faults.fault(kind, text(error.get("message"))), is_whole=False)
+        return Reply(fault=faults.fault(kind, text(error.get("message"))))
     entry = entry_of({"role": "assistant", "content": document.get("content")}, {})
     return Reply(
         entry,
         use_of(table(document.get("usage"))),
         text(document.get("stop_reason")),
-        model=text(document.get("model")),
         chars=entry.chars,
         service=text(table(document.get("usage")).get("speed")),
     )

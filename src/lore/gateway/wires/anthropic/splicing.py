@@ -160,7 +160,7 @@ class Splice(Rounds):
         blocks = shapes.found(document.get("content"))
         made = self._assembly
         made.blocks = dict(enumerate(blocks))
-        made.stop, made.is_whole = text(document.get("stop_reason")), True
+        made.stop = text(document.get("stop_reason"))
         self._usages.append(table(document.get("usage")))
         self._note_container(document)
         for at, block in enumerate(blocks):
@@ -189,6 +189,4 @@ class Splice(Rounds):
         return {"type": "text", "text": sign}
 
 
-def open_splice(request: Request, body: bytes, tool: Tool, make_id: MakeId) -> Splice:
-    """Return what joins the answers to a request, whose body was sent as this one."""
-    return Splice(request, body, tool, make_id)
+open_splice = Splice

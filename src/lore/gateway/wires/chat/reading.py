@@ -41,7 +41,6 @@ def read_document(body: bytes, document: Json, *, is_expanded: bool = False) -> 
             model=text(document.get("model")),
             entries=keys.numbered(entry_of(messages[at:end], names) for at, end in places),
             fixed_chars=sum(map(len, fixed)),
-            fixed_key=keys.digest(*fixed),
         ),
         places=places,
         streams=document.get("stream") is True,

@@ -79,15 +79,12 @@ class Assembly:
         """Return what the answer was, when it has ended or broken off."""
         use = use_of(self.usage)
         if self.error:
-            return Reply(use=use, fault=fault_of(self.error), is_whole=False, chars=self.chars)
+            return Reply(use=use, fault=fault_of(self.error), chars=self.chars)
         entry = entry_of([self.message], {}) if self.head else None
-        model = text(self.head.get("model"))
         return Reply(
             entry,
             use,
             self.stop,
-            model=model,
-            is_whole=bool(self.stop),
             chars=self.chars,
             service=self.service,
         )
@@ -112,12 +109,11 @@ def read_whole(body: bytes) -> Reply:
     choices = shapes.found(document.get("choices"))
     use = use_of(table(document.get("usage")))
     if not choices:
-        return Reply(use=use, fault=fault_of(table(document.get("error"))), is_whole=False)
+        return Reply(use=use, fault=fault_of(table(document.get("error"))))
     return Reply(
         entry_of([{**table(choices[0].get("message")), "role": "assistant"}], {}),
         use,
         text(choices[0].get("finish_reason")),
-        model=text(document.get("model")),
         chars=sum(written_chars(table(choice.get("message"))) for choice in choices),
         service=text(document.get("service_tier")),
     )

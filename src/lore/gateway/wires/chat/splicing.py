@@ -213,6 +213,4 @@ class Splice(Rounds):
         return orjson.dumps({**document, "choices": [choice], "usage": usage})
 
 
-def open_splice(request: Request, body: bytes, tool: Tool, make_id: MakeId) -> Splice:
-    """Return what joins the answers to a request, whose body was sent as this one."""
-    return Splice(request, body, tool, make_id)
+open_splice = Splice

@@ -76,7 +76,6 @@ def read_document(
             model=model or text(document.get("model")),
             entries=keys.numbered(entry_of(contents[at:end], numbering) for at, end in places),
             fixed_chars=sum(map(len, fixed)),
-            fixed_key=keys.digest(*fixed),
         ),
         places=places,
         streams=streams,

@@ -21,7 +21,6 @@ class Assembly:
         self.parts: list[Json] = []
         self.usage: Json = {}
         self.stop = ""
-        self.model = ""
         self.chars = 0
         self.error: Json = {}
 
@@ -29,7 +28,6 @@ class Assembly:
         """Take the next piece; texts of one kind become one part."""
         self.error = table(told.get("error")) or self.error
         self.usage |= table(told.get("usageMetadata"))
-        self.model = text(told.get("modelVersion")) or self.model
         candidates = shapes.found(told.get("candidates"))
         self.chars += sum(map(_written_chars, candidates))
         for candidate in candidates[:1]:
@@ -43,11 +41,10 @@ class Assembly:
         if self.error or not (self.parts or self.stop or self.usage):
             kind = text(self.error.get("status")) or faults.UNREADABLE
             said = faults.fault(kind, text(self.error.get("message")))
-            return Reply(use=use, fault=said, is_whole=False, chars=self.chars)
+            return Reply(use=use, fault=said, chars=self.chars)
         content = {"role": "model", "parts": self.parts}
         entry = entry_of([content], Numbering()) if self.parts else None
-        is_whole = bool(self.stop)
-        return Reply(entry, use, self.stop, model=self.model, is_whole=is_whole, chars=self.chars)
+        return Reply(entry, use, self.stop, chars=self.chars)
 
 
 def _written_chars(candidate: Json) -> int:

@@ -33,7 +33,6 @@ class Assembly:
         self.items: dict[int, Json] = {}
         self.response: Json = {}
         self.error: Json = {}
-        self.is_whole = False
         self.is_background = False
         self.chars = 0
 
@@ -49,7 +48,6 @@ class Assembly:
         elif kind in _LAST:
             self.response = table(event.get("response"))
             self.error = table(self.response.get("error"))
-            self.is_whole = not self.error
         elif kind == "error":
             self.error = table(event.get("error")) or event
 
@@ -63,10 +61,9 @@ class Assembly:
         if self.error:
             use = use_of(table(self.response.get("usage")))
             fault = fault_of(self.error)
-            return Reply(use=use, fault=fault, is_whole=False, chars=self.chars)
-        said = _reply(self.output, self.response, is_whole=self.is_whole)
-        goes_on = self.is_background and not self.is_whole
-        return replace(said, chars=self.chars, goes_on=goes_on)
+            return Reply(use=use, fault=fault, chars=self.chars)
+        goes_on = self.is_background and not self.response
+        return replace(_reply(self.output, self.response), chars=self.chars, goes_on=goes_on)
 
 
 def open_reader(*, streams: bool) -> ReplyReader:
@@ -80,21 +77,18 @@ def read_whole(body: bytes) -> Reply:
     error = table(response.get("error"))
     if error or "output" not in response:
         use = use_of(table(response.get("usage")))
-        return Reply(use=use, fault=fault_of(error), is_whole=False)
-    goes_on = response.get("status") in _UNDER_WAY
-    said = _reply(shapes.found(response.get("output")), response, is_whole=not goes_on)
-    return replace(said, goes_on=goes_on)
+        return Reply(use=use, fault=fault_of(error))
+    said = _reply(shapes.found(response.get("output")), response)
+    return replace(said, goes_on=response.get("status") in _UNDER_WAY)
 
 
-def _reply(items: list[Json], response: Json, *, is_whole: bool) -> Reply:
+def _reply(items: list[Json], response: Json) -> Reply:
     why = table(response.get("incomplete_details")).get("reason")
     entry = entry_of(items, {}) if items else None
     return Reply(
         entry,
         use_of(table(response.get("usage"))),
         text(why) or text(response.get("status")),
-        model=text(response.get("model")),
-        is_whole=is_whole,
         chars=entry.chars if entry else 0,
         service=text(response.get("service_tier")),
     )

@@ -213,6 +213,4 @@ def _is_call(item: Json) -> bool:
     return text(item.get("type")).endswith("_call") and bool(item.get("call_id"))
 
 
-def open_splice(request: Request, body: bytes, tool: Tool, make_id: MakeId) -> Splice:
-    """Return what joins the answers to a request, whose body was sent as this one."""
-    return Splice(request, body, tool, make_id)
+open_splice = Splice

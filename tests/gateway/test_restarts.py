@@ -1,0 +1,135 @@
+"""A gateway that is started anew for each turn: on every wire it plans as if never gone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lore.gateway.turning import MemoryTurning
+from lore.memory import Memory
+from lore.memory.composing import Composer
+from lore.settings import load
+from tests.fakes import FakeEmbedder
+from tests.gateway.proxied import Proxied, proxied
+from tests.gateway.test_late_plans import bare
+from tests.gateway.test_turning import HERE
+from tests.gateway.upstream import Says, Text, Upstream, upstream
+from tests.waiting import PATIENCE_S, eventually
+
+SETTINGS: dict[str, Any] = {"context_max_layer0_tokens": 3_000, "inject_threshold": 0.0}
+TURNS = 14
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How one wire says a conversation."""
+
+    path: str
+    fixed: dict[str, Any]
+    talk: str
+    """Where the conversation stands in a request."""
+    says: Callable[[str], Any]
+    answers: Callable[[Any], list[Any]]
+    """Returns of an answer what a client says again with its next request."""
+    heads: tuple[str, ...] = ()
+    """What stands before the conversation."""
+
+    def said(self, tree: Any) -> list[Any]:
+        """Return a prompt piece by piece, in the order in which a provider caches it."""
+        return [bare(tree.get(name)) for name in self.heads] + [
+            bare(one) for one in tree[self.talk]
+        ]
+
+
+DIALECTS = {
+    "anthropic": Dialect(
+        "/v1/messages",
+        {"model": "claude-sonnet-4-5", "max_tokens": 1_000},
+        "messages",
+        lambda text: {"role": "user", "content": text},
+        lambda tree: [{"role": "assistant", "content": tree["content"]}],
+        ("tools", "system"),
+    ),
+    "chat": Dialect(
+        "/v1/chat/completions",
+        {"model": "gpt-4.1"},
+        "messages",
+        lambda text: {"role": "user", "content": text},
+        lambda tree: [tree["choices"][0]["message"]],
+        ("tools",),
+    ),
+    "responses": Dialect(
+        "/v1/responses",
+        {"model": "gpt-5", "store": False},
+        "input",
+        lambda text: {"role": "user", "content": text},
+        lambda tree: tree["output"],
+        ("tools", "instructions"),
+    ),
+    "gemini": Dialect(
+        "/v1beta/models/gemini-2.5-pro:generateContent",
+        {},
+        "contents",
+        lambda text: {"role": "user", "parts": [{"text": text}]},
+        lambda tree: [tree["candidates"][0]["content"]],
+        ("tools", "systemInstruction"),
+    ),
+}
+
+
+@pytest.fixture
+def up() -> Iterator[Upstream]:
+    with upstream() as served:
+        yield served
+        assert not served.refused
+
+
+@contextmanager
+def started(home: Path, up: Upstream) -> Iterator[tuple[Memory, Proxied]]:
+    config = replace(load({}, home=home).settings, **SETTINGS)
+    with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
+        turning = MemoryTurning(memory, Composer(memory))
+        with proxied(home, up.url, turning=turning, within_s=PATIENCE_S) as gateway:
+            yield memory, gateway
+        turning.close()
+
+
+def has_stored(memory: Memory, count: int) -> bool:
+    return sum(len(memory.messages(one.id)) for one in memory.sessions()) == count
+
+
+@pytest.mark.parametrize("wire", DIALECTS)
+def test_a_long_session_is_shortened_and_stays_byte_stable_through_restarts(
+    tmp_path: Path, up: Upstream, wire: str
+):
+    dialect, talk = DIALECTS[wire], list[Any]()
+    layers, busts = list[int](), list[str]()
+    for n in range(TURNS):
+        with started(tmp_path, up) as (memory, gateway):
+            memory.remember(f"Wheel {n} of the engine turns left", project=HERE)
+            up.reply_with(Says(Text(f"Part {n} is {'described at length here, ' * 60}done.")))
+            talk.append(dialect.says(f"Describe part {n} of the engine with its wheel, please."))
+            body = {**dialect.fixed, dialect.talk: talk}
+            got = gateway.ask(dialect.path, body, {"x-lore-project": HERE, "x-api-key": "k"})
+            assert (got.status, got.header("x-lore-degraded")) == (200, "")
+            talk += dialect.answers(got.tree)
+            layers.append(int(got.header("x-lore-layer")))
+            busts.append(got.header("x-lore-bust"))
+            eventually(partial(has_stored, memory, len(talk)))
+            [session] = memory.sessions()
+            memory.distill(session.id)
+    assert layers[0] == 0
+    assert max(layers) >= 1
+    assert 1 <= sum(map(bool, busts)) <= 4
+    told = [dialect.said(asked.tree) for asked in up.asked]
+    for before, after, bust in zip(told, told[1:], busts[1:], strict=False):
+        assert bust or after[: len(before)] == before
+    assert "Wheel" in json.dumps(told[0])
+    assert len(told[-1]) < len(talk)
