@@ -119,7 +119,7 @@ def test_the_settings_go_before_the_lists(row, price):
 def test_a_told_price_is_as_much_dearer_for_long_prompts_as_the_listed_one(row, longer):
     found = Catalogue([row], now=FixedClock()).find("claude-sonnet-4-5", "anthropic")
     assert found is not None
-    assert astuple(found.price_of(200_001)) == pytest.approx(longer)
+    assert astuple(found.price_of(200_001))[:6] == pytest.approx(longer)
 
 
 def test_what_is_told_of_a_model_that_is_listed_as_free_holds_for_long_prompts_too():
