@@ -283,6 +283,30 @@ def test_the_summary_of_a_long_session_is_asked_for_with_every_word(tmp_path: Pa
         assert [_bare(one) for one in sent[:-1]] == [_bare(one) for one in whole]
 
 
+def test_what_is_asked_on_the_side_is_asked_of_the_prompt_that_is_cached(
+    tmp_path: Path, up: Upstream
+):
+    with life(tmp_path, up, context_max_layer0_tokens=2_000) as talk:
+        talk.memory.remember("The staging port is 5436", project=HERE)
+        for n in range(4):
+            talk.ask(f"question {n}: " + "word " * 1_000, tools=[READ])
+            eventually(lambda: len(talk.stored()) == 2 * (n + 1))  # noqa: B023 - it is waited for
+            talk.memory.distill("s-1")
+        talk.ask("And what now?", tools=[READ])
+        assert int(talk.got.header("x-lore-layer")) > 0
+        eventually(lambda: len(talk.stored()) == 10)
+        talk.ask("[SUGGESTION MODE: What might the person type next?]", tools=[READ])
+        turn, aside = (one.tree for one in up.asked[-2:])
+        assert aside["system"] == turn["system"]
+        assert aside["tools"] == turn["tools"]
+        said = [_bare(one) for one in turn["messages"]]
+        assert [_bare(one) for one in aside["messages"]][: len(said)] == said
+        del talk.messages[-2:]  # The client keeps neither the question nor its answer.
+        talk.ask("Go on.", tools=[READ])
+        eventually(lambda: "Go on." in talk.stored())
+        assert "SUGGESTION" not in " ".join(talk.stored())
+
+
 def test_amnesia_stores_and_gives_nothing(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.memory.remember("The staging port is 5436", project=HERE)

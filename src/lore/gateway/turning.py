@@ -25,6 +25,7 @@ from lore.gateway.speakers import (
     agent_of,
     find_speaker,
     folder_of,
+    is_aside,
     is_compaction,
     is_errand,
 )
@@ -177,16 +178,20 @@ class MemoryTurning:
         return self._errands.admit(incoming, until_s)
 
     def _errand(self, incoming: Incoming, wire: Wire, request: Request, said: Said) -> Prepared:
-        """Let a request pass that is no turn; a summary is made of the prompt that is cached.
+        """Let a request pass that is no turn.
 
-        Where it is asked for without tools, nothing may be called, and no call may stand in it.
+        A summary is made of the prompt that is cached, and so is what is asked on the side. Where
+        either is asked for without tools, nothing may be called, and no call may stand in it.
         """
-        known, body, recalling = find_speaker(said), None, None
+        known, body, recalling, composed = find_speaker(said), None, None, None
         retold = known is not None and self._composer.desk.was_amnesic(known)
+        if known is not None and request.tools and (is_compaction(said) or is_aside(said)):
+            request = self._expanded(wire, request, known)
         if known is not None and is_compaction(said):
-            if request.tools:
-                request = self._expanded(wire, request, known)
             composed = self._composer.compose_whole(known, request.dialogue)
+        elif known is not None and is_aside(said):
+            composed = self._composer.compose_held(known, request.dialogue)
+        if known is not None and composed is not None:
             tool = self._offered(request, composed) if request.tools else None
             sent, tool = self._rewritten(wire, request, composed, tool)
             if sent is not request.body:
