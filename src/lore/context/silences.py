@@ -21,9 +21,9 @@ def find_silent(entries: Sequence[Entry], *, joined: bool) -> frozenset[int]:
     is_on = is_command = False
     for number, entry in enumerate(entries):
         if entry.voice == "user":
-            typed = _typed(entry, joined=joined)
-            is_command = bool(chat_commands.find(typed))
-            is_on = _switched(typed, is_on=is_on)
+            said = typed(entry, joined=joined)
+            is_command = bool(chat_commands.find(said))
+            is_on = _switched(said, is_on=is_on)
         if is_on and not is_command and entry.voice != "system":
             found.append(number)
     return frozenset(found)
@@ -34,11 +34,12 @@ def is_silent(entries: Sequence[Entry], *, joined: bool) -> bool:
     is_on = False
     for entry in entries:
         if entry.voice == "user":
-            is_on = _switched(_typed(entry, joined=joined), is_on=is_on)
+            is_on = _switched(typed(entry, joined=joined), is_on=is_on)
     return is_on
 
 
-def _typed(entry: Entry, *, joined: bool) -> Sequence[str]:
+def typed(entry: Entry, *, joined: bool) -> Sequence[str]:
+    """Return the texts of an entry that a person may have typed a command in."""
     said = entry.texts if entry.begins_turn else ()
     return said if joined or len(said) == 1 else ()
 

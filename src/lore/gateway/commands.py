@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lore.context import turns
+from lore.context import silences, turns
 from lore.errors import LoreError
 from lore.gateway.wires.wire import Tool
 from lore.memory import Memory
@@ -99,7 +99,6 @@ _AGAIN = "This conversation is stored again from now on; what was said without i
 def _typed(dialogue: Dialogue, speaker: Speaker) -> str:
     """Return the last thing that was typed, if the dialogue ends with it."""
     last = turns.last_said(dialogue.entries)
-    if last is None or not last.begins_turn:
+    if last is None:
         return ""
-    said = last.texts
-    return chat_commands.find(said if speaker.marks_what_it_adds or len(said) == 1 else ())
+    return chat_commands.find(silences.typed(last, joined=speaker.marks_what_it_adds))
