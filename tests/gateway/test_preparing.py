@@ -575,6 +575,8 @@ def test_where_too_much_waits_to_be_recorded_only_the_money_is_entered(
 class Asking:
     """Asks upstream so many times before it lets an answer end."""
 
+    is_idle = False
+
     def __init__(self, times: int) -> None:
         self.left = times
 

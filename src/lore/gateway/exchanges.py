@@ -100,10 +100,14 @@ class Splice(Protocol):
     def feed(self, piece: bytes) -> bytes:
         """Return what may go out to the client, given the next piece from upstream."""
 
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether nothing was asked of it: then it follows with nothing, at once."""
+
     def follow(self) -> bytes | Answer | None:
         """Return the body of the next request to upstream, None, or the answer in place of one.
 
-        It is called in a worker thread.
+        It is called in a worker thread, unless it is idle.
         """
 
     def fail(self, status: int, body: bytes) -> bytes:

@@ -42,6 +42,11 @@ class Recalling:
         """Return what may go out to the client, given the next piece from upstream."""
         return self._released() + self._splice.feed(piece)
 
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether nothing was asked of it: then it follows with nothing, at once."""
+        return self._splice.is_idle
+
     def follow(self) -> bytes | Answer | None:
         """Return the body of the next request to upstream, None, or why there is no money for it.
 

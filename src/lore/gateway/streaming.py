@@ -129,7 +129,9 @@ async def splice_on(
     try:
         while True:
             await _feed(splice, response, client, watched)
-            body = await think(splice.follow)
+            body = (
+                attempt("recall", splice.follow) if splice.is_idle else await think(splice.follow)
+            )
             if not isinstance(body, bytes):
                 return await _end(body, splice, client, send)
             response.close()

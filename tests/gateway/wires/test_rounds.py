@@ -110,3 +110,18 @@ FIRST = {
     "responses": _first_responses(),
     "gemini": _first_gemini(),
 }
+
+
+@pytest.mark.parametrize("wire", sorted(WIRES))
+def test_a_stream_that_does_not_name_the_tool_is_followed_by_nothing(wire):
+    splice = opened(wire)
+    passed = splice.feed(b'data: {"type": "ping"}\n\ndata: {"ty')
+    assert splice.is_idle
+    assert passed + splice.pause() == b'data: {"type": "ping"}\n\ndata: {"ty'
+    assert (splice.calls, splice.goes_on, splice.answer({})) == ((), False, {})
+
+
+def test_a_stream_that_names_the_tool_has_to_be_read():
+    splice = opened()
+    splice.feed(searching("\n"))
+    assert not splice.is_idle

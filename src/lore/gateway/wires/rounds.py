@@ -84,6 +84,11 @@ class Rounds(ABC):
         self._unread.append(whole)
         return whole
 
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether all of a stream passed as it came: nothing in it names the tool."""
+        return self._streams and self._unread is not None
+
     def pause(self) -> bytes:
         """Take note that an answer has ended, and return what the client gets now."""
         self._is_paused = True

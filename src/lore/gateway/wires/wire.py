@@ -130,6 +130,10 @@ class Splice(Protocol):
     def feed(self, chunk: bytes) -> bytes:
         """Take the next piece of an answer, and return what the client gets now."""
 
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether all of a stream passed as it came: nothing in it names the tool."""
+
     def pause(self) -> bytes:
         """Take note that an answer has ended, and return what the client gets now."""
 
