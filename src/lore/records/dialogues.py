@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Literal
 
 BlockKind = Literal["text", "call", "result", "reasoning", "other"]
@@ -44,36 +43,34 @@ class Block:
         return self.chars > 0 and not is_context and not text.startswith(_REMINDER)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One message of a dialogue.
 
     `key` is a digest of what it says, the same whatever form the client gives it in: it knows
-    an entry again from one request to the next, and after a restart.
+    an entry again from one request to the next, and after a restart. What an entry is asked with
+    every request that has it again is told once.
     """
 
     voice: Voice
     blocks: tuple[Block, ...]
     key: str
+    chars: int = field(init=False, compare=False, repr=False)
+    """How long the entry is."""
+    begins_turn: bool = field(init=False, compare=False, repr=False)
+    """Whether a person says something in it, and nothing else goes on in it."""
+    texts: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    """What is said in words, without what a client reminds the model of."""
 
-    # An entry is met again with every request, and asked the same each time.
-
-    @cached_property
-    def chars(self) -> int:
-        """How long the entry is."""
-        return sum(block.chars for block in self.blocks)
-
-    @cached_property
-    def begins_turn(self) -> bool:
-        """Whether a person says something in it, and nothing else goes on in it."""
-        if self.voice != "user" or any(block.kind == "result" for block in self.blocks):
-            return False
-        return any(block.says for block in self.blocks)
-
-    @cached_property
-    def texts(self) -> tuple[str, ...]:
-        """What is said in words, without what a client reminds the model of."""
-        return tuple(one.text for one in self.blocks if one.kind == "text" and one.says)
+    def __post_init__(self) -> None:
+        """Look once what the blocks say."""
+        says = [block for block in self.blocks if block.says]
+        gives_results = any(block.kind == "result" for block in self.blocks)
+        begins = self.voice == "user" and bool(says) and not gives_results
+        told = tuple(block.text for block in says if block.kind == "text")
+        object.__setattr__(self, "chars", sum(block.chars for block in self.blocks))
+        object.__setattr__(self, "begins_turn", begins)
+        object.__setattr__(self, "texts", told)
 
 
 @dataclass(frozen=True, slots=True)
