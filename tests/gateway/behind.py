@@ -64,5 +64,7 @@ def behind(home: Path, *, window_tokens: int = 200_000) -> Iterator[Behind]:
     ):
         turning = MemoryTurning(memory, Composer(memory))
         with proxied(home, up.url, turning=turning, within_s=PATIENCE_S) as gateway:
-            yield Behind(memory, gateway.url, up)
+            held = Behind(memory, gateway.url, up)
+            with held.claude, held.bearer, held.gpt:
+                yield held
         turning.close()
