@@ -224,3 +224,15 @@ def test_what_is_as_it_was_is_not_written_again(memory: Memory):
     desk.writes[0][1].set_result(None)
     lives.hold(TALK, live)
     assert len(desk.writes) == 1
+
+
+def test_what_is_under_way_to_the_store_is_not_written_again(memory: Memory):
+    desk = Deferring(memory)
+    lives = Lives(desk)
+    live = lives.get(TALK)
+    lives.hold(TALK, live)
+    lives.hold(TALK, live)
+    assert len(desk.writes) == 1
+    desk.writes[0][1].set_exception(StoreError("busy"))
+    lives.hold(TALK, live)
+    assert len(desk.writes) == 2

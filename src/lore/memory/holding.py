@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -50,6 +51,8 @@ class Live:
     """How often anything was."""
     unkept: set[Name] = field(default_factory=set)
     """What of it the store may not have: it did not say so."""
+    writing: Future[None] | None = None
+    """The last time that anything was handed to the store."""
     gaps_s: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
     grown: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_TURNS))
     past: PastTurns | None = None

@@ -103,14 +103,16 @@ class Lives:
     def hold(self, speaker: Speaker, live: Live) -> None:
         """Keep what a session holds on to, without waiting for it.
 
-        What is not known to be durable by now is written once more.
+        What has failed is written once more; what is under way is left to itself.
         """
         with live.lock:
             if live.held.amnesic:
                 return
-            live.unkept |= changes(live.held, live.handed)
+            changed = changes(live.held, live.handed)
+            live.unkept |= changed
             live.handed = live.held
-            if not live.unkept:
+            is_under_way = live.writing is not None and not live.writing.done()
+            if not live.unkept or (is_under_way and not changed):
                 return
             live.writes += 1
             with suppress(StoreError):
@@ -118,6 +120,7 @@ class Lives:
                 names = frozenset(live.unkept)
                 writing = self._desk.hold(speaker, live.held, era=live.era, names=names)
                 writing.add_done_callback(partial(_note_kept, live, live.writes))
+                live.writing = writing
 
     def markers(self, speaker: Speaker, *, at_hand: bool = False) -> Mapping[str, str]:
         """Return what the markers of a session stand for, by their ids.
