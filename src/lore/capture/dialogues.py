@@ -25,8 +25,6 @@ that gives is memory as well."""
 _STOPPED = "[Request interrupted by user"
 """What Claude Code puts between results and what a person says instead."""
 
-_REMINDER = "<system-reminder>"
-
 
 @dataclass(frozen=True, slots=True)
 class Told:
@@ -74,7 +72,7 @@ def tell(
         key = own if seen[own] == 1 else f"{own}-{seen[own]}"
         before = entry.key
         if entry.voice == "user":
-            is_command = bool(chat_commands.find(_typed(entry, joined=joined)))
+            is_command = bool(chat_commands.find(entry.typed(joined=joined)))
         if number < first or (is_command and entry.voice != "system"):
             continue
         for message in _messages(entry, key, at, names, joined=joined):
@@ -104,12 +102,6 @@ def _is_asked(entry: Entry) -> bool:
         return False
     found = [block.kind == "result" and block.tool == _RECALL for block in entry.blocks]
     return not found or not all(found)
-
-
-def _typed(entry: Entry, *, joined: bool) -> list[str]:
-    if any(block.kind == "result" for block in entry.blocks) or not _is_typed(entry, joined=joined):
-        return []
-    return [text for text in _texts(entry) if not text.lstrip().startswith(_REMINDER)]
 
 
 def _texts(entry: Entry) -> list[str]:

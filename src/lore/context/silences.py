@@ -21,7 +21,7 @@ def find_silent(entries: Sequence[Entry], *, joined: bool) -> frozenset[int]:
     is_on = is_command = False
     for number, entry in enumerate(entries):
         if entry.voice == "user":
-            said = typed(entry, joined=joined)
+            said = entry.typed(joined=joined)
             is_command = bool(chat_commands.find(said))
             is_on = _switched(said, is_on=is_on)
         if is_on and not is_command and entry.voice != "system":
@@ -34,14 +34,8 @@ def is_silent(entries: Sequence[Entry], *, joined: bool) -> bool:
     is_on = False
     for entry in entries:
         if entry.voice == "user":
-            is_on = _switched(typed(entry, joined=joined), is_on=is_on)
+            is_on = _switched(entry.typed(joined=joined), is_on=is_on)
     return is_on
-
-
-def typed(entry: Entry, *, joined: bool) -> Sequence[str]:
-    """Return the texts of an entry that a person may have typed a command in."""
-    said = entry.texts if entry.begins_turn else ()
-    return said if joined or len(said) == 1 else ()
 
 
 def _switched(typed: Sequence[str], *, is_on: bool) -> bool:

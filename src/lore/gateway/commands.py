@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lore.context import silences, turns
+from lore.context import turns
 from lore.errors import LoreError
 from lore.gateway.wires.wire import Tool
 from lore.memory import Memory
@@ -101,4 +101,4 @@ def _typed(dialogue: Dialogue, speaker: Speaker) -> str:
     last = turns.last_said(dialogue.entries)
     if last is None:
         return ""
-    return chat_commands.find(silences.typed(last, joined=speaker.marks_what_it_adds))
+    return chat_commands.find(last.typed(joined=speaker.marks_what_it_adds))

@@ -207,7 +207,7 @@ class Observing:
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
         """Begin to keep an answer."""
-        if not self._answers and 200 <= status < 300 and self.on_use is not None:
+        if not self._answers and status in WELL and self.on_use is not None:
             attempt("use", self.on_use)
         self._answers.append(Kept.of(status, headers, streams=self.bill.streams))
         attempt("quotas", partial(self.on_headers, headers))

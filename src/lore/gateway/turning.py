@@ -183,24 +183,27 @@ class MemoryTurning:
         A summary is made of the prompt that is cached, and so is what is asked on the side. Where
         either is asked for without tools, nothing may be called, and no call may stand in it.
         """
-        known, body, recalling, composed = find_speaker(said), None, None, None
-        retold = known is not None and self._composer.desk.was_amnesic(known)
-        if known is not None and request.tools and (is_compaction(said) or is_aside(said)):
+        known = find_speaker(said)
+        if known is None:
+            return self._errands.pass_on(incoming, wire, request)
+        retold = self._composer.desk.was_amnesic(known)
+        pass_on = partial(self._errands.pass_on, incoming, wire, speaker=known, retold=retold)
+        if not is_compaction(said) and not is_aside(said):
+            return pass_on(request)
+        if request.tools:
             request = self._expanded(wire, request, known)
-        if known is not None and is_compaction(said):
-            composed = self._composer.compose_whole(known, request.dialogue)
-        elif known is not None and is_aside(said):
-            composed = self._composer.compose_held(known, request.dialogue)
-        if known is not None and composed is not None:
-            tool = self._offered(request, composed) if request.tools else None
-            sent, tool = self._rewritten(wire, request, composed, tool)
-            if sent is not request.body:
-                body = sent
-            if tool is not None and body is not None:
-                recalling = self._searching.splice(wire, request, known, body, tool)
-        return self._errands.pass_on(
-            incoming, wire, request, body=body, splice=recalling, speaker=known, retold=retold
+        compose = (
+            self._composer.compose_whole if is_compaction(said) else self._composer.compose_held
         )
+        composed = compose(known, request.dialogue)
+        if composed is None:
+            return pass_on(request)
+        tool = self._offered(request, composed) if request.tools else None
+        body, tool = self._rewritten(wire, request, composed, tool)
+        if body is request.body:
+            return pass_on(request)
+        recalling = self._searching.splice(wire, request, known, body, tool) if tool else None
+        return pass_on(request, body=body, splice=recalling)
 
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
         gives = not is_given(speaker, request)

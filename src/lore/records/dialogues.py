@@ -67,10 +67,18 @@ class Entry:
         says = [block for block in self.blocks if block.says]
         gives_results = any(block.kind == "result" for block in self.blocks)
         begins = self.voice == "user" and bool(says) and not gives_results
-        told = tuple(block.text for block in says if block.kind == "text")
+        told = tuple(one.text for one in says if one.kind == "text" and one.text.strip())
         object.__setattr__(self, "chars", sum(block.chars for block in self.blocks))
         object.__setattr__(self, "begins_turn", begins)
         object.__setattr__(self, "texts", told)
+
+    def typed(self, *, joined: bool) -> tuple[str, ...]:
+        """Return the texts that a person may have typed a command in.
+
+        If an agent's entries are not `joined` of what was typed, that is a single text.
+        """
+        told = self.texts if self.begins_turn else ()
+        return told if joined or len(told) == 1 else ()
 
 
 @dataclass(frozen=True, slots=True)
