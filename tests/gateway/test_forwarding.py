@@ -13,6 +13,7 @@ from lore.errors import ProviderUnavailable
 from lore.gateway.forwarding import PAUSES_S, Body, Forwarding
 
 ADDRESS = "http://127.0.0.1:9/v1/messages"
+UNREACHED = "The provider cannot be reached at http://127.0.0.1:9."
 
 
 class Unreached(aiohttp.TCPConnector):
@@ -54,16 +55,16 @@ def refused() -> aiohttp.ClientConnectorError:
 
 
 def test_a_connection_that_is_refused_is_tried_twice_again():
-    assert asked(refused()) == (1 + len(PAUSES_S), "The provider cannot be reached.")
+    assert asked(refused()) == (1 + len(PAUSES_S), UNREACHED)
 
 
 def test_a_body_that_is_still_to_come_is_sent_once():
-    assert asked(refused(), coming()) == (1, "The provider cannot be reached.")
+    assert asked(refused(), coming()) == (1, UNREACHED)
 
 
 def test_a_connection_that_takes_too_long_is_not_tried_again():
     error = aiohttp.ConnectionTimeoutError()
-    assert asked(error) == (1, "The provider cannot be reached.")
+    assert asked(error) == (1, UNREACHED)
 
 
 def test_an_answer_that_breaks_off_is_said_to_be_unreadable():
@@ -74,3 +75,10 @@ def test_an_answer_that_breaks_off_is_said_to_be_unreadable():
 def test_what_is_wrong_with_the_request_is_not_said_of_the_answer():
     assert asked(refused(), address="http://[") == (0, "The request could not be sent as it is.")
     assert asked(ValueError("a newline")) == (1, "The request could not be sent as it is.")
+
+
+def test_who_cannot_be_reached_is_named_without_what_stands_around_the_host():
+    address = "http://me:secret@a.test:9/v1/messages?key=secret"
+    assert asked(refused(), address=address)[1] == (
+        "The provider cannot be reached at http://a.test:9."
+    )

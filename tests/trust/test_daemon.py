@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -160,19 +158,6 @@ def test_many_that_start_at_once_leave_one(tmp_path: Path):
     for process in started:
         process.communicate(timeout=PATIENCE_S)
     assert sorted(process.returncode for process in started) == [0, 12, 12, 12]
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if os.geteuid() or not shutil.which("mount"):
-        pytest.skip("mounting a small disk needs root")
-    command = ["mount", "-t", "tmpfs", "-o", "size=3m", "lore-test", str(folder)]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("this machine does not allow mounting")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
 
 
 @pytest.mark.parametrize("how", [("up",), ("up", "--detach")])

@@ -22,6 +22,7 @@ from lore.daemon import lock
 from tests.cli.conftest import Outcome, environment, run_process
 from tests.gateway.proxied import HELLO
 from tests.gateway.upstream import Upstream, upstream
+from tests.server.served import Reply
 from tests.waiting import PATIENCE_S, eventually
 
 FACT = "the heron nests at the quay"
@@ -41,19 +42,6 @@ print(line.getresponse().status)
 
 
 @dataclass(frozen=True)
-class Answered:
-    """An answer of the server."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-    @property
-    def tree(self) -> Any:
-        return json.loads(self.body)
-
-
-@dataclass(frozen=True)
 class Place:
     """A home and its daemon, before a scripted upstream."""
 
@@ -70,7 +58,7 @@ class Place:
 
     def ask(
         self, method: str, path: str, body: Any = None, where: str = "127.0.0.1", **headers: str
-    ) -> Answered:
+    ) -> Reply:
         """Ask the server, as a client does."""
         line = http.client.HTTPConnection(where, self.port, timeout=PATIENCE_S)
         spelt = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -79,11 +67,11 @@ class Place:
             line.request(method, path, given, spelt)
             told = line.getresponse()
             names = {name.lower(): value for name, value in told.getheaders()}
-            return Answered(told.status, names, told.read())
+            return Reply(told.status, names, told.read())
         finally:
             line.close()
 
-    def hello(self, **headers: str) -> Answered:
+    def hello(self, **headers: str) -> Reply:
         """Ask a model for something."""
         return self.ask("POST", "/v1/messages", HELLO, **PROVIDER, **headers)
 
@@ -279,20 +267,6 @@ def test_in_the_foreground_it_says_so_and_stops_by_signal(place: Place):
 def test_without_the_gateway_a_damaged_memory_stops_the_start(place: Place):
     damage(place.home)
     place.lore("up", LORE_GATEWAY_ON="false").fails_with(7)
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if os.geteuid() or not shutil.which("mount"):
-        pytest.skip("mounting a small disk needs root")
-    command = ["mount", "-t", "tmpfs", "-o", "size=3m", "lore-test", str(folder)]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("this machine does not allow mounting")
-    yield folder
-    # A daemon that was stopped is still in its home for an instant.
-    eventually(lambda: subprocess.run(["umount", str(folder)], check=False).returncode == 0)
 
 
 def fill(disk: Path) -> None:

@@ -32,8 +32,6 @@ _LONGEST_HEADER_BYTES = 65_536
 _WHOLE_AT_ONCE_BYTES = 1_000_000
 """aiohttp sends what is shorter in one piece."""
 
-_UNREACHABLE = "The provider cannot be reached."
-
 _UNASKED = ("accept", "accept-encoding", "content-type", "user-agent")
 
 
@@ -68,7 +66,7 @@ class Forwarding:
             except aiohttp.ClientConnectorError as error:
                 pause_s = next(pauses, None)
                 if pause_s is None:
-                    raise ProviderUnavailable(_UNREACHABLE) from error
+                    raise _unreachable(address) from error
             await asyncio.sleep(pause_s)
 
     async def _sent(
@@ -86,7 +84,7 @@ class Forwarding:
         except aiohttp.ClientConnectorError:
             raise
         except aiohttp.ConnectionTimeoutError as error:
-            raise ProviderUnavailable(_UNREACHABLE) from error
+            raise _unreachable(address) from error
         except ValueError as error:
             msg = "The request could not be sent as it is."
             raise ProviderUnavailable(msg) from error
@@ -98,6 +96,13 @@ class Forwarding:
             msg = f"The provider answered with status {response.status}, which ends no request."
             raise ProviderUnavailable(msg)
         return response
+
+
+def _unreachable(address: str) -> ProviderUnavailable:
+    """Return what is told where nobody listens; of an address it names no more than the host."""
+    parts = urlsplit(address)
+    host = parts.netloc.rpartition("@")[2]
+    return ProviderUnavailable(f"The provider cannot be reached at {parts.scheme}://{host}.")
 
 
 def _payload(body: Body | None) -> Body | BytesIO | None:
