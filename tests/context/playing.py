@@ -11,11 +11,11 @@ from lore.context.layers import Room
 from lore.context.planning import Cost, Terms, never, plan, scene_of
 from lore.context.sizing import Measure
 from lore.context.turns import find_named, turn_starts
-from lore.records.dialogues import Dialogue, Entry, Layer, Pins, Plan, Summary
+from lore.records.dialogues import Dialogue, Distilled, Entry, Layer, Pins, Plan
 from tests.context.talks import dialogue, rendered, requests
 
-Planner = Callable[[Dialogue, Pins, Sequence[Summary], Terms], Plan]
-Known = Callable[[Sequence[Entry]], Sequence[Summary]]
+Planner = Callable[[Dialogue, Pins, Sequence[Distilled], Terms], Plan]
+Known = Callable[[Sequence[Entry]], Sequence[Distilled]]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Step:
 
     sent: Dialogue
     pins: Pins
-    known: tuple[Summary, ...]
+    known: tuple[Distilled, ...]
     terms: Terms
     plan: Plan
 
@@ -54,10 +54,10 @@ def play(
     pins = pins or Pins()
     for place, end in enumerate(requests(entries)):
         sent = dialogue(entries[:end], breakpoints=breakpoints)
-        summaries = tuple(known(entries[:end]))
+        distilled = tuple(known(entries[:end]))
         terms = Terms(room, Measure(0.25), cost, cold=place in cold_at)
-        made = planner(sent, pins, summaries, terms)
-        yield Step(sent, pins, summaries, terms, made)
+        made = planner(sent, pins, distilled, terms)
+        yield Step(sent, pins, distilled, terms, made)
         pins = made.pins
 
 
@@ -86,7 +86,7 @@ def assert_legal(step: Step) -> None:
     before = (find_named(entries, step.pins.start) or 0) if step.pins.start else 0
     if made.layer < 4:
         # What an emergency left out does not come back.
-        assert made.start <= max(covered, before), "left out what no summary tells of"
+        assert made.start <= max(covered, before), "left out what no distillation tells of"
     if made.start > covered:
         assert made.notes, "something is left out and not reported"
     if made.tokens > step.terms.room.window_tokens:

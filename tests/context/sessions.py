@@ -11,19 +11,19 @@ from lore.context.layers import Room
 from lore.context.planning import Terms, plan, raise_floor
 from lore.context.sizing import Measure
 from lore.context.turns import turn_starts
-from lore.records.dialogues import Entry, Layer, Pins, Summary
+from lore.records.dialogues import Distilled, Entry, Layer, Pins
 from tests.context.playing import Below, Planner, Step
 from tests.context.talks import dialogue, requests, summarised, talks
 
 
 @dataclass(frozen=True)
 class Session:
-    """A talk whose summaries may come late, with models, reports and refusals that change."""
+    """A talk whose distillations may come late, with models, reports and refusals that change."""
 
     entries: list[Entry]
-    told: list[Summary]
+    told: list[Distilled]
     lag: int
-    """So many entries before the current turn no summary tells of."""
+    """So many entries before the current turn no distillation tells of."""
     stalls_at: int
     """From this entry on nothing more is summed up."""
     rooms: tuple[Room, Room]

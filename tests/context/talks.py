@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lore.context.annotating import annotate
 from lore.context.turns import turn_starts
-from lore.records.dialogues import Block, Dialogue, Entry, Plan, Summary
+from lore.records.dialogues import Block, Dialogue, Distilled, Entry, Plan
 
 SESSIONS = Path(__file__).parents[2].parent / "shared" / "bench" / "coding-sessions.jsonl.gz"
 """Recorded sessions beside the project; not there for everybody."""
@@ -73,7 +73,7 @@ def plain_talk(turns: int, *, steps: int = 2, chars: int = 400) -> list[Entry]:
 
 def rendered(made: Dialogue, plan: Plan) -> list[Item]:
     """Return what a prompt consists of, in order, each piece by what its bytes depend on."""
-    items: list[Item] = [("summary", one.id, one.text) for one in plan.prefix]
+    items: list[Item] = [("distillation", one.id, one.text) for one in plan.prefix]
     for one in made.entries[plan.start :]:
         shown = tuple(
             annotate(block)
@@ -86,19 +86,19 @@ def rendered(made: Dialogue, plan: Plan) -> list[Item]:
 
 def summarised(
     entries: Sequence[Entry], *, until: int, each: int = 4, meta_after: int = 0, share: float = 0.1
-) -> list[Summary]:
-    """Return summaries of all entries before a number, made at the end of each turn."""
-    logs: list[Summary] = []
-    metas: list[Summary] = []
+) -> list[Distilled]:
+    """Return distillations of all entries before a number, made at the end of each turn."""
+    logs: list[Distilled] = []
+    metas: list[Distilled] = []
     ends = [*(start for start in turn_starts(entries) if start < until), until]
     for first, end in zip([0, *ends], ends, strict=False):
         for begin in range(first, end, each):
             last = min(begin + each, end)
             size = max(1, int(sum(one.chars for one in entries[begin:last]) * share))
-            logs.append(Summary(f"log-{last}", f"told until {last}", size, last))
+            logs.append(Distilled(f"log-{last}", f"told until {last}", size, last))
             if meta_after and len(logs) % meta_after == 0:
                 told = sum(one.tokens for one in logs) // 2 + 1
-                metas.append(Summary(f"meta-{last}", f"all until {last}", told, last, 1))
+                metas.append(Distilled(f"meta-{last}", f"all until {last}", told, last, 1))
     return [*logs, *metas]
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 
 from lore.context.breakpoints import LOOKED_BACK, MOST, PREFIX, breakpoints
-from lore.records.dialogues import Block, Entry, Pins, Plan, Summary
+from lore.records.dialogues import Block, Distilled, Entry, Pins, Plan
 from tests.context.talks import dialogue, plain_talk
 
-SUMMARY = Summary("s", "told", 10, 8)
+TOLD = Distilled("s", "told", 10, 8)
 
 
-def made(start: int = 0, *prefix: Summary) -> Plan:
+def made(start: int = 0, *prefix: Distilled) -> Plan:
     return Plan(1, Pins(), start, prefix)
 
 
 def test_the_end_comes_first_then_the_summaries_then_the_last_end():
     entries = plain_talk(3)[:-1]
-    found = [breakpoints(dialogue(entries, breakpoints=n), made(6, SUMMARY)) for n in range(5)]
+    found = [breakpoints(dialogue(entries, breakpoints=n), made(6, TOLD)) for n in range(5)]
     last = len(entries) - 1
     assert found[0] == found[1] == (last, PREFIX, last - 2)
     assert found[2] == (last, PREFIX)
@@ -29,13 +29,13 @@ def test_the_last_end_comes_before_the_summaries_where_nobody_looks_for_it():
     last = len(entries) - 1
     many = tuple(Block("result", 9, "x", f"c{n}") for n in range(LOOKED_BACK))
     entries[last] = Entry("user", many, "many")
-    found = breakpoints(dialogue(entries, breakpoints=2), made(6, SUMMARY))
+    found = breakpoints(dialogue(entries, breakpoints=2), made(6, TOLD))
     assert found == (last, last - 2)
 
 
 @pytest.mark.parametrize("own", range(6))
 def test_there_are_never_more_than_four_and_one_at_least_is_ours(own):
-    found = breakpoints(dialogue(plain_talk(4), breakpoints=own), made(6, SUMMARY))
+    found = breakpoints(dialogue(plain_talk(4), breakpoints=own), made(6, TOLD))
     assert 1 <= len(found) <= max(1, MOST - own)
 
 
@@ -55,4 +55,4 @@ def test_what_a_program_says_at_the_end_is_not_marked():
 def test_where_nothing_was_said_only_the_summaries_are_marked():
     told = Entry("system", (Block("text", 5, "Hello"),), "told")
     assert breakpoints(dialogue([told]), made()) == ()
-    assert breakpoints(dialogue([told]), made(0, SUMMARY)) == (PREFIX,)
+    assert breakpoints(dialogue([told]), made(0, TOLD)) == (PREFIX,)

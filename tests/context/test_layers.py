@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lore.context.layers import Room, Scene
 from lore.context.sizing import Measure
 from lore.context.turns import turn_starts
-from lore.records.dialogues import Layer, Summary
+from lore.records.dialogues import Distilled, Layer
 from tests.context.talks import (
     dialogue,
     entry,
@@ -23,8 +23,8 @@ from tests.context.talks import (
 EXACT = Measure(0.25)
 
 
-def scene(entries, summaries=(), *, room: Room | None = None) -> Scene:
-    return Scene(dialogue(entries), summaries, EXACT, room or Room(4_000))
+def scene(entries, distilled=(), *, room: Room | None = None) -> Scene:
+    return Scene(dialogue(entries), distilled, EXACT, room or Room(4_000))
 
 
 def test_the_shares_of_the_usable_window():
@@ -58,9 +58,9 @@ def test_the_turn_before_the_current_one_is_kept_where_it_needs_twice_the_room()
 
 
 def test_of_several_metas_the_newest_stands():
-    old, new = Summary("old", "a", 5, 4, 1), Summary("new", "b", 5, 8, 1)
-    log = Summary("log", "c", 5, 12)
-    covered = Summary("covered", "d", 5, 6)
+    old, new = Distilled("old", "a", 5, 4, 1), Distilled("new", "b", 5, 8, 1)
+    log = Distilled("log", "c", 5, 12)
+    covered = Distilled("covered", "d", 5, 6)
     found = scene(plain_talk(4), [log, new, covered, old])
     assert found.standing == (new, log)
     assert found.covered == 12
@@ -68,8 +68,8 @@ def test_of_several_metas_the_newest_stands():
 
 def test_summaries_that_do_not_fit_go_the_oldest_first_and_metas_last():
     entries = plain_talk(30, chars=900)
-    logs = [Summary(f"log-{n}", "x", 300, n) for n in range(8, 160, 8)]
-    meta = Summary("meta", "m", 300, 8, 1)
+    logs = [Distilled(f"log-{n}", "x", 300, n) for n in range(8, 160, 8)]
+    meta = Distilled("meta", "m", 300, 8, 1)
     prefix = scene(entries, [meta, *logs]).shapes(0)[1].prefix
     assert prefix[0] == meta
     assert sum(one.tokens for one in prefix) <= 1_000
@@ -80,8 +80,8 @@ def test_summaries_that_do_not_fit_go_the_oldest_first_and_metas_last():
 @pytest.mark.parametrize("meta", [False, True])
 def test_of_many_distillations_the_newest_stay(layer: Layer, most: int, meta: bool):
     entries = plain_talk(30, chars=900)
-    logs = [Summary(f"log-{n}", "x", 3, n) for n in range(8, 160, 8)]
-    metas = [Summary("meta", "m", 3, 16, 1)] if meta else []
+    logs = [Distilled(f"log-{n}", "x", 3, n) for n in range(8, 160, 8)]
+    metas = [Distilled("meta", "m", 3, 16, 1)] if meta else []
     shape = scene(entries, [*metas, *logs]).shapes(0)[layer]
     needed = [one for one in logs if one.until < shape.start + 8]
     assert len(needed) > 5

@@ -17,7 +17,7 @@ from lore.context.sizing import Measure
 from lore.context.turns import turn_starts
 from lore.evals.long_talks import read_talks
 from lore.memory.costing import Economy, SoFar
-from lore.records.dialogues import ModelPrice, Pins, Plan, Summary
+from lore.records.dialogues import Distilled, ModelPrice, Pins, Plan
 from tests.context.playing import Below, Step, assert_legal, check, play
 from tests.context.sessions import sessions
 from tests.context.talks import (
@@ -39,7 +39,7 @@ EXACT = Measure(0.25)
 
 
 def known_of(entries, *, each: int = 3, meta_after: int = 0, share: float = 0.05):
-    """Return the summaries that there are while the last turn goes on."""
+    """Return the distillations that there are while the last turn goes on."""
     until = (turn_starts(entries) or (0,))[-1]
     return summarised(entries, until=until, each=each, meta_after=meta_after, share=share)
 
@@ -223,7 +223,7 @@ def test_at_layer_three_all_outputs_but_those_of_the_current_turn_are_annotated(
 def test_at_layer_three_five_logs_and_the_metas_are_left():
     entries = plain_talk(30, chars=900)
     told = summarised(entries, until=100, each=4)
-    meta = Summary("meta", "all before", 10, 20, 1)
+    meta = Distilled("meta", "all before", 10, 20, 1)
     terms = Terms(Room(20_000, keep_tokens=1_000), EXACT)
     made = plan(dialogue(entries), Pins(floor=3), [*told, meta], terms)
     assert made.prefix[0] == meta
@@ -232,7 +232,7 @@ def test_at_layer_three_five_logs_and_the_metas_are_left():
 
 def test_a_meta_takes_the_place_of_logs_that_find_no_room():
     entries = plain_talk(30, chars=900)
-    meta = Summary("meta", "all before", 10, 20, 1)
+    meta = Distilled("meta", "all before", 10, 20, 1)
     few = summarised(entries, until=170, each=4, share=0.01)
     made = plan(dialogue(entries), Pins(), [*few, meta], Terms(ROOM, EXACT))
     assert meta not in made.prefix
@@ -250,7 +250,7 @@ def test_what_no_summary_tells_of_stays_until_nothing_else_helps():
     tight = plan(dialogue(entries), Pins(), (), Terms(Room(1_500), EXACT))
     assert tight.layer == 4
     assert tight.start
-    assert "no summary" in tight.notes[0]
+    assert "no distillation" in tight.notes[0]
 
 
 def test_a_current_turn_longer_than_the_window_is_sent_and_said_to_be_unfit():

@@ -13,7 +13,7 @@ from lore.context.sizing import Measure
 from lore.context.standing import MOST_CHARS, Standing
 from lore.gateway.wires import anthropic
 from lore.gateway.wires.wire import Texts
-from lore.records.dialogues import Dialogue, Pins, Summary
+from lore.records.dialogues import Dialogue, Distilled, Pins
 from tests.context.playing import Below
 from tests.context.talks import entry, plain_turn, reminder, talks, text
 
@@ -67,7 +67,7 @@ def test_reminders_of_many_turns_do_not_pile_up_and_a_plan_counts_what_is_sent()
     messages.append({"role": "user", "content": "last"})
     body = json.dumps({"model": "m", "max_tokens": 9, "messages": messages}).encode()
     request = anthropic.read(body)
-    log = Summary("s", "log " * 100, 100, len(messages) - 1)
+    log = Distilled("s", "log " * 100, 100, len(messages) - 1)
     terms = Terms(Room(200_000, keep_tokens=10_000), Measure(0.25), Below(1.0))
     made = plan(request.dialogue, Pins(), [log], terms)
     sent = len(anthropic.rewrite(request, made, Texts())) / 4
@@ -79,7 +79,7 @@ def test_what_stands_takes_the_room_of_a_window():
     rules = "<system-reminder>" + "rule " * 1_000 + "</system-reminder>"
     entries = [entry("user", text(rules), text("hello"))]
     entries += [one for n in range(40) for one in plain_turn(n, chars=300)]
-    log = Summary("s", "log", 10, len(entries) - 4)
+    log = Distilled("s", "log", 10, len(entries) - 4)
     terms = Terms(Room(9_000, keep_tokens=2_000), Measure(0.25), Below(1.0))
     made = plan(Dialogue("m", tuple(entries)), Pins(), [log], terms)
     assert made.start

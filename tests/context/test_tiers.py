@@ -14,7 +14,7 @@ from lore.context.planning import Terms, plan_whole
 from lore.context.sizing import Measure
 from lore.context.tiers import MADE, plan_tiers
 from lore.context.turns import turn_starts
-from lore.records.dialogues import Pins, Summary
+from lore.records.dialogues import Distilled, Pins
 from tests.context.playing import assert_follows, assert_legal, play
 from tests.context.sessions import sessions
 from tests.context.talks import (
@@ -36,14 +36,14 @@ def lengthen(texts, limit_tokens):
 
 
 class Keeping:
-    """A planner that keeps the summaries it made, as a memory does."""
+    """A planner that keeps the distillations it made, as a memory does."""
 
-    def __init__(self, summarise=shorten) -> None:
-        self.made: dict[str, Summary] = {}
-        self._plan = partial(plan_tiers, summarise=summarise)
+    def __init__(self, condense=shorten) -> None:
+        self.made: dict[str, Distilled] = {}
+        self._plan = partial(plan_tiers, condense=condense)
 
-    def __call__(self, sent, pins, summaries, terms):
-        made = self._plan(sent, pins, [*summaries, *self.made.values()], terms)
+    def __call__(self, sent, pins, distilled, terms):
+        made = self._plan(sent, pins, [*distilled, *self.made.values()], terms)
         self.made |= {one.id: one for one in made.prefix if one.id.startswith(MADE)}
         return made
 
@@ -51,15 +51,15 @@ class Keeping:
 def known(entries, *, each=3, share=0.05):
     until = (turn_starts(entries) or (0,))[-1]
     return [
-        Summary(one.id, "x" * 4 * one.tokens, one.tokens, one.until)
+        Distilled(one.id, "x" * 4 * one.tokens, one.tokens, one.until)
         for one in summarised(entries, until=until, each=each, share=share)
     ]
 
 
-def decide(entries, *, window=4_000, summarise=shorten, pins=None):
+def decide(entries, *, window=4_000, condense=shorten, pins=None):
     terms = Terms(Room(window), Measure(0.25))
     told = known(entries)
-    return plan_tiers(dialogue(entries), pins or Pins(), told, terms, summarise=summarise)
+    return plan_tiers(dialogue(entries), pins or Pins(), told, terms, condense=condense)
 
 
 def test_nothing_happens_below_seventy_percent_of_the_window():
@@ -93,15 +93,15 @@ def test_a_summary_that_was_made_here_is_known_by_its_name():
 
 
 def test_a_summary_that_is_not_shorter_is_refused():
-    made = decide(plain_talk(60, chars=900), summarise=lengthen)
+    made = decide(plain_talk(60, chars=900), condense=lengthen)
     assert all(not one.generation for one in made.prefix)
 
 
 def told_of_turns(entries, sizes):
-    """Return a summary of each turn, of so many tokens."""
+    """Return a distillation of each turn, of so many tokens."""
     ends = [*turn_starts(entries)[1:], len(entries)]
     return [
-        Summary(f"turn-{until}", "x" * 4 * size, size, until)
+        Distilled(f"turn-{until}", "x" * 4 * size, size, until)
         for size, until in zip(sizes, ends, strict=True)
     ]
 
@@ -114,14 +114,14 @@ def test_topics_that_are_longer_than_what_they_tell_of_are_refused():
     entries, terms = plain_talk(30, chars=100), Terms(Room(4_400), Measure(0.25))
     told = told_of_turns(entries, [300] * 30)
     assert tokens_before(entries, told[0].until) < 300
-    made = plan_tiers(dialogue(entries), Pins(), told, terms, summarise=shorten)
+    made = plan_tiers(dialogue(entries), Pins(), told, terms, condense=shorten)
     assert not made.prefix
 
 
 def test_a_topic_that_is_too_long_goes_with_others_that_are_short():
     entries, terms = plain_talk(30, chars=100), Terms(Room(4_000), Measure(0.25))
     told = told_of_turns(entries, [300, *[10] * 29])
-    made = plan_tiers(dialogue(entries), Pins(), told, terms, summarise=shorten)
+    made = plan_tiers(dialogue(entries), Pins(), told, terms, condense=shorten)
     assert made.prefix[0] == told[0]
     assert sum(one.tokens for one in made.prefix) < tokens_before(entries, made.start)
 
@@ -129,7 +129,7 @@ def test_a_topic_that_is_too_long_goes_with_others_that_are_short():
 def test_topics_take_three_tenths_and_bulks_a_fifth():
     entries, terms = plain_talk(160, chars=900), Terms(Room(20_000), Measure(0.25))
     told = told_of_turns(entries, [100] * 160)
-    made = plan_tiers(dialogue(entries), Pins(), told, terms, summarise=shorten)
+    made = plan_tiers(dialogue(entries), Pins(), told, terms, condense=shorten)
     topics = sum(one.tokens for one in made.prefix if not one.generation)
     bulks = sum(one.tokens for one in made.prefix if one.generation)
     raw = tokens_before(entries, len(entries)) - tokens_before(entries, made.start)
@@ -154,11 +154,11 @@ def test_what_was_made_is_kept_and_few_turns_bust():
 def test_what_no_summary_tells_of_yet_is_annotated_before_the_window_overflows(until):
     entries, terms = plain_talk(40, steps=3, chars=3_000), Terms(Room(36_000), Measure(0.25))
     told = [one for one in known(entries) if one.until <= until]
-    made = plan_tiers(dialogue(entries), Pins(), told, terms, summarise=shorten)
+    made = plan_tiers(dialogue(entries), Pins(), told, terms, condense=shorten)
     assert made.tokens <= 0.75 * 36_000
     assert made.layer > 1
     assert made.annotated
-    again = plan_tiers(dialogue(entries), made.pins, told, terms, summarise=shorten)
+    again = plan_tiers(dialogue(entries), made.pins, told, terms, condense=shorten)
     assert not again.busts
 
 
@@ -169,7 +169,7 @@ def test_a_prompt_that_cannot_be_made_to_fit_says_why():
     whole = plan_whole(dialogue(plain_talk(40)), Pins(), Terms(Room(4_000), Measure(0.25)))
     assert whole.notes == ("the prompt may be longer than the model can read",)
     fixed = dialogue(plain_talk(2), fixed_chars=90_000)
-    made = plan_tiers(fixed, Pins(), (), Terms(Room(4_000), Measure(0.25)), summarise=shorten)
+    made = plan_tiers(fixed, Pins(), (), Terms(Room(4_000), Measure(0.25)), condense=shorten)
     assert "system prompt" in made.notes[-1]
 
 

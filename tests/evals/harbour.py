@@ -10,7 +10,7 @@ from lore.evals.evidence import Remembered
 from lore.evals.long_talks import Talk
 from lore.evals.replaying import USUAL, Client, Outcome, Setting, replay
 from lore.evals.strategies import STRATEGIES
-from lore.records.dialogues import ModelPrice, Summary
+from lore.records.dialogues import Distilled, ModelPrice
 
 PRICE = ModelPrice(3.0, 15.0, 0.3, 3.75, 6.0, 40_000)
 
@@ -56,7 +56,7 @@ def logs(talk: Talk) -> Remembered:
     """Return a log of each turn, there from the next one on."""
     ends = [n for n, one in enumerate(talk.said) if one.role == "user" and n]
     made = [
-        (talk.ends[end - 1], Summary(f"log-{end}", f"turn until {end}", 60, talk.ends[end - 1]))
+        (talk.ends[end - 1], Distilled(f"log-{end}", f"turn until {end}", 60, talk.ends[end - 1]))
         for end in ends
     ]
     return Remembered((), tuple(made))

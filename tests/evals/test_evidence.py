@@ -8,7 +8,7 @@ import pytest
 
 from lore.evals.evidence import in_prompt, specifics
 from lore.evals.long_talks import Question, Talk, read_talks
-from lore.records.dialogues import Pins, Plan, Summary
+from lore.records.dialogues import Distilled, Pins, Plan
 from tests.evals.harbour import write
 
 
@@ -23,8 +23,8 @@ def test_evidence_is_in_the_prompt_as_it_was_or_by_its_specifics(talk: Talk):
     assert in_prompt(talk, question, Plan(1, Pins(), start))
     later = Plan(1, Pins(), start + 2)
     assert not in_prompt(talk, question, later)
-    told = Summary("s", "Looking at pier 2.3, berth fee 203 crowns", 9, start + 2)
-    vague = Summary("v", "Looking at berth fee of a pier in crowns", 9, start + 2)
+    told = Distilled("s", "Looking at pier 2.3, berth fee 203 crowns", 9, start + 2)
+    vague = Distilled("v", "Looking at berth fee of a pier in crowns", 9, start + 2)
     assert in_prompt(talk, question, Plan(1, Pins(), start + 2, (told,)))
     assert not in_prompt(talk, question, Plan(1, Pins(), start + 2, (vague,)))
 
@@ -43,5 +43,5 @@ def test_specifics_are_numbers_names_in_code_and_paths():
 
 def test_a_question_without_specifics_is_not_answered_by_summaries(talk: Talk):
     question = Question("Who?", "The harbour master", 4)
-    told = Summary("s", "The harbour master", 9, 99)
+    told = Distilled("s", "The harbour master", 9, 99)
     assert not in_prompt(talk, question, Plan(1, Pins(), 99, (told,)))

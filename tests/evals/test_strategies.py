@@ -11,7 +11,7 @@ from lore.evals.strategies import (
     Moment,
     pieces_of,
 )
-from lore.records.dialogues import Pins, Plan, Summary
+from lore.records.dialogues import Distilled, Pins, Plan
 from tests.context.talks import dialogue, plain_talk
 
 EXACT = Measure(0.25)
@@ -50,8 +50,8 @@ def test_an_annotated_output_makes_another_and_shorter_piece():
 
 def test_summaries_stand_before_the_window():
     sent = dialogue(plain_talk(3), breakpoints=2)
-    told = Summary("s", "told", 30, 6)
+    told = Distilled("s", "told", 30, 6)
     made = pieces_of(sent, Plan(1, Pins(), 6, (told,)), EXACT)
-    assert made[0].key == "summary s"
+    assert made[0].key == "distillation s"
     assert made[0].marked
     assert made[-1].marked

@@ -17,7 +17,7 @@ from lore.gateway.wires import keys
 from lore.gateway.wires.keys import Piece
 from lore.memory import Memory
 from lore.memory.conversing import Conversing
-from lore.records import Block, Entry, Held, Measured, Pins, Speaker, Summary, Voice
+from lore.records import Block, Distilled, Entry, Held, Measured, Pins, Speaker, Voice
 from lore.settings import load
 from lore.store import dialogues
 from tests.capture.adapters.samples import claude_line
@@ -92,12 +92,12 @@ def numbered(*told: str) -> list[Entry]:
 def test_prompts_that_a_client_carries_over_when_it_compacts_are_stored_once(memory: Memory):
     told = ["Count the tides.", "Six.", "And the locks?", "Two.", "Yes.", "Done."]
     Conversing(memory).record(TALK, numbered(*told))
-    carried = [said("user", text) for text in (*told[::2], "Summary: tides and locks.")]
+    carried = [said("user", text) for text in (*told[::2], "Distilled: tides and locks.")]
     for _ in range(2):
         Conversing(memory).record(
             TALK, [*carried, said("user", "Yes."), said("assistant", "Well.")]
         )
-    assert texts(memory) == [*told, "Summary: tides and locks.", "Yes.", "Well."]
+    assert texts(memory) == [*told, "Distilled: tides and locks.", "Yes.", "Well."]
 
 
 @pytest.mark.parametrize("asked", ["Part {}?", "go on"])
@@ -262,21 +262,21 @@ def test_a_summary_says_which_entries_it_stands_for(memory: Memory):
     Conversing(memory).record(TALK, entries[:24])
     memory.distill("s-1")
     Conversing(memory).record(TALK, entries)
-    found = Conversing(memory).summaries(TALK, entries)
+    found = Conversing(memory).distilled(TALK, entries)
     assert found
     assert [one.until for one in found] == sorted(one.until for one in found)
     assert found[-1].until == 24
-    assert Conversing(memory).summaries(TALK, entries[:8])[-1].until == 8
+    assert Conversing(memory).distilled(TALK, entries[:8])[-1].until == 8
 
 
 def test_a_session_that_nobody_knows_has_no_summaries(memory: Memory):
-    assert Conversing(memory).summaries(TALK, talk(1)) == []
+    assert Conversing(memory).distilled(TALK, talk(1)) == []
 
 
 def test_what_a_session_holds_survives_a_restart(tmp_path: Path, clock: FixedClock):
     config = load({}, home=tmp_path / "home").settings
     pins = Pins(2, 2, "k", ("d1", "d2"), frozenset(("call-1", "call-0")), 3)
-    made = (Summary("tier-1", "All of it.", 3, 8, 1),)
+    made = (Distilled("tier-1", "All of it.", 3, 8, 1),)
     held = Held(pins, Measured(80, 20, 0.25, 1, 2, 3, "k", 7.5), "What stands.", {"k": "a"}, made)
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
         Conversing(memory).hold(TALK, held, era="")
@@ -286,7 +286,7 @@ def test_what_a_session_holds_survives_a_restart(tmp_path: Path, clock: FixedClo
 
 
 def test_that_nothing_was_chosen_is_held_too_and_takes_the_place_of_what_was(memory: Memory):
-    made = (Summary("tier-1", "All of it.", 3, 8, 1),)
+    made = (Distilled("tier-1", "All of it.", 3, 8, 1),)
     Conversing(memory).hold(TALK, Held(Pins(1), Measured(), "Old.", {"k": "a"}, made), era="")
     nothing = Held(Pins(1), Measured(), "", {}, (), bare=True)
     Conversing(memory).hold(TALK, nothing, era="")
@@ -389,12 +389,12 @@ def test_what_was_not_to_be_stored_stands_between_summaries_as_that(memory: Memo
     desk.record(TALK, entries)
     memory.distill("s-1")
     assert len(texts(memory)) == 5 * (len(told) + len(entries[16:])) // 4
-    found = desk.summaries(TALK, entries)
+    found = desk.distilled(TALK, entries)
     silent = [one for one in found if one.id.startswith("unsaid-")]
     assert [one.until for one in silent] == ([4, 16] if again else [16])
     assert silent[-1].text.endswith("Turns: 2.")
     assert max(one.until for one in found) == 32
-    assert desk.summaries(TALK, entries) == found
+    assert desk.distilled(TALK, entries) == found
     for number in range(8, 16):
         assert not any(f"a{number // 4}.py" in one.text for one in found)
 

@@ -13,7 +13,7 @@ LOOKED_BACK = 20
 """So many blocks before a breakpoint are looked at for what is cached (its documentation)."""
 
 PREFIX = -1
-"""Stands for the end of the summaries among the numbers of entries."""
+"""Stands for the end of the prefix among the numbers of entries."""
 
 
 def breakpoints(dialogue: Dialogue, plan: Plan) -> tuple[int, ...]:
@@ -29,7 +29,7 @@ def left(taken: int) -> int:
 def useful(entries: Sequence[Entry], plan: Plan) -> list[int]:
     """Return after which entries there is any use for one, the most useful first.
 
-    The end matters most: the next prompt begins with this one. Then the end of the summaries,
+    The end matters most: the next prompt begins with this one. Then the end of the prefix,
     which outlive a window, and then where the last prompt ended. That one matters more once it is
     so far from the end that the provider does not look there by itself.
     """

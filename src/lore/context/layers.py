@@ -14,7 +14,7 @@ from itertools import accumulate
 from lore.context import annotating, turns
 from lore.context.sizing import Measure
 from lore.context.standing import Standing
-from lore.records.dialogues import Dialogue, Layer, Summary
+from lore.records.dialogues import Dialogue, Distilled, Layer
 
 OUTPUT_SHARE, KNOWLEDGE_SHARE = 0.25, 0.05
 """What of the usable window is left free for the answer and for long-term knowledge."""
@@ -66,7 +66,7 @@ class Room:
         return int(self.usable_tokens * RAW_SHARES.get(layer, 1 - OUTPUT_SHARE))
 
     def prefix_tokens(self, layer: Layer) -> int:
-        """Return how long the summaries may be at a layer."""
+        """Return how long the distillations may be at a layer."""
         most = int(self.usable_tokens * DISTILLED_SHARES.get(layer, OUTPUT_SHARE))
         return min(most, self.keep_tokens) if self.keep_tokens else most
 
@@ -84,7 +84,7 @@ class Shape:
 
     layer: Layer
     start: int = 0
-    prefix: tuple[Summary, ...] = ()
+    prefix: tuple[Distilled, ...] = ()
     annotated: frozenset[str] = frozenset()
     prefix_tokens: int = 0
     raw_tokens: int = 0
@@ -114,12 +114,12 @@ class Scene:
     """A dialogue, measured once, out of which the layers are made."""
 
     def __init__(
-        self, dialogue: Dialogue, summaries: Sequence[Summary], measure: Measure, room: Room
+        self, dialogue: Dialogue, distilled: Sequence[Distilled], measure: Measure, room: Room
     ) -> None:
         self.entries = dialogue.entries
         self.measure = measure
         self.room = room
-        self.known = tuple(sorted(summaries, key=lambda one: (one.until, one.generation)))
+        self.known = tuple(sorted(distilled, key=lambda one: (one.until, one.generation)))
         self._standing = Standing(self.entries)
 
     @cached_property
@@ -143,8 +143,8 @@ class Scene:
         return begun[max(0, len(begun) - 1 - PROTECTED_TURNS)] if begun else 0
 
     @cached_property
-    def standing(self) -> tuple[Summary, ...]:
-        """The summaries that no later one of a higher generation has replaced."""
+    def standing(self) -> tuple[Distilled, ...]:
+        """The distillations that no later one of a higher generation has replaced."""
         metas = [one for one in self.known if one.generation > 0]
         replaced = max((one.until for one in metas), default=0)
         newest = [one for one in metas if one.until == replaced][-1:]
@@ -153,7 +153,7 @@ class Scene:
 
     @property
     def covered(self) -> int:
-        """The number of the first entry that no summary tells of."""
+        """The number of the first entry that no distillation tells of."""
         return self.known[-1].until if self.known else 0
 
     def whole(self) -> Shape:
@@ -203,14 +203,14 @@ class Scene:
         return before if self.raw_tokens(before, annotated) <= most else candidates[-1]
 
     def made(
-        self, layer: Layer, start: int, prefix: tuple[Summary, ...], annotated: frozenset[str]
+        self, layer: Layer, start: int, prefix: tuple[Distilled, ...], annotated: frozenset[str]
     ) -> Shape:
         """Return a shape with its sizes."""
         told = sum(one.tokens for one in prefix)
         return Shape(layer, start, prefix, annotated, told, self.raw_tokens(start, annotated))
 
-    def _prefix(self, layer: Layer, start: int) -> tuple[Summary, ...]:
-        """Return the summaries that tell of what is before the window, as many as fit.
+    def _prefix(self, layer: Layer, start: int) -> tuple[Distilled, ...]:
+        """Return the distillations that tell of what is before the window, as many as fit.
 
         Metas say little of much: they are told only where the logs of all segments find no room.
         """
@@ -280,15 +280,15 @@ class Scene:
 _NONE: frozenset[str] = frozenset()
 
 
-def _until(told: Sequence[Summary], start: int) -> list[Summary]:
-    """Return the summaries that are needed to tell of all before an entry."""
+def _until(told: Sequence[Distilled], start: int) -> list[Distilled]:
+    """Return the distillations that are needed to tell of all before an entry."""
     ends = (number for number, one in enumerate(told) if one.until >= start)
     return list(told[: next(ends, len(told)) + 1])
 
 
-def _fitting(told: Sequence[Summary], most_tokens: int) -> list[Summary]:
-    """Return the newest summaries that fit, metas before logs of segments, in their order."""
-    kept: list[Summary] = []
+def _fitting(told: Sequence[Distilled], most_tokens: int) -> list[Distilled]:
+    """Return the newest distillations that fit, metas before logs of segments, in their order."""
+    kept: list[Distilled] = []
     for one in sorted(told, key=lambda one: (one.generation, one.until), reverse=True):
         most_tokens -= one.tokens
         if most_tokens < 0:
@@ -297,7 +297,7 @@ def _fitting(told: Sequence[Summary], most_tokens: int) -> list[Summary]:
     return [one for one in told if one in kept]
 
 
-def _newest(told: list[Summary], most: int) -> list[Summary]:
+def _newest(told: list[Distilled], most: int) -> list[Distilled]:
     """Return the metas and the newest logs of segments."""
     kept = [one.id for one in told if not one.generation][-most:]
     return [one for one in told if one.generation or one.id in kept]

@@ -14,7 +14,7 @@ from typing import Protocol
 from lore.context import turns
 from lore.context.layers import LAYERS, Room, Scene, Shape
 from lore.context.sizing import Measure
-from lore.records.dialogues import Dialogue, Layer, Pins, Plan, Summary
+from lore.records.dialogues import Dialogue, Distilled, Layer, Pins, Plan
 
 MOST_BUSTS_IN_A_ROW = 5
 """After so many in a row something else breaks the cache: no more of them to save money."""
@@ -63,13 +63,13 @@ class Terms:
     least: Layer = 0
 
 
-def plan(dialogue: Dialogue, pins: Pins, summaries: Sequence[Summary], terms: Terms) -> Plan:
+def plan(dialogue: Dialogue, pins: Pins, distilled: Sequence[Distilled], terms: Terms) -> Plan:
     """Return how to make the next prompt.
 
-    `summaries` are all that tell of this dialogue, also those that others have replaced: pins
+    `distilled` are all that tell of this dialogue, also those that others have replaced: pins
     may name them.
     """
-    scene = scene_of(dialogue, summaries, terms)
+    scene = scene_of(dialogue, distilled, terms)
     pinned = find_pinned(scene, pins)
     now = pinned.shape
     floor = max(pins.floor, terms.least)
@@ -94,10 +94,10 @@ def plan_whole(dialogue: Dialogue, pins: Pins, terms: Terms) -> Plan:
     )
 
 
-def scene_of(dialogue: Dialogue, summaries: Sequence[Summary], terms: Terms) -> Scene:
+def scene_of(dialogue: Dialogue, distilled: Sequence[Distilled], terms: Terms) -> Scene:
     """Return a dialogue as it is measured under these terms."""
     fixed = terms.room.fixed_tokens + terms.measure.of_chars(dialogue.fixed_chars)
-    return Scene(dialogue, summaries, terms.measure, replace(terms.room, fixed_tokens=fixed))
+    return Scene(dialogue, distilled, terms.measure, replace(terms.room, fixed_tokens=fixed))
 
 
 def settled(scene: Scene, pins: Pins, pinned: Pinned, then: Shape, *, why: str, cold: bool) -> Plan:
@@ -214,7 +214,7 @@ def _notes(scene: Scene, then: Shape, tokens: int) -> tuple[str, ...]:
     notes = []
     if then.start > scene.covered:
         left_out = then.start - scene.covered
-        notes.append(f"{left_out} entries are left out that no summary tells of")
+        notes.append(f"{left_out} entries are left out that no distillation tells of")
     if tokens > scene.room.window_tokens:
         notes.append(_told_unfit(scene, then))
     return tuple(notes)

@@ -1,6 +1,6 @@
 """Evidence: whether what answers a question about a session is at hand when it has ended.
 
-It is in the prompt if its message stands there as it was, or if one summary there names every
+It is in the prompt if its message stands there as it was, or if one distillation there names every
 specific (number, name in code, path, what is quoted) that both the answer and that message have
 and the question has not, at least one, and half of the answer's words besides. It is recalled if
 the answer to the question, with its usual budget, shows that message or a line of a log that was
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from lore.evals.long_talks import Question, Talk
 from lore.memory import Memory
 from lore.records import Hit
-from lore.records.dialogues import Plan, Summary
+from lore.records.dialogues import Distilled, Plan
 from lore.text import words
 
 _SPECIFIC = re.compile(
@@ -35,9 +35,9 @@ class Remembered:
     """A session in a memory: the ids of its messages, and its logs with when each was there."""
 
     ids: tuple[str, ...]
-    logs: tuple[tuple[int, Summary], ...]
+    logs: tuple[tuple[int, Distilled], ...]
 
-    def known_at(self, entries: int) -> tuple[Summary, ...]:
+    def known_at(self, entries: int) -> tuple[Distilled, ...]:
         """Return the logs that there are when a prompt of so many entries is made."""
         return tuple(log for since, log in self.logs if since <= entries)
 
@@ -45,7 +45,7 @@ class Remembered:
 def remember(memory: Memory, talk: Talk) -> Remembered:
     """Capture a session and distil it turn by turn, as would have been done while it went on."""
     ids: list[str] = []
-    logs: list[tuple[int, Summary]] = []
+    logs: list[tuple[int, Distilled]] = []
     for number in turn_ends(talk):
         ids += memory.capture(
             talk.name, talk.said[len(ids) : number], agent="replay", project=talk.project
@@ -58,7 +58,7 @@ def remember(memory: Memory, talk: Talk) -> Remembered:
             log = reading.distillation
             if log is not None:
                 until = talk.ends[place[log.to_message]]
-                logs.append((since, Summary(log.id, log.text, log.tokens, until, log.generation)))
+                logs.append((since, Distilled(log.id, log.text, log.tokens, until, log.generation)))
     memory.curate(talk.name)
     memory.embed_waiting()
     return Remembered(tuple(ids), tuple(logs))
@@ -82,7 +82,7 @@ def in_prompt(talk: Talk, question: Question, made: Plan) -> bool:
 
 
 def _holds(told: str, question: Question, talk: Talk) -> bool:
-    """Tell whether a summary holds what answers a question."""
+    """Tell whether a distillation holds what answers a question."""
     from_message = specifics(said_in(talk, question.message)) - specifics(question.text)
     needed = {one for one in specifics(question.answer) & from_message if len(one) >= _LEAST_CHARS}
     answer = {words.stem(word) for word in words.terms(question.answer)}

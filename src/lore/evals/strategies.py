@@ -19,9 +19,9 @@ from lore.context.sizing import Measure
 from lore.context.tiers import MADE, plan_tiers
 from lore.evals.caching import Piece
 from lore.evals.long_talks import Talk
-from lore.memory.composing import summarise
+from lore.memory.composing import condense
 from lore.memory.costing import Economy, Rule, SoFar, foresee
-from lore.records.dialogues import Dialogue, Entry, ModelPrice, Pins, Plan, Summary
+from lore.records.dialogues import Dialogue, Distilled, Entry, ModelPrice, Pins, Plan
 
 COMPACTED_AT = 0.835
 """Where Claude Code compacts: 200 K less 20 K for the answer and 13 K to spare are 167 K."""
@@ -30,7 +30,7 @@ COMPACTED_TOKENS = 4_000
 """What it writes then. Recorded ones are kept up to 1 K only, and all but few reach that."""
 
 _ACKNOWLEDGED_TOKENS = 40
-"""What stands around the summaries: a heading, and a word of the assistant."""
+"""What stands around the distillations: a heading, and a word of the assistant."""
 
 
 class Moment(NamedTuple):
@@ -39,7 +39,7 @@ class Moment(NamedTuple):
     sent: Dialogue
     at_s: float
     cold: bool
-    known: tuple[Summary, ...]
+    known: tuple[Distilled, ...]
 
 
 class Prompt(NamedTuple):
@@ -72,7 +72,7 @@ def pieces_of(sent: Dialogue, made: Plan, measure: Measure) -> tuple[Piece, ...]
         is_last = number == len(made.prefix) - 1
         marked = is_last and PREFIX in marks
         about = _ACKNOWLEDGED_TOKENS if is_last else 0
-        found.append(Piece(f"summary {one.id}", one.tokens + about, marked=marked))
+        found.append(Piece(f"distillation {one.id}", one.tokens + about, marked=marked))
     for number in range(made.start, len(sent.entries)):
         entry = sent.entries[number]
         hidden = _annotated(entry, made.annotated)
@@ -118,8 +118,8 @@ class Compaction:
             return Prompt(pieces, self.made)
         until = len(sent.entries) - 1
         told = [one.text for one in moment.known if not one.generation and one.until <= until]
-        text = summarise(told, COMPACTED_TOKENS)
-        summary = Summary(f"compaction {until}", text, COMPACTED_TOKENS, until, 1)
+        text = condense(told, COMPACTED_TOKENS)
+        summary = Distilled(f"compaction {until}", text, COMPACTED_TOKENS, until, 1)
         self.made = Plan(1, Pins(), until, (summary,), busts=True, why="fit")
         after = pieces_of(sent, self.made, self.measure)
         return Prompt(after, self.made, asked=pieces, written_tokens=COMPACTED_TOKENS)
@@ -158,13 +158,13 @@ class Tiered:
     measure: Measure
     price: ModelPrice
     pins: Pins = field(default_factory=Pins)
-    made: dict[str, Summary] = field(default_factory=dict)
+    made: dict[str, Distilled] = field(default_factory=dict)
 
     def prompt(self, moment: Moment) -> Prompt:
         """Return the tiers of the dialogue."""
         terms = Terms(Room(self.price.window_tokens), self.measure, cold=moment.cold)
         known = {one.id: one for one in (*moment.known, *self.made.values())}
-        made = plan_tiers(moment.sent, self.pins, tuple(known.values()), terms, summarise=summarise)
+        made = plan_tiers(moment.sent, self.pins, tuple(known.values()), terms, condense=condense)
         self.pins = made.pins
         self.made |= {one.id: one for one in made.prefix if one.id.startswith(MADE)}
         return Prompt(pieces_of(moment.sent, made, self.measure), made)

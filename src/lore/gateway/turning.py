@@ -340,7 +340,7 @@ class MemoryTurning:
             return speaker
         model, silent = turn.request.dialogue.model, turn.composed.amnesic
         composer.record(named, entries, model=model, silent=silent)
-        if composer.needs_summaries(turn.composed):
+        if composer.needs_distilling(turn.composed):
             self._annotations.prepare(entries)
             self._digest(named.session)
         return named

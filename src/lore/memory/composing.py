@@ -91,7 +91,7 @@ class Composer:
         budget = self._room_for_knowledge(live, dialogue, price) if gives_memory else 0
         tell = partial(self._told, speaker=speaker, dialogue=dialogue, budget_tokens=budget)
         draft = tell(draft, anew=cold)
-        self._look_up_summaries(live, speaker, dialogue)
+        self._look_up_distilled(live, speaker, dialogue)
         make = partial(self._planned, live, dialogue=dialogue, price=price, cold=cold, least=least)
         plan = make(draft.held)
         if plan.busts and not cold:
@@ -150,7 +150,7 @@ class Composer:
         is_long = whole.plan.tokens > (1 - OUTPUT_SHARE) * price.window_tokens
         if held.amnesic or not held.pins.layer or not is_long:
             return whole
-        self._look_up_summaries(live, speaker, dialogue)
+        self._look_up_distilled(live, speaker, dialogue)
         plan = self._planned(live, held, dialogue, price, cold=False, saves=False)
         return replace(whole, plan=plan)
 
@@ -258,8 +258,8 @@ class Composer:
         live.recorded.extend(chain[-2:])
         return len(stored)
 
-    def needs_summaries(self, composed: Composed) -> bool:
-        """Tell whether a session is so long that it will soon need summaries of all it said."""
+    def needs_distilling(self, composed: Composed) -> bool:
+        """Tell whether a session is so long that it will soon need distillations of all it said."""
         return composed.whole_tokens >= self._economy().kept_tokens
 
     def hush(self, speaker: Speaker) -> None:
@@ -330,12 +330,12 @@ class Composer:
             return draft.telling(_NOTHING)
         return draft.telling(self._desk.choose_knowledge(speaker, budget_tokens=budget_tokens))
 
-    def _look_up_summaries(self, live: Live, speaker: Speaker, dialogue: Dialogue) -> None:
+    def _look_up_distilled(self, live: Live, speaker: Speaker, dialogue: Dialogue) -> None:
         if self._settings.context_strategy == "off":
             return
         raw_tokens = holding.measure(live, dialogue).of_chars(holding.raw_chars(dialogue))
         if live.held.pins.layer or raw_tokens >= self._economy().kept_tokens:
-            live.summaries = tuple(self._desk.summaries(speaker, dialogue.entries))
+            live.distilled = tuple(self._desk.distilled(speaker, dialogue.entries))
 
     def _planned(
         self,
@@ -363,10 +363,10 @@ class Composer:
         pins, strategy = held.pins, self._settings.context_strategy
         if strategy == "off":
             return holding.plan_whole(live, held, dialogue, price)
-        summaries = (*live.summaries, *held.tiers)
+        distilled = (*live.distilled, *held.tiers)
         if strategy == "tiered":
-            return tiers.plan_tiers(dialogue, pins, summaries, terms, summarise=summarise)
-        return planning.plan(dialogue, pins, summaries, terms)
+            return tiers.plan_tiers(dialogue, pins, distilled, terms, condense=condense)
+        return planning.plan(dialogue, pins, distilled, terms)
 
     def _economy(self) -> Economy:
         settings = self._settings
@@ -451,7 +451,7 @@ def _is_silent(speaker: Speaker, dialogue: Dialogue) -> bool:
     return silences.is_silent(dialogue.entries, joined=speaker.marks_what_it_adds)
 
 
-def summarise(texts: Sequence[str], most_tokens: int) -> str:
+def condense(texts: Sequence[str], most_tokens: int) -> str:
     """Sum up texts by rules: a client waits for it."""
     from lore.llm.offline import condensing
 

@@ -18,7 +18,7 @@ from lore.capture.dialogues import Told
 from lore.context import silences
 from lore.errors import NotFound, StoreBusy
 from lore.memory.front import Memory
-from lore.records import Entry, Held, Injection, Measured, Pins, Speaker, Summary
+from lore.records import Distilled, Entry, Held, Injection, Measured, Pins, Speaker
 from lore.redaction import home_key
 from lore.store import claims, dialogues, distillations, injections, sessions
 from lore.store.db import Connection
@@ -79,7 +79,7 @@ class Conversing:
             Measured(**(states.get("measured") or {})),
             states.get("knowledge"),
             states.get("notes") or {},
-            tuple(Summary(**one) for one in states.get("tiers") or ()),
+            tuple(Distilled(**one) for one in states.get("tiers") or ()),
             amnesic,
             bool(states.get("bare")),
         )
@@ -147,7 +147,7 @@ class Conversing:
             told=sum(at < told.newest for at, _ in spoken),
         )
 
-    def summaries(self, speaker: Speaker, entries: Sequence[Entry]) -> list[Summary]:
+    def distilled(self, speaker: Speaker, entries: Sequence[Entry]) -> list[Distilled]:
         """Return the logs of a session, each with the entry up to which it tells the talk."""
         with self._database.read() as db:
             n = sessions.find_number(db, self._name(speaker), agent=speaker.agent)
@@ -166,7 +166,7 @@ class Conversing:
         for log in sorted(logs, key=lambda log: extents[log.id][0]):
             until = _leading(last, extents[log.id][2], silent)
             if until:
-                found.append(Summary(log.id, log.text, log.tokens, until, log.generation))
+                found.append(Distilled(log.id, log.text, log.tokens, until, log.generation))
         return [*found, *_silences(entries, silent, max((one.until for one in found), default=0))]
 
     def find_talk(self, names: Sequence[str], agent: str) -> str:
@@ -357,10 +357,12 @@ def _leading(last: Sequence[int | None], until: int, silent: Container[int]) -> 
     return count
 
 
-def _silences(entries: Sequence[Entry], silent: Container[int], covered: int) -> Iterator[Summary]:
+def _silences(
+    entries: Sequence[Entry], silent: Container[int], covered: int
+) -> Iterator[Distilled]:
     """Yield what stands for entries that were not to be stored: that they were, and how many.
 
-    As for every summary, all before them has to be told as well.
+    As for every distillation, all before them has to be told as well.
     """
     begun = None
     for number in range(len(entries) + 1):
@@ -372,7 +374,7 @@ def _silences(entries: Sequence[Entry], silent: Container[int], covered: int) ->
             count = sum(entry.begins_turn for entry in entries[begun:number])
             text = f"{_UNTOLD} Turns: {count}."
             id_ = f"unsaid-{entries[number - 1].key}"
-            yield Summary(id_, text, tokens.count(text), number)
+            yield Distilled(id_, text, tokens.count(text), number)
             covered, begun = max(covered, number), None
 
 

@@ -17,13 +17,13 @@ from lore.context.sizing import Measure
 from lore.context.standing import Standing
 from lore.records import (
     Dialogue,
+    Distilled,
     Held,
     Injection,
     Measured,
     ModelPrice,
     PastTurns,
     Plan,
-    Summary,
     TokenUse,
 )
 from lore.store.dialogues import Name
@@ -59,7 +59,7 @@ class Live:
     """How other sessions of the project went; looked up while nobody waits."""
     recorded: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_ENDS))
     """Digests of all entries that are stored, in their order, up to the ends of some requests."""
-    summaries: tuple[Summary, ...] = ()
+    distilled: tuple[Distilled, ...] = ()
     """The logs of the session as they were found last."""
     markers: Mapping[str, str] = field(default_factory=dict)
     """What its markers stand for, as far as this process knows."""
@@ -223,8 +223,8 @@ def following(held: Held, dialogue: Dialogue, plan: Plan) -> Held:
     return replace(held, pins=plan.pins, notes=notes, tiers=_made(held.tiers, plan))
 
 
-def _made(known: Sequence[Summary], plan: Plan) -> tuple[Summary, ...]:
-    """Return the summaries that tiers made, those of this plan among them."""
+def _made(known: Sequence[Distilled], plan: Plan) -> tuple[Distilled, ...]:
+    """Return the distillations that tiers made, those of this plan among them."""
     made = {one.id: one for one in (*known, *plan.prefix) if one.id.startswith(tiers.MADE)}
     return tuple(one for one in made.values() if one.id in plan.pins.prefix)
 

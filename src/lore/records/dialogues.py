@@ -143,7 +143,7 @@ class ModelPrice:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class Distilled:
     """A log that can stand in the place of entries: all before the entry number `until`."""
 
     id: str
@@ -165,7 +165,7 @@ class Pins:
     start: str = ""
     """Key of the first entry that is sent as it is; empty: of all."""
     prefix: tuple[str, ...] = ()
-    """Ids of the summaries in front of it, in their order."""
+    """Ids of the distillations in front of it, in their order."""
     annotated: frozenset[str] = frozenset()
     """Calls whose results are sent as an annotation."""
     busts_in_a_row: int = 0
@@ -237,15 +237,15 @@ class Held:
     `knowledge` is the block of memory behind the system prompt, None before it was chosen and
     empty where nothing was. A `bare` session began while memory was late: it goes on without it
     for as long as its prompts are cached. `notes` are texts that were put behind entries, by the
-    entries' keys; `tiers` the summaries that were made of summaries. An `amnesic` session is not
-    stored, and is given nothing.
+    entries' keys; `tiers` the distillations made of others. An `amnesic` session is not stored,
+    and is given nothing.
     """
 
     pins: Pins = Pins()
     measured: Measured = Measured()
     knowledge: str | None = None
     notes: Mapping[str, str] = field(default_factory=dict)
-    tiers: tuple[Summary, ...] = ()
+    tiers: tuple[Distilled, ...] = ()
     amnesic: bool = False
     bare: bool = False
 
@@ -254,14 +254,14 @@ class Held:
 class Plan:
     """How one prompt is made of a dialogue.
 
-    `start` is the number of the first entry that is sent as it is; the summaries stand for those
-    before it. `pins` is what the session holds on to for the next request.
+    `start` is the number of the first entry that is sent as it is; `prefix` stands for those before
+    it. `pins` is what the session holds on to for the next request.
     """
 
     layer: Layer
     pins: Pins
     start: int = 0
-    prefix: tuple[Summary, ...] = ()
+    prefix: tuple[Distilled, ...] = ()
     annotated: frozenset[str] = frozenset()
     tokens: int = 0
     busts: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from lore.gateway.wires.wire import Request
-from lore.records.dialogues import Dialogue, Layer, Pins, Plan, Summary
+from lore.records.dialogues import Dialogue, Distilled, Layer, Pins, Plan
 
 NOTHING = Plan(0, Pins())
 
@@ -36,7 +36,7 @@ def plans(draw: st.DrawFn, request: Request) -> Plan:
     old = results_before(request.dialogue, starts[-1])
     annotated = frozenset(draw(st.lists(st.sampled_from(old), unique=True)) if old else [])
     prefix = tuple(
-        Summary(f"s{n}", f"Summary number {n}.", 5, start) for n in range(draw(st.integers(0, 2)))
+        Distilled(f"s{n}", f"Summary number {n}.", 5, start) for n in range(draw(st.integers(0, 2)))
     )
     layer: Layer = 2 if annotated else 1 if start else 0
     return Plan(layer, Pins(), start, prefix if start else (), annotated)

@@ -9,7 +9,7 @@ import pytest
 
 from lore.gateway.wires import anthropic, responses
 from lore.gateway.wires.wire import Texts, Tool
-from lore.records.dialogues import Pins, Plan, Summary
+from lore.records.dialogues import Distilled, Pins, Plan
 from tests.gateway import rules
 from tests.gateway.wires.messages_form import REMINDER
 
@@ -45,7 +45,7 @@ def document(**more: object) -> Json:
 
 def rewritten(given: Json, start: int = 6, **texts: Any) -> Json:
     request = anthropic.read(json.dumps(given).encode())
-    plan = Plan(1, Pins(), start, (Summary("s1", "We did things.", 4, start),))
+    plan = Plan(1, Pins(), start, (Distilled("s1", "We did things.", 4, start),))
     made: Json = json.loads(anthropic.rewrite(request, plan, Texts(**texts)))
     rules.check_anthropic(made, rules.Seen())
     return made
@@ -77,7 +77,7 @@ def test_codex_keeps_the_instructions_of_a_project_in_a_users_place():
         {"role": "user", "content": "second"},
     ]
     request = responses.read(json.dumps({"model": "m", "input": items}).encode())
-    plan = Plan(1, Pins(), 3, (Summary("s1", "We did things.", 4, 3),))
+    plan = Plan(1, Pins(), 3, (Distilled("s1", "We did things.", 4, 3),))
     made = json.loads(responses.rewrite(request, plan, Texts()))["input"]
     assert made[0]["content"][0]["text"].endswith("Day first.")
     assert [one["role"] for one in made] == ["user", "assistant", "user"]

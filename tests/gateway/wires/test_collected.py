@@ -13,7 +13,7 @@ import pytest
 from lore.gateway.routing import wire_of
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Texts
-from lore.records.dialogues import Pins, Plan, Summary
+from lore.records.dialogues import Distilled, Pins, Plan
 from tests.clients.client import COLLECTED_VARIABLE
 from tests.clients.run import AGENTS, read_collected
 from tests.clients.upstream import Exchange
@@ -65,7 +65,7 @@ def test_requests_can_begin_at_every_turn(agent):
         for start, entry in enumerate(entries):
             if entry.voice != "user" or any(block.kind == "result" for block in entry.blocks):
                 continue
-            prefix = (Summary("s1", "We did things.", 4, start),) if start else ()
+            prefix = (Distilled("s1", "We did things.", 4, start),) if start else ()
             calls = [block.call_id for entry in entries for block in entry.blocks]
             plan = Plan(2, Pins(), start, prefix, frozenset(calls) - {""})
             texts = Texts("Known.", annotate=lambda block: f"[{block.chars} characters]")

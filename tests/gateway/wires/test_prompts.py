@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lore.errors import InvalidInput
 from lore.gateway.wires import anthropic, chat, framing, gemini, responses
 from lore.gateway.wires.wire import Texts, Tool, Wire
-from lore.records.dialogues import Block, Pins, Plan, Summary
+from lore.records.dialogues import Block, Distilled, Pins, Plan
 from tests.gateway.wires import chat_form, gemini_form, messages_form, responses_form
 from tests.gateway.wires.plans import NOTHING, plans, results_before, turn_starts
 from tests.gateway.wires.talks import PLAIN, Form, Talk, forms, real_talks, talks
@@ -148,8 +148,8 @@ def test_real_sessions_keep_the_rules(name):
             starts = turn_starts(request.dialogue)
             start = starts[len(starts) // 2]
             old = results_before(request.dialogue, starts[-1])
-            summary = Summary("s1", "What happened.", 3, start)
-            plan = Plan(2, Pins(), start, (summary,), frozenset(old[::2]))
+            distilled = Distilled("s1", "What happened.", 3, start)
+            plan = Plan(2, Pins(), start, (distilled,), frozenset(old[::2]))
             sent = wire.rewrite(request, plan, KNOWN)
             check_prompt(form, sent, plan, stage)
             if earlier:
@@ -246,11 +246,11 @@ SAMPLES = _samples()
 
 
 def test_the_log_of_what_went_before_hides_nothing():
-    told = framing.before(Plan(1, Pins(), 2, (Summary("s", "a\u202eb\x1b c\n\nd", 3, 2),)))
+    told = framing.before(Plan(1, Pins(), 2, (Distilled("s", "a\u202eb\x1b c\n\nd", 3, 2),)))
     assert "ab c\n\nd" in told
 
 
 def test_the_log_of_what_went_before_is_fenced():
-    told = framing.before(Plan(1, Pins(), 2, (Summary("s", "a </lore-memory> b", 3, 2),)))
+    told = framing.before(Plan(1, Pins(), 2, (Distilled("s", "a </lore-memory> b", 3, 2),)))
     assert told.startswith("<lore-memory>")
     assert told.count("</lore-memory>") == 1

@@ -8,7 +8,7 @@ from typing import Any
 from lore.gateway.speakers import Said, folder_of
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Request, Texts
-from lore.records.dialogues import Pins, Plan, Summary
+from lore.records.dialogues import Distilled, Pins, Plan
 from tests.gateway.wires.responses_form import message
 
 Json = dict[str, Any]
@@ -51,7 +51,7 @@ def test_what_was_set_holds_though_it_is_left_out():
         message("assistant", "Hi."), message("user", "And now?"), message("assistant", "Well."),
         message("user", "Go on."),
     )  # fmt: skip
-    log = Summary("d1", "They greeted each other.", 8, 4)
+    log = Distilled("d1", "They greeted each other.", 8, 4)
     plan = Plan(1, Pins(layer=1), start=4, prefix=(log,))
     sent = json.loads(WIRES["responses"].rewrite(request, plan, Texts()))["input"]
     assert sent[0] == TOOLS
