@@ -1,9 +1,18 @@
 from __future__ import annotations
 
+import os
+
 import pytest
+from hypothesis import settings
 
 from lore.store.db import open_database
 from tests.fakes import FixedClock
+
+# The same examples each time, so that only a change makes a test fail, and no limit of time, since
+# another's work on this machine is no failure. "search" tries examples that nobody tried before.
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("search", deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 @pytest.fixture

@@ -116,7 +116,7 @@ def test_a_message_that_lore_takes_no_more_of_is_told_its_length(served):
     assert "larger than" in carry(lambda: address_of(served), long)["6"]["error"]["message"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(
         st.one_of(

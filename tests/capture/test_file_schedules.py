@@ -320,7 +320,6 @@ def test_any_schedule_stores_each_line_once_and_in_order(shard: int):
             settings=settings(
                 max_examples=SCHEDULES // SHARDS,
                 stateful_step_count=20,
-                deadline=None,
                 database=None,
                 suppress_health_check=list(HealthCheck),
             ),

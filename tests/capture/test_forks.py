@@ -236,7 +236,7 @@ def families(draw: st.DrawFn) -> dict[str, list[int]]:
 
 
 @given(families(), st.data(), st.sampled_from([1, 2, 3, 1_000]))
-@settings(max_examples=40, deadline=None, phases=tuple(set(Phase) - {Phase.shrink}))
+@settings(max_examples=40, phases=tuple(set(Phase) - {Phase.shrink}))
 def test_every_line_is_stored_once_and_in_order_whatever_is_read_when(lines, data, batch):
     with TemporaryDirectory() as place:
         path = Path(place)
@@ -265,7 +265,7 @@ def test_every_line_is_stored_once_and_in_order_whatever_is_read_when(lines, dat
 
 
 @given(families(), st.data(), st.sampled_from([1, 3, 1_000]))
-@settings(max_examples=30, deadline=None, phases=tuple(set(Phase) - {Phase.shrink}))
+@settings(max_examples=30, phases=tuple(set(Phase) - {Phase.shrink}))
 def test_a_dry_run_tells_what_a_run_then_stores(lines, data, batch):
     with TemporaryDirectory() as place:
         path = Path(place)

@@ -167,7 +167,6 @@ def test_no_list_of_arguments_makes_a_traceback(
     @given(st.lists(WORDS, max_size=4))
     @settings(
         max_examples=8,
-        deadline=None,
         phases=(Phase.generate,),
         suppress_health_check=list(HealthCheck),
         database=None,

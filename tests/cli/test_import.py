@@ -106,8 +106,6 @@ def test_no_change_of_one_field_makes_a_traceback(
     @given(st.sampled_from(spots), JUNK)
     @settings(
         max_examples=40,
-        deadline=None,
-        derandomize=True,
         phases=(Phase.generate,),
         suppress_health_check=list(HealthCheck),
     )

@@ -32,7 +32,7 @@ def truth(rows: np.ndarray, above: float) -> set[tuple[int, int]]:
     return set(zip(a.tolist(), b.tolist(), strict=True))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 100), st.integers(80, 300), st.sampled_from([0.7, 0.8, 0.85]))
 def test_few_rows_are_compared_exactly(seed, count, above):
     rows = themes(count, seed)

@@ -32,7 +32,7 @@ def one_fragment(tmp_path_factory):
     database.close()
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(
     importance=st.floats(0, 1),
     accesses=st.integers(0, 500),

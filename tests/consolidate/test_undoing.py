@@ -38,7 +38,7 @@ def test_a_cycle_taken_back_leaves_what_was_there_before(database: Database):
     assert soundness(database) == []
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 10_000))
 def test_any_memory_is_the_same_after_a_cycle_and_its_undoing(tmp_path_factory, seed: int):
     clock = FixedClock()

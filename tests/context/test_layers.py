@@ -97,7 +97,7 @@ def test_the_tail_of_an_emergency_begins_with_a_turn_and_so_may_be_shorter():
     assert shape.raw_tokens < 2_000
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     entries=talks(),
     window=st.sampled_from([200, 2_000, 20_000]),

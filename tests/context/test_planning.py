@@ -53,7 +53,7 @@ def last(entries, room: Room = ROOM, **more) -> Step:
     return list(play(entries, known_of, room, **more))[-1]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(session=sessions())
 def test_every_invariant_holds_in_a_session_that_grows(session):
     check(list(session.steps()))
@@ -62,9 +62,7 @@ def test_every_invariant_holds_in_a_session_that_grows(session):
 def test_what_is_made_up_reaches_every_layer_and_every_reason_for_a_bust():
     seen: Counter[str] = Counter()
 
-    @settings(
-        max_examples=80, derandomize=True, database=None, deadline=None, phases=[Phase.generate]
-    )
+    @settings(max_examples=80, derandomize=True, database=None, phases=[Phase.generate])
     @given(session=sessions())
     def count(session):
         steps = list(session.steps())
@@ -85,7 +83,7 @@ def test_what_is_made_up_reaches_every_layer_and_every_reason_for_a_bust():
     assert {name for name in reached if seen[name] < 3} == set()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     entries=talks(),
     other=st.lists(turns(99), min_size=1, max_size=3),
@@ -107,7 +105,7 @@ def test_a_history_that_was_shortened_is_planned_anew(entries, other, cut, windo
         check(after[1:])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(entries=talks(), window=st.sampled_from([300, 1_500, 6_000]), at=st.floats(0, 1))
 def test_a_client_that_drops_entries_gets_legal_prompts(entries, window, at):
     steps = list(play(entries, known_of, Room(window), cost=Below(0.9)))

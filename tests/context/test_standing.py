@@ -47,7 +47,7 @@ def test_no_more_stands_than_a_prompt_can_bear():
     assert told(entries, 2) == ["a" * MOST_CHARS]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(entries=talks(), start=st.integers(0, 30))
 def test_what_stands_was_said_before_the_window(entries, start):
     stands = Standing(entries).before(start)

@@ -173,7 +173,7 @@ def test_a_prompt_that_cannot_be_made_to_fit_says_why():
     assert "system prompt" in made.notes[-1]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(session=sessions())
 def test_every_invariant_of_a_prompt_holds(session):
     told = [replace(one, text="x" * 4 * one.tokens) for one in session.told]

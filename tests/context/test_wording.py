@@ -87,7 +87,7 @@ ESCAPES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(ESCAPES, max_size=12).map("".join), st.lists(ESCAPES, max_size=6).map("".join))
 def test_nothing_breaks_out_of_the_marks(text: str, title: str):
     hits = [hit(1, text, title=title), hit(2, text, type="fragment", kind="fact", breadcrumb=title)]

@@ -111,7 +111,7 @@ def test_what_was_undone_and_then_forgotten_is_gone(memory: Memory):
 
 
 @given(st.lists(st.sampled_from(["undo", "redo"]), max_size=20))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_any_way_back_and_forth_stays_on_the_one_line(tmp_path_factory, steps: list[str]):
     with Memory.open(home=tmp_path_factory.mktemp("h"), embedder=NoEmbedder()) as memory:
         id_ = memory.store("0")

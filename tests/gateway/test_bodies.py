@@ -8,7 +8,7 @@ from collections.abc import Callable
 import brotli
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lore.errors import InvalidInput
@@ -24,13 +24,11 @@ MOST = 100_000
 EVERY = pytest.mark.parametrize("name", ENCODERS)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(sorted(ENCODERS)), st.binary(max_size=5_000))
 def test_what_was_encoded_is_decoded(name: str, body: bytes):
     assert decoded(ENCODERS[name](body), name, MOST) == body
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(sorted(ENCODERS)), max_size=3), st.binary(max_size=500))
 def test_encodings_are_undone_in_their_order(names: list[str], body: bytes):
     encoded = body

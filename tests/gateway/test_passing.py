@@ -22,7 +22,7 @@ from tests.gateway.faulty import HEAD, LAST, Peer, chunk, faulty
 from tests.gateway.proxied import HELLO, MOST_BYTES, Proxied, ask, proxied
 from tests.gateway.upstream import Answers, Call, Says, Text, Thought, Upstream, upstream
 
-LIVE = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+LIVE = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 
 TOKEN = st.text("abcdefghijklmnopqrstuvwxyz-_0123456789", min_size=1, max_size=20)
 VALUE = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=40)

@@ -161,9 +161,7 @@ CHANGES = st.sampled_from(["", "", "go back", "cut", "condense"])
 STEPS = st.tuples(CHANGES, st.integers(0, 20), st.sampled_from(["yes", "no", "go on"]))
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(STEPS, max_size=10))
 def test_each_word_is_stored_once_whatever_a_client_does_with_its_history(
     memory: Memory, steps: list[tuple[str, int, str]]

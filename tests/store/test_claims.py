@@ -98,7 +98,7 @@ def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     opened.close()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     talk=st.lists(words, min_size=1, max_size=9),
     schedule=st.lists(steps, max_size=12),

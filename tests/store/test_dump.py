@@ -57,7 +57,6 @@ def bring_in(memory: Memory, lines: list[dict[str, Any]]) -> int:
 
 @settings(
     max_examples=25,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=st.data())

@@ -32,9 +32,7 @@ def test_edges_of_some_kinds_are_found_at_either_end(db: Connection) -> None:
     assert edges.among_fragments(db, [], ["supports"]) == []
 
 
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 100), max_size=12))
 def test_a_tree_is_walked_down_and_up(database: Database, parents: list[int]) -> None:
     def work(db: Connection) -> None:

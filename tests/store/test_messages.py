@@ -69,9 +69,7 @@ def test_a_forgotten_message_keeps_its_former_id_and_stays_away(db: Connection) 
     assert [m.parts[0].text for m in messages.of_session(db, session_n)] == ["two"]
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(st.text("abc", min_size=1, max_size=2), max_size=6), max_size=5))
 def test_any_replay_stores_each_key_once_and_leaves_no_gap(
     database: Database, batches: list[list[str]]

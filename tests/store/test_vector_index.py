@@ -185,7 +185,6 @@ changes: st.SearchStrategy[tuple[str, list[int]]] = st.one_of(
 
 @settings(
     max_examples=60,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.lists(changes, max_size=12), st.integers(0, 2), st.integers(0, 60), st.booleans())

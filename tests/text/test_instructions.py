@@ -202,7 +202,7 @@ def test_any_text_can_be_read(text):
 
 
 @pytest.mark.parametrize("form", ["_INSTRUCTION", "_PREFERENCE", "_HABIT"])
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_every_form_of_an_instruction_has_a_word_that_hints_at_it(form, data):
     ascii_only = st.characters(codec="ascii")

@@ -192,7 +192,6 @@ def _examine(memory: Memory) -> None:
 @settings(
     max_examples=80,
     derandomize=True,  # damage without end could be tried: CI tries the same each time
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(seed=st.integers(0, 2**32), wounds=st.integers(1, 60), longest=st.integers(1, 3_000))

@@ -25,9 +25,7 @@ ENDPOINTS = endpoints_of(TOOLBOX, Logins("lore"))
 READING = [endpoint for endpoint in ENDPOINTS if endpoint.method == "GET"]
 DOING = [endpoint for endpoint in ENDPOINTS if endpoint.method == "POST"]
 FREE = Limits(body_bytes=200_000, requests_per_minute=0, strangers_per_minute=0)
-SETTINGS = settings(
-    max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), derandomize=False
-)
+SETTINGS = settings(max_examples=150, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")

@@ -91,7 +91,7 @@ def kinds(content: list[Json]) -> list[str]:
 
 
 @pytest.mark.parametrize("streams", [True, False])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(script=scripts(), cut=st.integers(1, 200))
 def test_one_answer_for_the_client_and_all_calls_for_the_model(streams, script, cut):
     done = drive(anthropic, first_request(streams=streams), upstream, script, cut)
@@ -120,7 +120,7 @@ def test_one_answer_for_the_client_and_all_calls_for_the_model(streams, script, 
     assert answered["content"] == wanted
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(script=scripts(), cut=st.integers(1, 200))
 def test_a_stream_is_spliced_alike_however_it_is_cut(script, cut):
     body = first_request(streams=True)

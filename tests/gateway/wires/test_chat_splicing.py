@@ -85,7 +85,7 @@ def next_request(done: Driven, message: Json) -> bytes:
 
 
 @pytest.mark.parametrize("streams", [True, False])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(script=scripts(), cut=st.integers(1, 200))
 def test_one_answer_for_the_client_and_all_calls_for_the_model(streams, script, cut):
     done = drive(chat, first_request(streams=streams), upstream, script, cut)
@@ -114,7 +114,7 @@ def test_one_answer_for_the_client_and_all_calls_for_the_model(streams, script, 
     assert answered.get("reasoning_content", "") == script[-1].thinking
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(script=scripts(), cut=st.integers(1, 200))
 def test_a_stream_is_spliced_alike_however_it_is_cut(script, cut):
     body = first_request(streams=True)

@@ -111,7 +111,7 @@ def next_request(done: Driven, parts: list[Json]) -> bytes:
 
 
 @pytest.mark.parametrize("streams", [True, False])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(script=scripts(), cut=st.integers(1, 200))
 def test_one_answer_for_the_client_and_all_calls_for_the_model(streams, script, cut):
     upstream = upstream_of(streams=streams)
@@ -142,7 +142,7 @@ def test_an_answer_without_recall_passes_byte_by_byte(streams):
     assert done.answer == upstream(done.bodies[0], script[0], "a0")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(script=scripts(), cut=st.integers(1, 200))
 def test_a_stream_is_spliced_alike_however_it_is_cut(script, cut):
     wire, upstream = wire_of(streams=True), upstream_of(streams=True)

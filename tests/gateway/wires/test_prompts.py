@@ -55,7 +55,7 @@ def check_prompt(form: ModuleType, sent: bytes, plan: Plan, talk: Talk) -> None:
 
 
 @each_wire
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(data=st.data())
 def test_a_prompt_by_a_plan_keeps_the_rules_of_its_wire(name, data):
     wire, form = wire_of(name)
@@ -77,7 +77,7 @@ def test_a_prompt_by_a_plan_keeps_the_rules_of_its_wire(name, data):
 
 
 @each_wire
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(data=st.data())
 def test_while_the_pins_hold_a_prompt_begins_as_the_one_before(name, data):
     wire, form = wire_of(name)
@@ -97,7 +97,7 @@ def test_while_the_pins_hold_a_prompt_begins_as_the_one_before(name, data):
 
 
 @each_wire
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(talk=talks(), one=forms, other=forms, thinks=st.booleans())
 def test_an_entry_has_the_same_key_in_every_form(name, talk, one, other, thinks):
     wire, form = wire_of(name)
@@ -108,7 +108,7 @@ def test_an_entry_has_the_same_key_in_every_form(name, talk, one, other, thinks)
 
 
 @each_wire
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(talk=talks(), shape=forms)
 def test_what_nothing_is_added_to_stays_the_very_bytes_of_the_client(name, talk, shape):
     wire, form = wire_of(name)
@@ -118,7 +118,7 @@ def test_what_nothing_is_added_to_stays_the_very_bytes_of_the_client(name, talk,
 
 
 @each_wire
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_the_dialogue_has_every_call_with_its_result(name, data):
     wire, form = wire_of(name)
@@ -201,7 +201,7 @@ def test_another_body_than_the_wires_is_refused(name, body):
 
 
 @each_wire
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     value=st.recursive(
         st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=5),

@@ -93,7 +93,7 @@ def bare(items: list[Json]) -> list[Json]:
 
 
 @pytest.mark.parametrize("streams", [True, False])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(script=scripts(), cut=st.integers(1, 200))
 def test_one_answer_for_the_client_and_all_calls_for_the_model(streams, script, cut):
     done = drive(responses, first_request(streams=streams), upstream, script, cut)
@@ -119,7 +119,7 @@ def test_one_answer_for_the_client_and_all_calls_for_the_model(streams, script, 
     assert calls == [call.name for call in script[-1].calls]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(script=scripts(), cut=st.integers(1, 200))
 def test_a_stream_is_spliced_alike_however_it_is_cut(script, cut):
     body = first_request(streams=True)
