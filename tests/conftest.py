@@ -15,6 +15,11 @@ settings.register_profile("search", deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Return more processes than cores: many tests wait for processes of their own, and disks."""
+    return 2 * (os.cpu_count() or 1)
+
+
 @pytest.fixture
 def clock():
     return FixedClock()

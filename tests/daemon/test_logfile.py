@@ -79,8 +79,8 @@ def test_errors_that_nobody_catches_are_events_without_what_they_quote(home: Pat
 
 
 def test_the_log_is_for_its_owner_only_and_is_renewed(home: Path):
-    for number in range(logfile.LARGEST_BYTES // 100 * 4):
-        log.info("x" * 90, extra={"number": number})
+    for number in range(logfile.LARGEST_BYTES // 10_000 * 4):
+        log.info("x" * 9_900, extra={"number": number})
     sizes = {path.name: path.stat() for path in home.iterdir()}
     assert sorted(sizes) == ["lore.log", "lore.log.1", "lore.log.2"]
     assert all(found.st_size <= logfile.LARGEST_BYTES for found in sizes.values())
