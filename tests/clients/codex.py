@@ -14,6 +14,22 @@ from tests.clients.upstream import Exchange
 MODEL = "gpt-5.5"
 """One that Codex has the description of, so that it offers all its tools."""
 
+PLAIN = """\
+model = "{model}"
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+check_for_update_on_startup = false
+
+[analytics]
+enabled = false
+
+[features]
+apps = false
+plugins = false
+remote_plugin = false
+"""
+"""Codex as a person has it: it goes to OpenAI, and tries a WebSocket first."""
+
 COMPACT_LIMIT_TOKENS = 60_000
 CONFIG = """\
 model = "{model}"

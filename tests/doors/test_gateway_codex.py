@@ -65,22 +65,6 @@ SCENES = {
     NEWER: (Says("By its own way."),),
 }
 
-PLAIN = """\
-model = "{model}"
-approval_policy = "never"
-sandbox_mode = "danger-full-access"
-check_for_update_on_startup = false
-
-[analytics]
-enabled = false
-
-[features]
-apps = false
-plugins = false
-remote_plugin = false
-"""
-"""Codex as a person has it: it goes to OpenAI, and tries a WebSocket first."""
-
 
 @dataclass
 class Story:
@@ -132,7 +116,7 @@ def tell(story: Story) -> None:
         story.gated.wait_until_condensed(session)
     story.say("lore:status", "resume", session)
     config = Path(machine.home / ".codex" / "config.toml")
-    config.write_text(PLAIN.format(model=codex.MODEL))
+    config.write_text(codex.PLAIN.format(model=codex.MODEL))
     lore = replace(story.client, command=BIN / "lore")
     words = ("run", "codex", "exec", "--json")
     story.runs[STARTED] = lore.run(*words, "-", given=STARTED)

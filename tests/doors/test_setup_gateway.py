@@ -15,21 +15,7 @@ from tests.gateway.upstream import Says
 HELLO = "Who answers here?"
 SCENES = {HELLO: (Says("The one behind the gateway."),)}
 
-CODEX = """\
-# as a person has it: it goes to OpenAI
-model = "{model}"
-approval_policy = "never"
-sandbox_mode = "danger-full-access"
-check_for_update_on_startup = false
-
-[analytics]
-enabled = false
-
-[features]
-apps = false
-plugins = false
-remote_plugin = false
-"""
+CODEX = "# as a person has it\n" + codex.PLAIN
 OPENCODE = """\
 {
   "$schema": "https://opencode.ai/config.json", // it is put in where it is missing

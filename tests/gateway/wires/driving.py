@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
 
 import httpx2
 from hypothesis import strategies as st
@@ -14,6 +16,10 @@ from lore.gateway.wires import markers
 from lore.gateway.wires.wire import MOST_RECALLS, Call, Tool, Wire
 from tests.clients.script import Call as Called
 from tests.clients.script import Reply
+from tests.clients.usage import Usage
+from tests.gateway import rules
+
+USAGE = Usage(fresh=10, written=20, read=300, output=7)
 
 RECALL = Tool(
     "recall",
@@ -21,6 +27,7 @@ RECALL = Tool(
     {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
 )
 
+Json = dict[str, Any]
 Upstream = Callable[[bytes, Reply, str], bytes]
 """Checks a body, and returns a reply as an answer with a name of its own."""
 
@@ -33,6 +40,20 @@ class Driven:
     bodies: list[bytes]
     stored: dict[str, str] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
+
+
+def upstream_of(wire: ModuleType, check: Callable[[Json, rules.Seen], None]) -> Upstream:
+    """Return an upstream that speaks as a module of `tests.clients` has it."""
+
+    def answer(body: bytes, reply: Reply, name: str) -> bytes:
+        document = json.loads(body)
+        check(document, rules.Seen())
+        asked = wire.read(document)
+        if asked.stream:
+            return b"".join(wire.stream(asked, reply, USAGE, name))
+        return json.dumps(wire.whole(asked, reply, USAGE, name)).encode()
+
+    return answer
 
 
 def found(call: Call) -> str:

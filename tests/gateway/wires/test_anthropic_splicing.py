@@ -18,7 +18,7 @@ from lore.gateway.wires.wire import MOST_RECALLS, Texts
 from lore.records.dialogues import Pins, Plan
 from tests.clients import messages_wire
 from tests.clients.script import Call, Reply
-from tests.clients.usage import Usage
+from tests.gateway import rules
 from tests.gateway.wires.driving import (
     RECALL,
     Driven,
@@ -27,18 +27,11 @@ from tests.gateway.wires.driving import (
     make_ids,
     recalls,
     scripts,
+    upstream_of,
 )
 
 Json = dict[str, Any]
-USAGE = Usage(fresh=10, written=20, read=300, output=7)
-
-
-def upstream(body: bytes, reply: Reply, name: str) -> bytes:
-    document = json.loads(body)
-    asked = messages_wire.read(document)
-    if asked.stream:
-        return b"".join(messages_wire.stream(asked, reply, USAGE, name))
-    return json.dumps(messages_wire.whole(asked, reply, USAGE, name)).encode()
+upstream = upstream_of(messages_wire, rules.check_anthropic)
 
 
 def first_request(*, streams: bool, messages: list[Json] | None = None) -> bytes:

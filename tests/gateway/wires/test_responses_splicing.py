@@ -15,7 +15,6 @@ from lore.gateway.wires.wire import MOST_RECALLS, Texts
 from lore.records.dialogues import Pins, Plan
 from tests.clients import responses_wire
 from tests.clients.script import Call, Reply
-from tests.clients.usage import Usage
 from tests.gateway import rules
 from tests.gateway.wires.driving import (
     RECALL,
@@ -25,19 +24,11 @@ from tests.gateway.wires.driving import (
     openai_client,
     recalls,
     scripts,
+    upstream_of,
 )
 
 Json = dict[str, Any]
-USAGE = Usage(fresh=10, written=20, read=300, output=7)
-
-
-def upstream(body: bytes, reply: Reply, name: str) -> bytes:
-    document = json.loads(body)
-    rules.check_responses(document, rules.Seen())
-    asked = responses_wire.read(document)
-    if asked.stream:
-        return b"".join(responses_wire.stream(asked, reply, USAGE, name))
-    return json.dumps(responses_wire.whole(asked, reply, USAGE, name)).encode()
+upstream = upstream_of(responses_wire, rules.check_responses)
 
 
 def first_request(*, streams: bool) -> bytes:
