@@ -229,7 +229,7 @@ def test_what_is_sent_to_mcp_does_not_come_into_the_log(opened: Opened, tmp_path
 
 
 ASKED = """
-import json, sys
+import json, sys, time
 from dataclasses import replace
 from pathlib import Path
 from lore.daemon.doors import Doors
@@ -243,6 +243,8 @@ settings = replace(load({}, home=home).settings, server_port=0)
 with Memory.open(config=settings, embedder=NoEmbedder()) as memory:
     doors = Doors(memory, lambda url, _notice: told.append(url))
     doors.open()
+    while not told:  # a slow start is not waited for
+        time.sleep(0.05)
     key = (home / "access.key").read_text().strip()
     known = {"authorization": f"Bearer {key}", "accept": "application/json, text/event-stream"}
     get = urllib.request.Request(f"{told[-1]}/api/v1/stats", headers=known)
