@@ -18,7 +18,7 @@ from lore.gateway.till import Asked, Till
 from lore.gateway.turn import delay_headers
 from lore.gateway.wires import anthropic
 from lore.gateway.wires.registry import WIRES
-from lore.gateway.wires.wire import Request, Wire
+from lore.gateway.wires.wire import Reply, Request, Wire
 from lore.memory.composing import Composer
 from lore.records import Speaker
 
@@ -29,13 +29,23 @@ COUNTING = "/count_tokens"
 class Errands:
     """Lets requests pass as they came, or nearly so, if there is money for them."""
 
-    def __init__(self, composer: Composer, till: Till, latest: LatestMarkers) -> None:
+    def __init__(
+        self,
+        composer: Composer,
+        till: Till,
+        latest: LatestMarkers,
+        on_answer: Callable[[str, Reply], None],
+    ) -> None:
+        """Open it; `on_answer` is told what was written in the background once it is fetched."""
         self._composer = composer
         self._till = till
         self._latest = latest
+        self._on_answer = on_answer
 
     def admit(self, incoming: Incoming, until_s: float) -> Prepared:
         """Return how a request is forwarded that memory has no time for."""
+        if incoming.fetched_by:
+            return self._till.fetch(incoming.fetched_by, self._on_answer)
         wire = WIRES.get(incoming.wire)
         if wire is None:
             return self._till.pass_unread(incoming, until_s)

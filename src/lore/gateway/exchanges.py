@@ -12,7 +12,8 @@ does is plugged in as a `Turning`:
    `x-lore-degraded`. A `Prepared` that is not used is given back: its observer is told
    `settle("unused")`. Before original bytes go out `admit` is asked, for a budget that is spent is
    spent for these requests too; and for those on no known wire that may cost something, whose
-   bodies nobody reads: `wire` and `raw` are empty then. Where `is_limited`, no request goes out
+   bodies nobody reads: `wire` and `raw` are empty then. So they are for what only fetches an
+   answer that was written in the background. Where `is_limited`, no request goes out
    before `admit` has said so. What a person typed to Lore itself is a `Command`: it may take some
    seconds, and no upstream is ever asked instead.
 2. The `Observer` sees a copy of what upstream answers: `begin` with status and headers, `see` for
@@ -62,6 +63,8 @@ class Incoming:
     most_bytes: int
     provider: Provider = "openai"
     """Whom it is meant for, whatever it speaks."""
+    fetched_by: str = ""
+    """The id of an answer that it asks for, which was written in the background."""
 
     @property
     def target(self) -> str:

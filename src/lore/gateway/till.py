@@ -12,9 +12,10 @@ from functools import partial
 from lore.errors import BudgetSpent
 from lore.gateway import paying
 from lore.gateway.exchanges import Answer, Incoming, Prepared
+from lore.gateway.fetching import Fetching
 from lore.gateway.paying import PROVIDERS, Bill, Ended, Further, Observing, Unread
 from lore.gateway.routing import label_of
-from lore.gateway.wires.wire import Wire
+from lore.gateway.wires.wire import Reply, Wire
 from lore.memory import Memory
 from lore.memory.pacing import Pacing
 from lore.records import Reserved, Speaker, TokenUse
@@ -110,6 +111,10 @@ class Till:
         except BudgetSpent as error:
             return self.refused(incoming, error)
         return Prepared(observer=Unread(self._memory, reserved), reads=False)
+
+    def fetch(self, fetched_by: str, on_answer: Callable[[str, Reply], None]) -> Prepared:
+        """Let an answer pass that was paid for when it was asked for, and read what it took."""
+        return Prepared(observer=Fetching(self._memory, fetched_by, on_answer))
 
     def _reserve(
         self, provider: str, asked: Asked, most: TokenUse, *, until_s: float = math.inf

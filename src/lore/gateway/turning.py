@@ -16,6 +16,7 @@ from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt, log
 from lore.gateway.errands import COUNTING, Errands
 from lore.gateway.exchanges import Answer, Command, Incoming, Prepared
+from lore.gateway.fetching import AwaitedTurns
 from lore.gateway.glancing import is_cached_long
 from lore.gateway.latest import LatestMarkers
 from lore.gateway.paying import PROVIDERS, Ended
@@ -61,7 +62,8 @@ class MemoryTurning:
         self._annotations = Annotations()
         self._latest = LatestMarkers()
         self._digesting = ThreadPoolExecutor(1, "lore-digesting")
-        self._errands = Errands(composer, self._till, self._latest)
+        self._awaited = AwaitedTurns()
+        self._errands = Errands(composer, self._till, self._latest, self._end_awaited)
         self._searching = Searching(memory, composer, self._latest)
         self._digested: set[str] = set()
         self._warming: Future[object] | None = None
@@ -320,12 +322,19 @@ class MemoryTurning:
                     without = None  # It went out as it came.
             if ended.outcome != "unused":
                 speaker = self._record(turn, replies)
+                self._awaited.put(turn, *replies[-1:])
         finally:
             # Session and project are known to the ledger once they are stored.
             reserved = replace(ended.bill.reserved, session=speaker.session)
             ended = replace(ended, bill=replace(ended.bill, reserved=reserved))
             course = Course(plan.layer, plan.busts, without=without)
             paying.settle(self._memory, ended, course)
+
+    def _end_awaited(self, fetched_by: str, reply: Reply) -> None:
+        """Store what was written in the background, once it is there."""
+        turn = self._awaited.take(fetched_by)
+        if turn is not None:
+            self._record(turn, [reply])
 
     def _record(self, turn: Turn, replies: Sequence[Reply]) -> Speaker:
         """Store what was said, and return whose words they are by what was answered."""
