@@ -230,3 +230,15 @@ def test_what_was_written_in_the_background_is_remembered_once(tmp_path: Path, u
         eventually(lambda: any(TIDE in one for one in stored(memory)))
         assert sum(TIDE in one for one in stored(memory)) == 1
         assert sum("Tell me all about tides" in one for one in stored(memory)) == 1
+
+
+def test_what_was_forgotten_meanwhile_is_not_remembered_when_it_is_fetched(
+    tmp_path: Path, up: Upstream
+):
+    with paying(tmp_path, up.url) as (memory, gateway):
+        begin(up, memory, gateway)
+        memory.forget(id=memory.remember("The staging port is 5436").id)
+        fetch(up, gateway, told(WHOLE))
+        eventually(lambda: total(memory).tokens == TOOK)
+    with paying(tmp_path, up.url) as (memory, gateway):
+        assert not stored(memory)

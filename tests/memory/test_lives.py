@@ -15,7 +15,7 @@ from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.memory.conversing import HELD, Conversing
 from lore.memory.lives import Lives
-from lore.records import Held, Injection, Measured, Speaker
+from lore.records import Distilled, Held, Injection, Measured, Speaker
 from lore.settings import load
 from lore.store.dialogues import Name
 from tests.fakes import FakeEmbedder, FixedClock
@@ -236,3 +236,31 @@ def test_what_is_under_way_to_the_store_is_not_written_again(memory: Memory):
     desk.writes[0][1].set_exception(StoreError("busy"))
     lives.hold(TALK, live)
     assert len(desk.writes) == 2
+
+
+def test_texts_of_all_sessions_are_let_go_of_without_a_request(memory: Memory):
+    composer = Composer(memory)
+    kept = memory.remember("The staging port is 5436", kind="decision", project=TALK.project)
+    lives = Lives(composer.desk)
+    live = lives.get(TALK)
+    live.held = replace(live.held, knowledge="The staging port is 5436")
+    live.distilled = (Distilled("d", "The staging port is 5436", 9, 1),)
+    lives.let_go(composer.desk.era())
+    assert live.held.knowledge
+    assert live.distilled
+    memory.forget(id=kept.id)
+    lives.let_go(composer.desk.era())
+    assert not any((live.held.knowledge, live.distilled, live.markers))
+
+
+def test_a_prompt_of_what_is_at_hand_has_no_log_of_what_is_forgotten(memory: Memory):
+    composer, entries = Composer(memory), talk(2)
+    first = composer.compose(TALK, said(entries[:1]))
+    composer.use(TALK, first)
+    composer.settle(TALK, said(entries[:1]), first, USED)
+    live = first.step.live if first.step else None
+    assert live is not None
+    live.distilled = (Distilled("d", "The staging port is 5436", 9, 1),)
+    memory.forget(id=memory.remember("The staging port is 5436").id)
+    assert composer.compose_held(TALK, said(entries[:5])) is not None
+    assert not live.distilled

@@ -36,10 +36,10 @@ class AwaitedTurns:
         self._turns: OrderedDict[str, Turn] = OrderedDict()
         self._lock = threading.Lock()
 
-    def put(self, turn: Turn, *replies: Reply) -> None:
-        """Keep a turn if an answer to it is still to come."""
+    def put(self, fetched_by: str, turn: Turn) -> None:
+        """Keep a turn whose answer is fetched by an id."""
         with self._lock:
-            self._turns |= {one.fetched_by: turn for one in replies if one.fetched_by}
+            self._turns[fetched_by] = turn
             while len(self._turns) > self._most:
                 self._turns.popitem(last=False)
 

@@ -116,10 +116,10 @@ class Composer:
         if live is None or not (live.held.measured.turns or live.held.amnesic or silent):
             return None
         price = self._price(dialogue.model, provider)
-        era, amnesic = self._lives.standing(speaker, live)
-        draft = _Draft.of(live, dialogue).brought_to(era)
+        self._lives.bring_up_to_date(speaker, live)
+        draft = _Draft.of(live, dialogue)
         cold = holding.is_cold(draft.held.measured, self._memory.database.now())
-        if amnesic or silent:
+        if draft.held.amnesic or silent:
             return self._silent(live, speaker, dialogue, price, cold=cold)
         plan = self._planned(live, draft.held, dialogue, price, cold=cold)
         return holding.composed(draft.step(plan), dialogue, plan, price, cold=cold)
@@ -257,6 +257,10 @@ class Composer:
         stored = self._desk.record(speaker, entries, first=first, model=model)
         live.recorded.extend(chain[-2:])
         return len(stored)
+
+    def let_go(self, era: str) -> None:
+        """Have nothing in mind that quotes memory of another era than this one."""
+        self._lives.let_go(era)
 
     def needs_distilling(self, composed: Composed) -> bool:
         """Tell whether a session is so long that it will soon need distillations of all it said."""
@@ -418,12 +422,6 @@ class _Draft:
         last = turns.last_said(dialogue.entries)
         with live.lock:
             return cls(live, dialogue, live.held, live.era, last.key if last is not None else "")
-
-    def brought_to(self, era: str) -> _Draft:
-        """Return it without what may quote memory that is forgotten."""
-        if era == self.era:
-            return self
-        return replace(self, held=holding.without_texts(self.held), era=era)
 
     def telling(self, knowledge: Injection, *, bare: bool = False) -> _Draft:
         """Return it with other knowledge."""

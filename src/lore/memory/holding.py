@@ -149,6 +149,15 @@ def without_texts(held: Held) -> Held:
     return replace(held, knowledge=None, notes={}, tiers=())
 
 
+def bring_to(live: Live, era: str) -> None:
+    """Drop what a session may quote of memory that is forgotten, if it is of another era."""
+    if era == live.era:
+        return
+    live.held, live.markers, live.distilled = without_texts(live.held), {}, ()
+    live.has_all_markers = False
+    live.era, live.handed = era, None
+
+
 def plan_whole(live: Live, held: Held, dialogue: Dialogue, price: ModelPrice) -> Plan:
     """Return a plan that leaves nothing out, however long that is."""
     measured = measure(live, dialogue)
