@@ -264,3 +264,25 @@ def test_a_prompt_of_what_is_at_hand_has_no_log_of_what_is_forgotten(memory: Mem
     memory.forget(id=memory.remember("The staging port is 5436").id)
     assert composer.compose_held(TALK, said(entries[:5])) is not None
     assert not live.distilled
+
+
+def test_what_texts_told_that_were_dropped_as_something_else_was_forgotten_may_be_told_again(
+    memory: Memory,
+):
+    composer, entries = Composer(memory), talk(2)
+    memory.remember("The staging port is 5436", project=TALK.project)
+
+    def found() -> Injection:
+        memory.database.write(lambda db: db.rows("SELECT 1"))
+        question, whose = "What is the staging port?", TALK
+        return memory.for_prompt(
+            question, session=whose.session, project=whose.project, threshold=0.0, counts=False
+        )
+
+    first = composer.compose(TALK, said(entries[:1]), note=found(), gives_memory=False)
+    composer.use(TALK, first)
+    assert first.notes
+    assert not found().text
+    memory.forget(id=memory.remember("The ledger is closed on Fridays").id)
+    composer.use(TALK, composer.compose(TALK, said(entries[:5]), gives_memory=False))
+    assert "5436" in found().text

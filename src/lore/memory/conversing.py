@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import asdict
 from functools import lru_cache, partial
 from typing import Any
@@ -16,9 +17,9 @@ from lore.capture import dialogues as telling
 from lore.capture import messages
 from lore.capture.dialogues import Told
 from lore.context import silences
-from lore.errors import NotFound, StoreBusy
+from lore.errors import NotFound, StoreBusy, StoreError
 from lore.memory.front import Memory
-from lore.records import Distilled, Entry, Held, Injection, Measured, Pins, Speaker
+from lore.records import Distilled, Entry, Given, Held, Injection, Measured, Pins, Speaker
 from lore.redaction import home_key
 from lore.store import claims, dialogues, distillations, injections, sessions
 from lore.store.db import Connection
@@ -48,6 +49,7 @@ _HELD: dict[dialogues.Name, Callable[[Held], Any]] = {
     "notes": lambda held: dict(held.notes),
     "tiers": lambda held: [asdict(one) for one in held.tiers],
     "bare": lambda held: held.bare,
+    "told": lambda held: {key: [[*one] for one in told] for key, told in held.told.items()},
 }
 """What a session holds on to, as it is stored."""
 
@@ -82,7 +84,9 @@ class Conversing:
             tuple(Distilled(**one) for one in states.get("tiers") or ()),
             amnesic,
             bool(states.get("bare")),
-        )
+            {key: tuple(Given(*one) for one in told)
+             for key, told in (states.get("told") or {}).items()},
+        )  # fmt: skip
 
     def era(self) -> str:
         """Return a name of the time since anything was forgotten; texts of another may quote it."""
@@ -195,6 +199,14 @@ class Conversing:
         for one in given:
             if one.given:
                 self._memory.note_given(speaker.session, one)
+
+    def note_untold(self, speaker: Speaker, untold: Collection[Given]) -> None:
+        """Note that the prompts of a session no longer have some of what it was given."""
+        if not untold:
+            return
+        session = self._name(speaker)
+        with suppress(StoreError):
+            self._database.submit(lambda db: injections.take_back(db, session, untold))
 
     def keep_markers(
         self, speaker: Speaker, markers: Mapping[str, str], *, within_s: float = KEEP_S
