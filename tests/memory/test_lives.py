@@ -286,3 +286,34 @@ def test_what_texts_told_that_were_dropped_as_something_else_was_forgotten_may_b
     memory.forget(id=memory.remember("The ledger is closed on Fridays").id)
     composer.use(TALK, composer.compose(TALK, said(entries[:5]), gives_memory=False))
     assert "5436" in found().text
+
+
+def kept_of(memory: Memory) -> str:
+    """Return all that the store has of what sessions hold on to, as one text."""
+    memory.database.write(lambda db: db.rows("SELECT 1"))
+    with memory.database.read() as db:
+        states = db.rows("SELECT name, value FROM dialogue_states")
+        return str([*states, *db.rows("SELECT * FROM recall_markers")])
+
+
+@pytest.mark.parametrize("turns", [0, 1])
+def test_amnesia_that_another_process_begins_during_a_request_leaves_nothing_of_it(
+    memory: Memory, turns: int
+):
+    composer, entries = Composer(memory), talk(2)
+    for _ in range(turns):
+        before = composer.compose(TALK, said(entries[:1]))
+        composer.use(TALK, before)
+        composer.settle(TALK, said(entries[:1]), before, USED)
+        composer.record(TALK, entries[:1])
+    under_way = composer.compose(TALK, said(entries[:5]), note=Injection("A note."))
+    composer.use(TALK, under_way)
+    with Memory.open(config=memory.settings, embedder=FakeEmbedder()) as other:
+        Composer(other).begin_amnesia(TALK)
+    composer.keep_markers(TALK, {"m1": "Port 5436."})
+    composer.settle(TALK, said(entries[:5]), under_way, USED)
+    assert composer.record(TALK, entries[:6]) == 0
+    for entry in entries[1:6]:
+        assert entry.key not in kept_of(memory)
+    assert "5436" not in kept_of(memory)
+    assert "amnesia" in kept_of(memory)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import asdict
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from lore.capture import dialogues as telling
@@ -52,6 +52,9 @@ _HELD: dict[dialogues.Name, Callable[[Held], Any]] = {
     "told": lambda held: {key: [[*one] for one in told] for key, told in held.told.items()},
 }
 """What a session holds on to, as it is stored."""
+
+_OF_ENTRIES: tuple[dialogues.Name, ...] = ("measured", "notes", "told")
+"""Those that name the entries that were said last, by their digests."""
 
 HELD = frozenset(_HELD)
 """The names of all that."""
@@ -104,12 +107,18 @@ class Conversing:
         """Keep what a session holds on to, without waiting for it; its texts are of an era.
 
         Only what is among the `names` is written. What was measured alone may wait for company.
-        That nothing was chosen is kept too: it is not to be chosen anew after a restart.
+        That nothing was chosen is kept too: it is not to be chosen anew after a restart. Where
+        amnesia has begun meanwhile, in whatever process, nothing is, nor what tells of its last
+        entries.
         """
         session, now = self._place(speaker), self._database.now()
         states = {name: _HELD[name](held) for name in names}
 
         def keep(db: Connection) -> None:
+            if self._is_amnesic(db, speaker):
+                for name in _OF_ENTRIES:
+                    dialogues.remove(db, session, name)
+                return
             may_quote = dialogues.era(db) == era
             for name, value in states.items():
                 if value is None:
@@ -211,12 +220,16 @@ class Conversing:
     def keep_markers(
         self, speaker: Speaker, markers: Mapping[str, str], *, within_s: float = KEEP_S
     ) -> None:
-        """Keep what markers stand for, and return once that is durable.
+        """Keep what markers stand for, unless in amnesia, and return once that is durable.
 
         Raises `StoreBusy` where that takes longer; they are kept once the store is free again.
         """
         session, now = self._place(speaker), self._database.now()
-        add = partial(dialogues.add_markers, session=session, markers=markers, now=now)
+
+        def add(db: Connection) -> None:
+            if not self._is_amnesic(db, speaker):
+                dialogues.add_markers(db, session, markers, now=now)
+
         kept = self._database.submit(add)
         try:
             kept.result(within_s)
