@@ -259,7 +259,7 @@ class Gateway:
         send: Send,
         ask: streaming.Ask,
     ) -> bool:
-        splice = prepared.splice if response.status == 200 else None
+        splice = prepared.splice if streaming.can_splice(response) else None
         watched.begin(response.status, streaming.told(response))
         head = partial(_head, prepared)
         if splice is None or self._preparing is None:

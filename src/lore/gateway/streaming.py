@@ -14,7 +14,8 @@ from typing import Any, Protocol
 import aiohttp
 from starlette.types import Message, Receive, Send
 
-from lore.errors import ProviderError, ProviderUnavailable
+from lore.errors import InvalidInput, ProviderError, ProviderUnavailable
+from lore.gateway.bodies import Unpacking, can_decode
 from lore.gateway.boundary import Failure, attempt
 from lore.gateway.exchanges import Answer, Splice
 from lore.gateway.keeping import is_stream
@@ -143,7 +144,7 @@ async def splice_on(
             if response.status != 200:
                 refused = await response.content.read(_LONGEST_REFUSAL_BYTES)
                 watched.see(refused)
-                await client.say(splice.fail(response.status, refused))
+                await client.say(splice.fail(response.status, _unpacked(response, refused)))
                 return await client.end()
     except ProviderError as error:
         if not client.is_begun:
@@ -178,13 +179,38 @@ async def _feed(
     """Send on what a splice makes of one answer."""
     if is_stream(told(response)):
         await client.begin()
+    if not can_splice(response):
+        raise ConnectionAbortedError
+    unpacking = Unpacking(_encodings(response))
     async for piece in response.content.iter_any():
-        fed = attempt("splice", partial(splice.feed, piece))
+        fed = attempt("splice", partial(_fed, splice, unpacking, piece))
         if isinstance(fed, Failure):
             # what was held back is lost: the client has to ask again
             raise ConnectionAbortedError
         await client.say(fed)
         watched.see(piece)
+
+
+def _fed(splice: Splice, unpacking: Unpacking, piece: bytes) -> bytes:
+    return splice.feed(unpacking.feed(piece))
+
+
+def _encodings(response: aiohttp.ClientResponse) -> str:
+    """Return how an answer is packed, which upstream is asked not to do."""
+    return told(response).get("content-encoding", "")
+
+
+def can_splice(response: aiohttp.ClientResponse) -> bool:
+    """Tell whether an answer can be read while it passes, and more be put into it."""
+    return response.status == 200 and can_decode(_encodings(response))
+
+
+def _unpacked(response: aiohttp.ClientResponse, body: bytes) -> bytes:
+    """Return why upstream refused, as far as that can be read."""
+    try:
+        return Unpacking(_encodings(response)).feed(body)
+    except InvalidInput:
+        return b""
 
 
 def _lost(client: Outlet) -> bool:
