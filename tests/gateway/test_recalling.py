@@ -47,7 +47,7 @@ class Remembering:
         request = wire.expand(wire.read(incoming.body(), incoming.target), self.kept.get)
         body = wire.rewrite(request, Plan(0, Pins()), Texts(recall=TOOL))
         splice = wire.open_splice(request, body, TOOL, lambda: uuid.uuid4().hex)
-        return Prepared(body, splice=Recalling(splice, self._search, self._keep))
+        return Prepared(body, relay=Recalling(splice, self._search, self._keep))
 
     def go_on(self, incoming: Incoming) -> Prepared | None:
         raise AssertionError(incoming.path)

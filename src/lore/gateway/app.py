@@ -259,14 +259,14 @@ class Gateway:
         send: Send,
         ask: streaming.Ask,
     ) -> bool:
-        splice = prepared.splice if streaming.can_splice(response) else None
+        relay = prepared.relay if streaming.can_splice(response) else None
         watched.begin(response.status, streaming.told(response))
         head = partial(_head, prepared)
-        if splice is None or self._preparing is None:
+        if relay is None or self._preparing is None:
             await send(head(response, spliced=False))
             return await streaming.pass_on(response, send, watched)
         think = partial(self._preparing.think, "splice")
-        return await streaming.splice_on(response, send, head, watched, splice, ask, think)
+        return await streaming.splice_on(response, send, head, watched, relay, ask, think)
 
     async def _ask(
         self, asked: Asked, prepared: Prepared, body: Body | None, *, changed: bool

@@ -32,7 +32,7 @@ from lore.gateway.speakers import (
     is_errand,
 )
 from lore.gateway.talks import Talks
-from lore.gateway.till import Asked, Till
+from lore.gateway.till import Order, Till
 from lore.gateway.turn import Turn, is_given, may_offer, new_prompt, told_headers
 from lore.gateway.wires import anthropic, markers, remembered
 from lore.gateway.wires.registry import WIRES
@@ -223,7 +223,7 @@ class MemoryTurning:
         if body is request.body:
             return pass_on(request)
         recalling = self._searching.splice(wire, request, known, body, tool) if tool else None
-        return pass_on(request, body=body, splice=recalling)
+        return pass_on(request, body=body, relay=recalling)
 
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
         gives = not is_given(speaker, request)
@@ -254,7 +254,7 @@ class MemoryTurning:
         limit = paying.output_limit(request.document, request.dialogue.model)
         long = is_cached_long(request.body)
         most = paying.most_of(incoming.wire, composed.plan.tokens, limit, long=long)
-        asked = Asked(
+        order = Order(
             request.dialogue.model,
             paying.lengthened(most, _TOOL_CHARS if tool else 0),
             paying.service_of(request.document),
@@ -267,7 +267,7 @@ class MemoryTurning:
         recalling = self._searching.splice(wire, request, speaker, body, tool) if tool else None
         turn = Turn(request, speaker, composed, wire, incoming.target, body, recalling)
         try:
-            with self._till.open_bill(incoming, wire, asked, cache_left_s=left_s) as bill:
+            with self._till.open_bill(incoming, wire, order, cache_left_s=left_s) as bill:
                 told = body is not request.body or composed.is_plain
                 use = partial(self._composer.use, speaker, composed) if told else None
                 on_end = partial(self._end_turn, turn)
@@ -280,7 +280,7 @@ class MemoryTurning:
                     headers=told_headers(composed, bill.delay_s),
                     delay_s=bill.delay_s,
                     observer=observer,
-                    splice=recalling,
+                    relay=recalling,
                 )
         except BudgetSpent as error:
             return self._till.refused(incoming, error)
