@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore.errors import InvalidInput
-from lore.gateway.bodies import decoded
+from lore.gateway.bodies import Unpacking, can_decode, decoded
 
 ENCODERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
@@ -90,3 +90,54 @@ def test_an_unknown_encoding_is_refused_and_none_is_none():
     with pytest.raises(InvalidInput):
         decoded(b"x", "rot13", MOST)
     assert decoded(b"x", "", MOST) == decoded(b"x", "identity", MOST) == b"x"
+
+
+def _unpacked(encoded: bytes, names: str, at_once: int, most_bytes: int = MOST) -> bytes:
+    unpacking = Unpacking(names, most_bytes)
+    pieces = [encoded[at : at + at_once] for at in range(0, len(encoded), at_once)]
+    return b"".join(map(unpacking.feed, pieces))
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.sampled_from(sorted(ENCODERS)), max_size=3),
+    st.binary(max_size=500),
+    st.integers(1, 50),
+)
+def test_a_body_is_unpacked_while_it_comes(names: list[str], body: bytes, at_once: int):
+    encoded = body
+    for name in names:
+        encoded = ENCODERS[name](encoded)
+    assert _unpacked(encoded, ", ".join(names), at_once) == body
+
+
+@pytest.mark.parametrize("name", ["gzip", "zstd"])
+def test_several_members_are_unpacked_as_one(name: str):
+    twice = ENCODERS[name](b"The tide ") + ENCODERS[name](b"is low.")
+    assert _unpacked(twice, name, 7) == b"The tide is low."
+
+
+def test_what_was_said_is_told_before_the_body_ends():
+    packing, unpacking = zlib.compressobj(), Unpacking("deflate")
+    for said in (b"data: 1\n\n", b"data: 2\n\n"):
+        piece = packing.compress(said) + packing.flush(zlib.Z_SYNC_FLUSH)
+        assert unpacking.feed(piece) == said
+
+
+@EVERY
+def test_a_body_that_grows_too_long_while_it_is_unpacked_is_refused(name: str):
+    with pytest.raises(InvalidInput):
+        _unpacked(ENCODERS[name](b"\0" * (MOST + 1)), name, 1_000)
+
+
+@EVERY
+def test_what_is_in_another_encoding_than_it_names_is_refused(name: str):
+    with pytest.raises(InvalidInput):
+        _unpacked(b'{"type": "message", "content": []}', name, 1_000)
+
+
+def test_an_encoding_that_is_not_known_cannot_be_unpacked():
+    assert can_decode("gzip, identity")
+    assert not can_decode("gzip, compress")
+    with pytest.raises(InvalidInput):
+        Unpacking("compress")

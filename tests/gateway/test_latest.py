@@ -8,3 +8,5 @@ def test_the_latest_markers_are_known_and_older_ones_are_not():
     for name in "abc":
         latest.keep({name: f"call {name}"})
     assert [latest.find(name) for name in "abc"] == [None, "call b", "call c"]
+    latest.clear()
+    assert latest.find("c") is None

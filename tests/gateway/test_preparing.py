@@ -595,9 +595,9 @@ class Asking:
 
 
 @pytest.mark.parametrize("times", [0, 1, 3])
-def test_a_splice_joins_several_answers_to_one(switched: Switched, up: Upstream, times: int):
+def test_a_relay_joins_several_answers_to_one(switched: Switched, up: Upstream, times: int):
     noting, came = Noting(), len(up.asked)
-    switched.plan(lambda _incoming: Prepared(splice=Asking(times), observer=noting))
+    switched.plan(lambda _incoming: Prepared(relay=Asking(times), observer=noting))
     headers = {"content-encoding": "gzip", "accept-encoding": "br"}
     got = switched.gateway.ask("/v1/messages", ZIPPED, headers)
     asked = up.asked[came:]
@@ -608,8 +608,8 @@ def test_a_splice_joins_several_answers_to_one(switched: Switched, up: Upstream,
     assert noting.statuses == [200] * (times + 1)
 
 
-def test_a_splice_ends_the_answer_where_upstream_refuses_to_go_on(switched: Switched, up: Upstream):
-    switched.plan(lambda _incoming: Prepared(splice=Asking(2)))
+def test_a_relay_ends_the_answer_where_upstream_refuses_to_go_on(switched: Switched, up: Upstream):
+    switched.plan(lambda _incoming: Prepared(relay=Asking(2)))
     up.reply_with(Says("One."), Fails(529, "overloaded_error", "Overloaded"))
     got = switched.gateway.ask("/v1/messages", BODY)
     assert got.status == 200
@@ -617,7 +617,7 @@ def test_a_splice_ends_the_answer_where_upstream_refuses_to_go_on(switched: Swit
 
 
 def test_what_is_refused_at_first_is_not_spliced(switched: Switched, up: Upstream):
-    switched.plan(lambda _incoming: Prepared(splice=Asking(2)))
+    switched.plan(lambda _incoming: Prepared(relay=Asking(2)))
     up.reply_with(Fails(400, "invalid_request_error", "No."))
     got = switched.gateway.ask("/v1/messages", BODY)
     assert (got.status, got.tree["error"]["message"]) == (400, "No.")
@@ -641,17 +641,17 @@ class Failing(Asking):
         return super().follow()
 
 
-def test_a_splice_that_cannot_go_on_says_so_in_the_answer(switched: Switched):
-    switched.plan(lambda _incoming: Prepared(splice=Failing("follow")))
+def test_a_relay_that_cannot_go_on_says_so_in_the_answer(switched: Switched):
+    switched.plan(lambda _incoming: Prepared(relay=Failing("follow")))
     assert switched.gateway.ask("/v1/messages", BODY).body.endswith(b"refused with 500")
 
 
-def test_a_splice_that_loses_a_piece_breaks_a_stream_off(switched: Switched):
-    switched.plan(lambda _incoming: Prepared(splice=Failing("feed")))
+def test_a_relay_that_loses_a_piece_breaks_a_stream_off(switched: Switched):
+    switched.plan(lambda _incoming: Prepared(relay=Failing("feed")))
     with pytest.raises(http.client.IncompleteRead):
         switched.gateway.ask("/v1/messages", {**HELLO, "stream": True})
 
 
-def test_a_splice_that_loses_an_answer_that_has_not_begun_is_an_error(switched: Switched):
-    switched.plan(lambda _incoming: Prepared(splice=Failing("feed")))
+def test_a_relay_that_loses_an_answer_that_has_not_begun_is_an_error(switched: Switched):
+    switched.plan(lambda _incoming: Prepared(relay=Failing("feed")))
     assert switched.gateway.ask("/v1/messages", BODY).status == 502

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import uuid
+import zlib
 from collections.abc import Callable
 from typing import Any
 
+import brotli
 import pytest
+import zstandard
 
 from lore.errors import StoreBusy, StoreFull
 from lore.gateway import events
@@ -43,7 +47,7 @@ class Remembering:
         request = wire.expand(wire.read(incoming.body(), incoming.target), self.kept.get)
         body = wire.rewrite(request, Plan(0, Pins()), Texts(recall=TOOL))
         splice = wire.open_splice(request, body, TOOL, lambda: uuid.uuid4().hex)
-        return Prepared(body, splice=Recalling(splice, self._search, self._keep))
+        return Prepared(body, relay=Recalling(splice, self._search, self._keep))
 
     def go_on(self, incoming: Incoming) -> Prepared | None:
         raise AssertionError(incoming.path)
@@ -336,6 +340,73 @@ def test_an_answer_that_is_not_streamed_and_breaks_off_is_an_error(tmp_path):
         assert len(up.requests) == 2
     assert got.status == 502
     assert got.tree["error"]["type"] == "api_error"
+
+
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "br": brotli.compress,
+    "zstd": lambda body: zstandard.ZstdCompressor().compress(body),
+    "gzip, br": lambda body: brotli.compress(gzip.compress(body)),
+}
+
+
+@pytest.mark.parametrize("encoding", PACKED)
+def test_an_answer_that_is_packed_all_the_same_is_unpacked_and_continued(stage, encoding):
+    path, tree = ASKED[0]
+    pack = PACKED[encoding]
+    headers = {"content-type": "application/json", "content-encoding": encoding}
+    said = {"type": "text", "text": "Blue."}
+    last = {"type": "message", "content": [said], "stop_reason": "end_turn"}
+    for one in (whole_of(path, '{"query": "printing"}'), last):
+        stage.up.reply_with(Answers(200, headers, pack(json.dumps(one).encode())))
+    got = stage.gateway.ask(*asked(path, tree, streams=False))
+    assert [one.header("accept-encoding") for one in stage.up.asked] == ["identity"] * 2
+    assert "found printing" in json.dumps(stage.up.asked[-1].tree)
+    assert (got.header("content-encoding"), got.tree["content"][-1]) == ("", said)
+    assert "tool_use" not in got.body.decode()
+
+
+@pytest.mark.parametrize("encoding", PACKED)
+def test_a_stream_that_is_packed_all_the_same_is_unpacked_and_continued(stage, encoding):
+    call = {"type": "tool_use", "id": "toolu_1", "name": "recall", "input": {}}
+    delta = {"type": "input_json_delta", "partial_json": '{"query": "printing"}'}
+    told: list[Json] = [
+        {"type": "message_start", "message": {"type": "message", "content": [], "usage": {}}},
+        {"type": "content_block_start", "index": 0, "content_block": call},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}},
+        {"type": "message_stop"},
+    ]
+    stream = PACKED[encoding](b"".join(events.write(one, one["type"]) for one in told))
+    headers = {"content-type": "text/event-stream", "content-encoding": encoding}
+    stage.up.reply_with(Answers(200, headers, stream), Says("Blue."))
+    client = MessagesClient(streams=True)
+    client.say("How do we print?")
+    got = ask(stage, client)
+    assert not got
+    assert "Blue." in json.dumps(client.history[-1])
+    assert "toolu_1" not in json.dumps(client.history[-1])
+    assert "found printing" in json.dumps(stage.up.asked[-1].tree)
+
+
+def test_a_refusal_that_is_packed_is_told_in_the_words_of_the_provider(stage):
+    path, tree = ASKED[0]
+    error = {"type": "error", "error": {"type": "rate_limit_error", "message": "Slow down."}}
+    headers = {"content-type": "application/json", "content-encoding": "gzip"}
+    packed = gzip.compress(json.dumps(error).encode())
+    stage.up.reply_with(Says("I search.", LOOK), Answers(429, headers, packed))
+    got = stage.gateway.ask(*asked(path, tree, streams=True))
+    assert "Slow down." in got.body.decode()
+
+
+def test_an_answer_in_an_encoding_that_nobody_knows_passes_as_it_came(stage):
+    path, tree = ASKED[0]
+    headers = {"content-type": "application/json", "content-encoding": "compress"}
+    stage.up.reply_with(Answers(200, headers, b"\x1f\x9d"))
+    got = stage.gateway.ask(*asked(path, tree, streams=False))
+    assert (got.status, got.header("content-encoding"), got.body) == (200, "compress", b"\x1f\x9d")
 
 
 DEEP = '{"query":' + "[" * 900 + "]" * 900 + "}"

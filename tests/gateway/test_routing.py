@@ -9,7 +9,15 @@ from yarl import URL
 
 from lore.errors import InvalidInput
 from lore.gateway.exchanges import Provider
-from lore.gateway.routing import Upstreams, label_of, may_cost, provider_of, spelled, wire_of
+from lore.gateway.routing import (
+    Upstreams,
+    fetched_by,
+    label_of,
+    may_cost,
+    provider_of,
+    spelled,
+    wire_of,
+)
 
 UPSTREAMS = Upstreams(
     "https://a.example", "https://o.example/v1", "https://g.example/api/", "https://c.example/codex"
@@ -38,6 +46,24 @@ UPSTREAMS = Upstreams(
 )
 def test_a_wire_is_known_by_method_and_path(method: str, path: str, wire: str):
     assert wire_of(method, path) == wire
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "id_"),
+    [
+        ("GET", "/v1/responses/resp_1", "resp_1"),
+        ("GET", "/responses/resp_1", "resp_1"),
+        ("POST", "/v1/responses/resp_1/cancel", "resp_1"),
+        ("POST", "/v1/responses/resp_1", ""),
+        ("DELETE", "/v1/responses/resp_1", ""),
+        ("GET", "/v1/responses/resp_1/cancel", ""),
+        ("GET", "/v1/responses/resp_1/input_items", ""),
+        ("GET", "/v1/responses", ""),
+        ("POST", "/v1/responses", ""),
+    ],
+)
+def test_an_answer_is_fetched_by_its_id_alone(method: str, path: str, id_: str):
+    assert fetched_by(method, path) == id_
 
 
 @pytest.mark.parametrize(

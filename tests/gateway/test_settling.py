@@ -122,8 +122,9 @@ EVENTS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("streams", [True, False])
 @pytest.mark.parametrize("encoding", ["gzip", "br"])
+@pytest.mark.parametrize("recall", ["auto", "off"])
 def test_an_answer_that_is_packed_all_the_same_reaches_its_client_and_is_paid_for(
-    tmp_path: Path, encoding: str, streams: bool
+    tmp_path: Path, encoding: str, streams: bool, recall: str
 ):
     said = json.dumps(MESSAGE).encode()
     if streams:
@@ -138,9 +139,13 @@ def test_an_answer_that_is_packed_all_the_same_reaches_its_client_and_is_paid_fo
         )
         peer.send(head.encode() + packed)
 
-    with faulty(answer) as up, paying(tmp_path, up.url) as (memory, gateway):
+    with (
+        faulty(answer) as up,
+        paying(tmp_path, up.url, gateway_recall=recall) as (memory, gateway),
+    ):
         got = gateway.ask("/v1/messages", {**HELLO, "model": "dear", "stream": streams}, HEADERS)
-        assert got.body == packed
+        told = (said, "") if recall == "auto" else (packed, encoding)
+        assert (got.body, got.header("content-encoding")) == told
         eventually(lambda: total(memory).requests == 1)
         entered = total(memory)
         assert (entered.tokens.input_tokens, entered.tokens.output_tokens) == (90, 50)

@@ -13,7 +13,7 @@ from lore.errors import BudgetSpent, StoreBusy
 from lore.gateway.exchanges import Incoming
 from lore.gateway.paying import Bill, lengthened
 from lore.gateway.taking import Taken
-from lore.gateway.till import Asked, Till
+from lore.gateway.till import Order, Till
 from lore.gateway.wires import anthropic
 from lore.memory import Memory
 from lore.records import TokenUse
@@ -45,7 +45,7 @@ def set_aside(memory: Memory) -> float:
 
 def billed(memory: Memory) -> Bill:
     with Till(memory).open_bill(
-        INCOMING, anthropic, Asked("dear", MOST, "", streams=False)
+        INCOMING, anthropic, Order("dear", MOST, "", streams=False)
     ) as bill:
         return bill
 
@@ -84,10 +84,10 @@ def test_a_request_for_which_there_is_no_money_leaves_none_set_aside(memory: Mem
 
 
 def test_a_bill_is_given_back_if_anything_fails_before_it_is_handed_over(memory: Memory):
-    asked = Asked("dear", MOST, "", streams=False)
+    order = Order("dear", MOST, "", streams=False)
 
     def fail() -> None:
-        with Till(memory).open_bill(INCOMING, anthropic, asked):
+        with Till(memory).open_bill(INCOMING, anthropic, order):
             raise StoreBusy(PATH)
 
     with pytest.raises(StoreBusy):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,93 @@ def test_notes_on_what_is_left_out_are_let_go_of(tmp_path: Path, clock: FixedClo
     assert composed.plan.busts
     assert composed.plan.start
     assert list(composed.notes) == [entries[-4].key]
+
+
+PORT = "The staging port is 5436"
+
+
+def asked_for_port(memory: Memory) -> Injection:
+    """Return what a session is told of the port, if it does not count as told."""
+    memory.database.write(lambda db: db.rows("SELECT 1"))
+    return memory.for_prompt(
+        "What is the staging port?",
+        session=TALK.session,
+        project=TALK.project,
+        threshold=0.0,
+        counts=False,
+    )
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_what_a_note_told_that_a_bust_drops_may_be_told_again(
+    tmp_path: Path, clock: FixedClock, restarts: bool
+):
+    config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=2_000)
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
+        composer, entries = Composer(memory), talk(60)
+        compose = partial(composer.compose, TALK, gives_memory=False)
+        memory.remember(PORT, project=TALK.project)
+        composer.use(TALK, compose(said(entries[:1]), note=asked_for_port(memory)))
+        assert not asked_for_port(memory).text
+        composer.record(TALK, entries)
+        memory.distill(TALK.session)
+        if restarts:
+            composer = Composer(memory)
+            compose = partial(composer.compose, TALK, gives_memory=False)
+        bust = compose(said(entries))
+        assert (bust.plan.busts, bust.notes) == (True, {})
+        assert not asked_for_port(memory).text  # It has not gone out yet.
+        composer.use(TALK, bust)
+        again = asked_for_port(memory)
+        assert PORT in again.text
+        more = [*entries, *exchange(60)]
+        told = compose(said(more[:-3]), note=again)
+        composer.use(TALK, told)
+        assert PORT in told.notes[more[-4].key]
+        assert not asked_for_port(memory).text
+
+
+def test_what_a_note_told_is_told_by_the_knowledge_of_a_bust_and_not_twice(
+    tmp_path: Path, clock: FixedClock
+):
+    config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=2_000)
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
+        composer, entries = Composer(memory), talk(60)
+        first = said(entries[:1])
+        composer.settle(TALK, first, used(composer, first), USED)
+        memory.remember(PORT, kind="decision", project=TALK.project)
+        end = len(entries) - 3
+        noted = composer.compose(TALK, said(entries[:end]), note=asked_for_port(memory))
+        composer.use(TALK, noted)
+        assert PORT in noted.notes[entries[end - 1].key]
+        composer.record(TALK, entries)
+        memory.distill(TALK.session)
+        bust = composer.compose(TALK, said(entries))
+        assert bust.plan.busts
+        assert PORT in bust.knowledge
+        assert not bust.notes
+        composer.use(TALK, bust)
+        assert not asked_for_port(memory).text
+        after = composer.compose(TALK, said(entries))
+        assert (after.knowledge, after.notes) == (bust.knowledge, {})
+
+
+def test_what_stays_in_a_prompt_is_not_told_again(tmp_path: Path, clock: FixedClock):
+    config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=2_000)
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
+        composer, entries = Composer(memory), talk(60)
+        compose = partial(composer.compose, TALK, gives_memory=False)
+        composer.use(TALK, compose(said(entries[:1])))
+        memory.remember(PORT, project=TALK.project)
+        end = len(entries) - 3
+        composer.use(TALK, compose(said(entries[:end]), note=asked_for_port(memory)))
+        composer.record(TALK, entries)
+        memory.distill(TALK.session)
+        bust = compose(said(entries))
+        composer.use(TALK, bust)
+        assert bust.plan.busts
+        assert PORT in bust.notes[entries[end - 1].key]
+        assert not asked_for_port(memory).text
 
 
 SUM_UP = entry("user", words("CRITICAL: Respond with TEXT ONLY. Sum up."))

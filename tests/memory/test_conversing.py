@@ -17,7 +17,7 @@ from lore.gateway.wires import keys
 from lore.gateway.wires.keys import Piece
 from lore.memory import Memory
 from lore.memory.conversing import Conversing
-from lore.records import Block, Distilled, Entry, Held, Measured, Pins, Speaker, Voice
+from lore.records import Block, Distilled, Entry, Given, Held, Measured, Pins, Speaker, Voice
 from lore.settings import load
 from lore.store import dialogues
 from tests.capture.adapters.samples import claude_line
@@ -276,6 +276,7 @@ def test_what_a_session_holds_survives_a_restart(tmp_path: Path, clock: FixedClo
     pins = Pins(2, 2, "k", ("d1", "d2"), frozenset(("call-1", "call-0")), 3)
     made = (Distilled("tier-1", "All of it.", 3, 8, 1),)
     held = Held(pins, Measured(80, 20, 0.25, 1, 2, 3, "k", 7.5), "What stands.", {"k": "a"}, made)
+    held = replace(held, told={"": (Given(1, -7),), "k": (Given(2, 2**62), Given(3, 0))})
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
         Conversing(memory).hold(TALK, held, era="")
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
@@ -304,18 +305,19 @@ def test_markers_are_of_one_session_and_survive(memory: Memory):
 def test_forgetting_takes_all_that_quotes_memory(memory: Memory):
     id_ = memory.store("The staging port is 5436.")
     quoting = Held(Pins(1), Measured(), "The staging port is 5436.", {"k": "Port 5436."})
+    quoting = replace(quoting, told={"k": (Given(1, 2),)})
     era = Conversing(memory).era()
     Conversing(memory).hold(TALK, quoting, era=era)
     Conversing(memory).keep_markers(TALK, {"m1": "The staging port is 5436."})
     memory.forget(id=id_)
     held = Conversing(memory).held(TALK)
-    assert (held.knowledge, held.notes, held.pins.layer) == (None, {}, 1)
+    assert (held.knowledge, held.notes, held.told, held.pins.layer) == (None, {}, {}, 1)
     assert Conversing(memory).markers(TALK) == {}
     # Whoever did not notice brings nothing back.
     Conversing(memory).hold(TALK, replace(quoting, pins=Pins(2)), era=era)
     memory.database.write(lambda db: db.rows("SELECT 1"))
     held = Conversing(memory).held(TALK)
-    assert (held.knowledge, held.notes, held.pins.layer) == (None, {}, 2)
+    assert (held.knowledge, held.notes, held.told, held.pins.layer) == (None, {}, {}, 2)
 
 
 def test_an_amnesic_session_is_not_stored_by_any_way(

@@ -15,7 +15,7 @@ from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.memory.conversing import HELD, Conversing
 from lore.memory.lives import Lives
-from lore.records import Held, Injection, Measured, Speaker
+from lore.records import Distilled, Held, Injection, Measured, Speaker
 from lore.settings import load
 from lore.store.dialogues import Name
 from tests.fakes import FakeEmbedder, FixedClock
@@ -236,3 +236,84 @@ def test_what_is_under_way_to_the_store_is_not_written_again(memory: Memory):
     desk.writes[0][1].set_exception(StoreError("busy"))
     lives.hold(TALK, live)
     assert len(desk.writes) == 2
+
+
+def test_texts_of_all_sessions_are_let_go_of_without_a_request(memory: Memory):
+    composer = Composer(memory)
+    kept = memory.remember("The staging port is 5436", kind="decision", project=TALK.project)
+    lives = Lives(composer.desk)
+    live = lives.get(TALK)
+    live.held = replace(live.held, knowledge="The staging port is 5436")
+    live.distilled = (Distilled("d", "The staging port is 5436", 9, 1),)
+    lives.let_go(composer.desk.era())
+    assert live.held.knowledge
+    assert live.distilled
+    memory.forget(id=kept.id)
+    lives.let_go(composer.desk.era())
+    assert not any((live.held.knowledge, live.distilled, live.markers))
+
+
+def test_a_prompt_of_what_is_at_hand_has_no_log_of_what_is_forgotten(memory: Memory):
+    composer, entries = Composer(memory), talk(2)
+    first = composer.compose(TALK, said(entries[:1]))
+    composer.use(TALK, first)
+    composer.settle(TALK, said(entries[:1]), first, USED)
+    live = first.step.live if first.step else None
+    assert live is not None
+    live.distilled = (Distilled("d", "The staging port is 5436", 9, 1),)
+    memory.forget(id=memory.remember("The staging port is 5436").id)
+    assert composer.compose_held(TALK, said(entries[:5])) is not None
+    assert not live.distilled
+
+
+def test_what_texts_told_that_were_dropped_as_something_else_was_forgotten_may_be_told_again(
+    memory: Memory,
+):
+    composer, entries = Composer(memory), talk(2)
+    memory.remember("The staging port is 5436", project=TALK.project)
+
+    def found() -> Injection:
+        memory.database.write(lambda db: db.rows("SELECT 1"))
+        question, whose = "What is the staging port?", TALK
+        return memory.for_prompt(
+            question, session=whose.session, project=whose.project, threshold=0.0, counts=False
+        )
+
+    first = composer.compose(TALK, said(entries[:1]), note=found(), gives_memory=False)
+    composer.use(TALK, first)
+    assert first.notes
+    assert not found().text
+    memory.forget(id=memory.remember("The ledger is closed on Fridays").id)
+    composer.use(TALK, composer.compose(TALK, said(entries[:5]), gives_memory=False))
+    assert "5436" in found().text
+
+
+def kept_of(memory: Memory) -> str:
+    """Return all that the store has of what sessions hold on to, as one text."""
+    memory.database.write(lambda db: db.rows("SELECT 1"))
+    with memory.database.read() as db:
+        states = db.rows("SELECT name, value FROM dialogue_states")
+        return str([*states, *db.rows("SELECT * FROM recall_markers")])
+
+
+@pytest.mark.parametrize("turns", [0, 1])
+def test_amnesia_that_another_process_begins_during_a_request_leaves_nothing_of_it(
+    memory: Memory, turns: int
+):
+    composer, entries = Composer(memory), talk(2)
+    for _ in range(turns):
+        before = composer.compose(TALK, said(entries[:1]))
+        composer.use(TALK, before)
+        composer.settle(TALK, said(entries[:1]), before, USED)
+        composer.record(TALK, entries[:1])
+    under_way = composer.compose(TALK, said(entries[:5]), note=Injection("A note."))
+    composer.use(TALK, under_way)
+    with Memory.open(config=memory.settings, embedder=FakeEmbedder()) as other:
+        Composer(other).begin_amnesia(TALK)
+    composer.keep_markers(TALK, {"m1": "Port 5436."})
+    composer.settle(TALK, said(entries[:5]), under_way, USED)
+    assert composer.record(TALK, entries[:6]) == 0
+    for entry in entries[1:6]:
+        assert entry.key not in kept_of(memory)
+    assert "5436" not in kept_of(memory)
+    assert "amnesia" in kept_of(memory)

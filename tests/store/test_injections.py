@@ -27,6 +27,17 @@ def test_a_condensed_session_may_be_given_it_again(db: Connection):
     assert not injections.of_session(db, "s").items
 
 
+def test_what_was_taken_back_was_not_given(db: Connection):
+    n, m = add_fragment(db, 1), add_fragment(db, 2)
+    injections.add(db, "s", [(n, 1), (n, 2), (m, 1)], now=NOON)
+    injections.add(db, "t", [(n, 1)], now=NOON)
+    injections.take_back(db, "s", [(n, 1)])
+    assert injections.of_session(db, "s") == (frozenset((n, m)), frozenset((1, 2)))
+    injections.take_back(db, "s", [(n, 2), (m, 7)])
+    assert injections.of_session(db, "s") == (frozenset((m,)), frozenset((1,)))
+    assert injections.of_session(db, "t").items == {n}
+
+
 def test_what_is_forgotten_goes_and_what_is_gone_is_not_kept(db: Connection):
     n = add_fragment(db, 1)
     injections.add(db, "s", [(n, 1), (n + 999, 2)], now=NOON)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lore.records import SpendCounter
 from lore.records.dialogues import TokenUse
+from lore.store.spend import AWAITED
 
 if TYPE_CHECKING:
     from lore.records import Spend
@@ -28,6 +29,12 @@ class _Tally:
     delay_ms: int = 0
     refused: int = 0
 
+    def take(self, entry: Spend, used: TokenUse) -> None:
+        for place, tokens in enumerate(_classes(used)):
+            self.tokens[place] += tokens
+        self.usd += entry.usd
+        self.without_usd += entry.without_usd
+
 
 class Counters:
     """Counts requests, tokens, money and delays; for many threads."""
@@ -37,16 +44,19 @@ class Counters:
         self._tallies: dict[str, _Tally] = {}
 
     def count(self, entry: Spend, used: TokenUse) -> None:
-        """Count a request that was settled."""
+        """Count a request that was settled; what it took only later, where that is awaited."""
         with self._lock:
             tally = self._tally(entry.model)
             tally.requests += 1
-            for place, tokens in enumerate(_classes(used)):
-                tally.tokens[place] += tokens
-            tally.usd += entry.usd
-            tally.without_usd += entry.without_usd
             tally.delayed += entry.delay_ms > 0
             tally.delay_ms += entry.delay_ms
+            if AWAITED not in entry.usage:
+                tally.take(entry, used)
+
+    def correct(self, entry: Spend, used: TokenUse) -> None:
+        """Count what a request took that was awaited."""
+        with self._lock:
+            self._tally(entry.model).take(entry, used)
 
     def refuse(self, model: str) -> None:
         """Count a request for which there was no money."""

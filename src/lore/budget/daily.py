@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lore import clock
 from lore.budget.catalogue import LOAD_S, Catalogue
 from lore.budget.counters import Counters
+from lore.budget.entries import Corrected, correct, fetched_key, key_of, usage_of
 from lore.budget.holders import HELD_FOR, settle_dead, this_process
 from lore.budget.pressing import AT_HAND, Pressing, look, midnight
 from lore.budget.throttle import Pace
@@ -182,14 +183,12 @@ class RequestLedger:
         used, without = used or TokenUse(), course.without
         usd = None if pricing is None else sum(map(pricing.cost, course.rounds or (used,)))
         instead = usd if pricing is None or without is None else pricing.cost(without)
-        usage = _usage(used) | ({spend.UNPRICED: 1} if usd is None else {})
-        usage |= {spend.ESTIMATED: 1} if course.estimated else {}
         entry = Spend(
-            reserved.key,
+            key_of(reserved, course),
             self._database.now(),
             reserved.purpose,
             self._model(reserved.model),
-            usage,
+            usage_of(used, course, priced=usd is not None),
             usd or 0.0,
             layer=course.layer,
             busts=course.busts,
@@ -199,11 +198,23 @@ class RequestLedger:
         self._counters.count(entry, used)
         with self._lock:
             self._held.pop(reserved.key, None)
-            self._unwritten[reserved.key] = (entry, reserved)
+            self._unwritten[entry.key] = (entry, reserved)
         self._enter_again()
         self._enter(entry, reserved)
         self._tell_ended()
         return usd
+
+    def correct(self, fetched_by: str, used: TokenUse, course: Course, *, provider: str) -> None:
+        """Enter what an answer took that was fetched by an id, in the place of what it might take.
+
+        It is done once, after all that was entered before, and not waited for.
+        """
+        self.catalogue.wait(LOAD_S)
+        price = partial(self.catalogue.find, provider=provider, service=course.service, wait_s=0)
+        work = partial(correct, key=fetched_key(fetched_by), used=used, course=course, price=price)
+        # Where the store does not take it, the estimate stands until it is fetched again.
+        with suppress(StoreError):
+            self._database.submit(work).add_done_callback(self._corrected)
 
     def release(self, reserved: Reserved) -> None:
         """Give back what was set aside for a request that took nothing."""
@@ -361,6 +372,17 @@ class RequestLedger:
             if self._day == midnight(entry.at):
                 self._known_usd += entry.usd
 
+    def _corrected(self, future: Future[Corrected | None]) -> None:
+        if future.cancelled() or future.exception() is not None:
+            return
+        told = future.result()
+        if told is None:
+            return
+        self._counters.correct(told.entry, told.used)
+        with self._lock:
+            if self._day == midnight(told.entry.at):
+                self._known_usd += told.entry.usd - told.before_usd
+
     def _put_off(self, key: str) -> None:
         with self._lock:
             if len(self._unwritten) > self._most_unwritten:
@@ -426,7 +448,7 @@ def _set_aside(
 
 
 def _enter(db: Connection, entry: Spend, reserved: Reserved) -> None:
-    spend.release(db, entry.key)
+    spend.release(db, reserved.key)
     session_n = _find_session(db, reserved.session)
     project_n = _find_project(db, reserved.project)
     if session_n is not None and project_n is None:
@@ -447,19 +469,6 @@ def _find_project(db: Connection, name: str) -> int | None:
         return sessions.find_project(db, name) if name else None
     except InvalidInput:
         return None
-
-
-def _usage(used: TokenUse) -> dict[str, int]:
-    """Return tokens as the ledger names them: `input` is the whole prompt."""
-    named = {
-        "input": used.input_tokens,
-        "output": used.output_tokens,
-        "cache_read": used.cache_read_tokens,
-        "cache_write": used.cache_write_tokens,
-    }
-    if used.cache_write_1h_tokens:
-        named["cache_write_1h"] = used.cache_write_1h_tokens
-    return named
 
 
 def _left(until: float) -> float:

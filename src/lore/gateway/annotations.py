@@ -47,6 +47,11 @@ class Annotations:
                 if annotating.is_long(block):
                     self.of(block)
 
+    def clear(self) -> None:
+        """Keep none."""
+        with self._lock:
+            self._made.clear()
+
 
 def _digest(text: str) -> bytes:
     said = text.encode(errors="surrogatepass")

@@ -21,7 +21,7 @@ from lore.gateway.exchanges import Answer, Incoming, Prepared, Provider, Turning
 from lore.gateway.forwarding import Body, Forwarding
 from lore.gateway.preparing import DEGRADED, WITHIN_S, Preparing, is_unread
 from lore.gateway.refusals import refusal
-from lore.gateway.routing import Upstreams, may_cost, provider_of, spelled, wire_of
+from lore.gateway.routing import Upstreams, fetched_by, may_cost, provider_of, spelled, wire_of
 from lore.gateway.streaming import answer_with
 from lore.gateway.watching import Watched
 from lore.memory.passing import Passing
@@ -85,6 +85,11 @@ class Asked:
         """Tell whether a provider may charge for it, though it is on no wire that is read."""
         return may_cost(self.method, self.path)
 
+    @property
+    def fetched_by(self) -> str:
+        """Return the id of the answer that it asks for, if that was written in the background."""
+        return fetched_by(self.method, self.path)
+
     def incoming(self, body: bytes, most_bytes: int) -> Incoming:
         """Return what memory is shown of it."""
         _, _, query = self.target.partition("?")
@@ -96,6 +101,7 @@ class Asked:
             body,
             most_bytes,
             self.provider,
+            self.fetched_by,
         )
 
 
@@ -206,7 +212,7 @@ class Gateway:
             incoming = asked.incoming(body, self._most_bytes)
             prepared = await self._preparing.prepare(incoming)
             watched = self._preparing.watch(prepared.observer, len(body))
-        elif self._preparing is not None and asked.may_cost:
+        elif self._preparing is not None and (asked.may_cost or asked.fetched_by):
             prepared = await self._preparing.admit(asked.incoming(b"", self._most_bytes))
             watched = self._preparing.watch(prepared.observer)
         if self._degraded is not None:
@@ -253,14 +259,14 @@ class Gateway:
         send: Send,
         ask: streaming.Ask,
     ) -> bool:
-        splice = prepared.splice if response.status == 200 else None
+        relay = prepared.relay if streaming.can_splice(response) else None
         watched.begin(response.status, streaming.told(response))
         head = partial(_head, prepared)
-        if splice is None or self._preparing is None:
+        if relay is None or self._preparing is None:
             await send(head(response, spliced=False))
             return await streaming.pass_on(response, send, watched)
         think = partial(self._preparing.think, "splice")
-        return await streaming.splice_on(response, send, head, watched, splice, ask, think)
+        return await streaming.splice_on(response, send, head, watched, relay, ask, think)
 
     async def _ask(
         self, asked: Asked, prepared: Prepared, body: Body | None, *, changed: bool

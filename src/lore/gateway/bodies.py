@@ -15,6 +15,9 @@ from starlette.types import Receive
 
 from lore.errors import InvalidInput
 
+Unpack = Callable[[bytes], bytes]
+"""Returns what the next piece of a body says."""
+
 PIECE_S = 60.0
 """A client that sends nothing more of a body for so long is not waited for."""
 
@@ -23,6 +26,14 @@ _THROWN_AWAY = 4
 
 _PIECE_BYTES = 65_536
 """Decoded at once: what is left behind a member is copied, and there may be thousands of them."""
+
+MOST_UNPACKED_BYTES = 64_000_000
+"""Of an answer that is unpacked while it comes; no model writes so much."""
+
+_UNKNOWN = "The body has an encoding that is not known here."
+
+_WRONG = (zlib.error, brotli.error, zstandard.ZstdError)
+"""What decoders raise where a body is in another encoding than theirs."""
 
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 _WIDEST_ZSTD_BYTES = 128_000_000
@@ -76,22 +87,59 @@ def _too_large(most_bytes: int) -> HTTPException:
 
 def decoded(body: bytes, encodings: str, most_bytes: int) -> bytes:
     """Return a body without its encodings, the last of which is undone first."""
-    for name in reversed([name.strip().lower() for name in encodings.split(",")]):
-        if name in ("", "identity"):
-            continue
+    for name in _names(encodings):
         decode = _DECODERS.get(name)
         if decode is None:
-            msg = "The body has an encoding that is not known here."
-            raise InvalidInput(msg)
+            raise InvalidInput(_UNKNOWN)
         try:
             body = decode(body, most_bytes)
-        except (zlib.error, brotli.error, zstandard.ZstdError, EOFError) as error:
+        except (*_WRONG, EOFError) as error:
             msg = f"The body is not {name}."
             raise InvalidInput(msg) from error
         if len(body) > most_bytes:
-            msg = f"The body is larger than {most_bytes:,} bytes once it is decoded."
-            raise InvalidInput(msg)
+            raise _too_long(most_bytes)
     return body
+
+
+def can_decode(encodings: str) -> bool:
+    """Tell whether a body can be freed of all its encodings."""
+    return all(name in _DECODERS for name in _names(encodings))
+
+
+class Unpacking:
+    """Frees a body of its encodings while it comes, piece by piece."""
+
+    def __init__(self, encodings: str, most_bytes: int = MOST_UNPACKED_BYTES) -> None:
+        """Begin a body, or raise `InvalidInput` if it has an encoding that is not known."""
+        if not can_decode(encodings):
+            raise InvalidInput(_UNKNOWN)
+        self._steps = [_UNPACKERS[name]() for name in _names(encodings)]
+        self._most_bytes = self._left_bytes = most_bytes
+
+    def feed(self, piece: bytes) -> bytes:
+        """Return what the next piece says, as far as that can be told; raise where it says none."""
+        if not self._steps:
+            return piece
+        try:
+            for unpack in self._steps:
+                piece = unpack(piece)
+        except _WRONG as error:
+            msg = "The body is not in the encoding that it names."
+            raise InvalidInput(msg) from error
+        self._left_bytes -= len(piece)
+        if self._left_bytes < 0:
+            raise _too_long(self._most_bytes)
+        return piece
+
+
+def _names(encodings: str) -> list[str]:
+    """Return encodings in the order in which they are undone."""
+    named = [name.strip().lower() for name in encodings.split(",")]
+    return [name for name in reversed(named) if name not in ("", "identity")]
+
+
+def _too_long(most_bytes: int) -> InvalidInput:
+    return InvalidInput(f"The body is larger than {most_bytes:,} bytes once it is decoded.")
 
 
 def _gunzip(body: bytes, most_bytes: int) -> bytes:
@@ -135,4 +183,39 @@ _DECODERS: dict[str, Callable[[bytes, int], bytes]] = {
     "deflate": _gunzip,
     "br": _unbrotli,
     "zstd": _unzstd,
+}
+
+
+def _open_gunzip() -> Unpack:
+    decoder = zlib.decompressobj(_GZIP_OR_ZLIB)
+
+    def unpack(piece: bytes) -> bytes:
+        nonlocal decoder
+        found = bytearray()
+        while piece:
+            if decoder.eof:
+                decoder = zlib.decompressobj(_GZIP_OR_ZLIB)
+            found += decoder.decompress(piece)
+            piece = decoder.unused_data
+        return bytes(found)
+
+    return unpack
+
+
+def _open_unbrotli() -> Unpack:
+    decoder = brotli.Decompressor()
+    return lambda piece: bytes(decoder.process(piece))
+
+
+def _open_unzstd() -> Unpack:
+    decoder = zstandard.ZstdDecompressor(max_window_size=_WIDEST_ZSTD_BYTES)
+    return decoder.decompressobj(read_across_frames=True).decompress
+
+
+_UNPACKERS: dict[str, Callable[[], Unpack]] = {
+    "gzip": _open_gunzip,
+    "x-gzip": _open_gunzip,
+    "deflate": _open_gunzip,
+    "br": _open_unbrotli,
+    "zstd": _open_unzstd,
 }

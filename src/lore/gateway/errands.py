@@ -14,11 +14,11 @@ from lore.gateway.latest import LatestMarkers
 from lore.gateway.paying import Ended
 from lore.gateway.recalling import Recalling
 from lore.gateway.speakers import Said, find_speaker
-from lore.gateway.till import Asked, Till
+from lore.gateway.till import Order, Till
 from lore.gateway.turn import delay_headers
 from lore.gateway.wires import anthropic
 from lore.gateway.wires.registry import WIRES
-from lore.gateway.wires.wire import Request, Wire
+from lore.gateway.wires.wire import Reply, Request, Wire
 from lore.memory.composing import Composer
 from lore.records import Speaker
 
@@ -29,13 +29,23 @@ COUNTING = "/count_tokens"
 class Errands:
     """Lets requests pass as they came, or nearly so, if there is money for them."""
 
-    def __init__(self, composer: Composer, till: Till, latest: LatestMarkers) -> None:
+    def __init__(
+        self,
+        composer: Composer,
+        till: Till,
+        latest: LatestMarkers,
+        on_answer: Callable[[str, Reply], None],
+    ) -> None:
+        """Open it; `on_answer` is told what was written in the background once it is fetched."""
         self._composer = composer
         self._till = till
         self._latest = latest
+        self._on_answer = on_answer
 
     def admit(self, incoming: Incoming, until_s: float) -> Prepared:
         """Return how a request is forwarded that memory has no time for."""
+        if incoming.fetched_by:
+            return self._till.fetch(incoming.fetched_by, self._on_answer)
         wire = WIRES.get(incoming.wire)
         if wire is None:
             return self._till.pass_unread(incoming, until_s)
@@ -47,11 +57,11 @@ class Errands:
         limit = paying.output_limit(seen.asks, seen.model)
         most = paying.most_of_bytes(incoming.wire, seen.length, limit, long=seen.long)
         service, whose = paying.service_of(seen.asks), find_speaker(Said(incoming.headers, {}, ()))
-        asked = Asked(seen.model, most, service, seen.streams, speaker=whose)
+        order = Order(seen.model, most, service, seen.streams, speaker=whose)
         mended = attempt("mend", partial(self._mended, incoming))
         body = mended if isinstance(mended, bytes) else None
         try:
-            with self._till.open_bill(incoming, wire, asked, until_s=until_s) as bill:
+            with self._till.open_bill(incoming, wire, order, until_s=until_s) as bill:
                 observer = self._till.observe(incoming, bill, self._till.settle, whole=False)
                 told = delay_headers(bill.delay_s)
                 return Prepared(body, told, delay_s=bill.delay_s, observer=observer)
@@ -73,7 +83,7 @@ class Errands:
         request: Request,
         *,
         body: bytes | None = None,
-        splice: Recalling | None = None,
+        relay: Recalling | None = None,
         speaker: Speaker | None = None,
         bare: bool = False,
         retold: bool = False,
@@ -88,7 +98,7 @@ class Errands:
         long = is_cached_long(request.body)
         most = paying.most_of_bytes(incoming.wire, len(sent), limit, long=long)
         service = paying.service_of(request.document)
-        asked = Asked(request.dialogue.model, most, service, request.streams)
+        order = Order(request.dialogue.model, most, service, request.streams)
         on_begin: Callable[[], None] | None = None
         on_end, left_s = self._till.settle, None
         if speaker is not None:
@@ -96,15 +106,15 @@ class Errands:
             on_begin = partial(self._composer.pass_bare, speaker) if bare else None
             on_end = partial(self._end_retelling, speaker) if retold else on_end
         try:
-            with self._till.open_bill(incoming, wire, asked, cache_left_s=left_s) as bill:
+            with self._till.open_bill(incoming, wire, order, cache_left_s=left_s) as bill:
                 observer = self._till.observe(
                     incoming, bill, on_end, on_begin=on_begin, whole=retold
                 )
-                if splice is not None:
+                if relay is not None:
                     pay = partial(self._till.pay_further, incoming, observer, len(sent))
-                    splice.pay_with(pay)
+                    relay.pay_with(pay)
                 told = delay_headers(bill.delay_s)
-                return Prepared(body, told, bill.delay_s, observer, splice=splice)
+                return Prepared(body, told, bill.delay_s, observer, relay=relay)
         except BudgetSpent as error:
             return self._till.refused(incoming, error)
 

@@ -6,23 +6,24 @@ does is plugged in as a `Turning`:
 1. `prepare(incoming)` is called once for each request on a known wire, in a worker thread, or in
    the event loop where it is known never to wait. It returns a `Prepared`: another body or None
    for the original bytes, headers for the answer, how long to wait before forwarding, an
-   `Observer`, a `Splice`, or an `Answer` in place of all that. It has 150 ms. For one that raises,
+   `Observer`, a `Relay`, or an `Answer` in place of all that. It has 150 ms. For one that raises,
    or takes most of that, `go_on` is asked how the request is forwarded with what its session has
    at hand; if that is not there in time either, the original bytes go out. The answer says so in
    `x-lore-degraded`. A `Prepared` that is not used is given back: its observer is told
    `settle("unused")`. Before original bytes go out `admit` is asked, for a budget that is spent is
    spent for these requests too; and for those on no known wire that may cost something, whose
-   bodies nobody reads: `wire` and `raw` are empty then. Where `is_limited`, no request goes out
+   bodies nobody reads: `wire` and `raw` are empty then. So they are for what only fetches an
+   answer that was written in the background. Where `is_limited`, no request goes out
    before `admit` has said so. What a person typed to Lore itself is a `Command`: it may take some
    seconds, and no upstream is ever asked instead.
 2. The `Observer` sees a copy of what upstream answers: `begin` with status and headers, `see` for
    each piece of the body as it passes (on the event loop: put it away, read it later), and `end`
    or `settle` exactly once, in a worker thread. Whatever it raises is logged and ends there.
-3. A `Splice` stands in the answer itself: `feed` returns what of a piece may go out now, and
+3. A `Relay` stands in the answer itself: `feed` returns what of a piece may go out now, and
    `follow`, once upstream has said all, either returns the next request to upstream, whose answer
    is fed in turn, or None, and then `rest` ends the answer, or an `Answer` that refuses to ask:
    it ends like one that upstream refused. An observer sees what upstream said,
-   not what the splice made of it. Only answers with status 200 are spliced.
+   not what the relay made of it. Only answers with status 200 are spliced.
 
 Credentials are in none of this. With no `Turning`, every byte passes as it is.
 """
@@ -62,6 +63,8 @@ class Incoming:
     most_bytes: int
     provider: Provider = "openai"
     """Whom it is meant for, whatever it speaks."""
+    fetched_by: str = ""
+    """The id of an answer that it asks for, which was written in the background."""
 
     @property
     def target(self) -> str:
@@ -82,7 +85,7 @@ class Observer(Protocol):
     """Sees what upstream answers."""
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
-        """Take note of the status of an answer; again for each request of a splice."""
+        """Take note of the status of an answer; again for each request of a relay."""
 
     def see(self, piece: bytes) -> None:
         """Take a copy of the next piece of a body; on the event loop, so it must be quick."""
@@ -94,7 +97,7 @@ class Observer(Protocol):
         """Do of that only what concerns money, in place of `end`; it never waits for the store."""
 
 
-class Splice(Protocol):
+class Relay(Protocol):
     """Stands in an answer and may have upstream asked again before it ends."""
 
     def feed(self, piece: bytes) -> bytes:
@@ -145,7 +148,7 @@ class Prepared:
     observer: Observer | None = None
     reads: bool = True
     """Whether the observer reads the body; what it does not may be encoded in any way."""
-    splice: Splice | None = None
+    relay: Relay | None = None
     answer: Answer | None = None
     command: Command | None = None
 

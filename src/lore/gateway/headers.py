@@ -77,11 +77,14 @@ def for_upstream(
 
 
 def for_client(headers: RawHeaders, *, spliced: bool = False) -> list[tuple[bytes, bytes]]:
-    """Return the headers of upstream as the client is given them; the server adds its own date."""
+    """Return the headers of upstream as the client is given them; the server adds its own date.
+
+    What is `spliced` has another length, and is unpacked.
+    """
     kept = [(name.lower(), value) for name, value in headers]
     dropped = HOP_BY_HOP | _named_by_connection(kept) | {b"date"}
     if spliced:
-        dropped |= {b"content-length"}
+        dropped |= {b"content-length", b"content-encoding"}
     return [(name, value) for name, value in kept if name not in dropped]
 
 

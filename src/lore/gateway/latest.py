@@ -27,3 +27,8 @@ class LatestMarkers:
     def find(self, marker_id: str) -> str | None:
         """Return what a marker stands for, if it is one of the latest."""
         return self._held.get(marker_id)
+
+    def clear(self) -> None:
+        """Keep none."""
+        with self._lock:
+            self._held = {}

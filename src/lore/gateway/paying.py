@@ -331,5 +331,6 @@ def settle(memory: Memory, ended: Ended, course: Course = _USUAL) -> None:
         estimated=taken.estimated,
         rounds=taken.rounds,
         service=taken.service,
+        fetched_by=next((one.fetched_by for one in ended.replies if one.goes_on), ""),
     )
     memory.settle_request(bill.reserved, used, course)

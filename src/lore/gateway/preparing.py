@@ -233,7 +233,7 @@ class Preparing:
         return Watched(observer, self._end, held_bytes)
 
     async def think(self, part: str, work: Callable[[], T]) -> T | Failure:
-        """Do in a worker thread what a splice needs before it goes on."""
+        """Do in a worker thread what a relay needs before it goes on."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pools["thinking"], partial(attempt, part, work))
 
@@ -272,4 +272,4 @@ def _reasons(passing: Passing) -> str:
 def is_unread(prepared: Prepared) -> bool:
     """Tell whether nobody reads the answer, so that it may be encoded in any way."""
     observed = prepared.observer is not None and prepared.reads
-    return not observed and prepared.splice is None
+    return not observed and prepared.relay is None

@@ -22,7 +22,7 @@ Keep = Callable[[Mapping[str, str]], None]
 
 
 class Recalling:
-    """Stands in an answer as the proxy's splice: searches, keeps, and asks the upstream again."""
+    """Stands in an answer as the proxy's relay: searches, keeps, and asks the upstream again."""
 
     def __init__(self, splice: Splice, search: Search, keep: Keep) -> None:
         self._splice = splice

@@ -42,6 +42,9 @@ _FREE = re.compile(
 Claude Code reports of itself."""
 
 
+_FETCHED = re.compile(r"(?:/v1)?/responses/(?P<id>[^/]+)(?P<off>/cancel)?", re.IGNORECASE)
+"""Where OpenAI gives an answer again that it has written, or writes."""
+
 _NAMED = 3
 """So many parts of a path tell what is asked for."""
 
@@ -98,6 +101,16 @@ def may_cost(method: str, path: str) -> bool:
     What only looks something up, or deletes it, costs nothing.
     """
     return method == "POST" and _FREE.search(path) is None
+
+
+def fetched_by(method: str, path: str) -> str:
+    """Return the id of the answer that is asked for, written in the background, else ''.
+
+    Who calls one off is told the same of it.
+    """
+    found = _FETCHED.fullmatch(path)
+    is_asked = found is not None and method == ("POST" if found["off"] else "GET")
+    return found["id"] if found is not None and is_asked else ""
 
 
 def provider_of(path: str, headers: Mapping[str, str]) -> Provider:

@@ -14,9 +14,10 @@ from typing import Any, Protocol
 import aiohttp
 from starlette.types import Message, Receive, Send
 
-from lore.errors import ProviderError, ProviderUnavailable
+from lore.errors import InvalidInput, ProviderError, ProviderUnavailable
+from lore.gateway.bodies import Unpacking, can_decode
 from lore.gateway.boundary import Failure, attempt
-from lore.gateway.exchanges import Answer, Splice
+from lore.gateway.exchanges import Answer, Relay
 from lore.gateway.keeping import is_stream
 from lore.gateway.watching import Watched
 
@@ -117,23 +118,21 @@ async def splice_on(
     send: Send,
     head: Head,
     watched: Watched,
-    splice: Splice,
+    relay: Relay,
     ask: Ask,
     think: Think,
 ) -> bool:
-    """Send on what a splice makes of one answer after the other; tell whether they ended.
+    """Send on what a relay makes of one answer after the other; tell whether they ended.
 
     Raises `ProviderError` where they did not before the client was told anything.
     """
     client = Outlet(send, head(response, spliced=True))
     try:
         while True:
-            await _feed(splice, response, client, watched)
-            body = (
-                attempt("recall", splice.follow) if splice.is_idle else await think(splice.follow)
-            )
+            await _feed(relay, response, client, watched)
+            body = attempt("recall", relay.follow) if relay.is_idle else await think(relay.follow)
             if not isinstance(body, bytes):
-                return await _end(body, splice, client, send)
+                return await _end(body, relay, client, send)
             response.close()
             response = await ask(body)
             watched.begin(response.status, told(response))
@@ -143,12 +142,12 @@ async def splice_on(
             if response.status != 200:
                 refused = await response.content.read(_LONGEST_REFUSAL_BYTES)
                 watched.see(refused)
-                await client.say(splice.fail(response.status, refused))
+                await client.say(relay.fail(response.status, _unpacked(response, refused)))
                 return await client.end()
     except ProviderError as error:
         if not client.is_begun:
             raise
-        await client.say(splice.fail(502, str(error).encode()))
+        await client.say(relay.fail(502, str(error).encode()))
         return await client.end()
     except _BROKEN:
         return _lost(client)
@@ -156,35 +155,60 @@ async def splice_on(
         response.close()
 
 
-async def _end(why: Answer | Failure | None, splice: Splice, client: Outlet, send: Send) -> bool:
+async def _end(why: Answer | Failure | None, relay: Relay, client: Outlet, send: Send) -> bool:
     """End an answer for which upstream is not asked again, and tell whether it came to its end."""
     if why is None:
-        await client.say(splice.rest())
+        await client.say(relay.rest())
     elif isinstance(why, Answer) and client.is_begun:
-        await client.say(splice.fail(why.status, why.body))
+        await client.say(relay.fail(why.status, why.body))
     elif isinstance(why, Answer):
         await answer_with(why, send)
         return True
     elif client.is_begun:
-        await client.say(splice.fail(500, _LOST))
+        await client.say(relay.fail(500, _LOST))
     else:
         return _lost(client)
     return await client.end()
 
 
 async def _feed(
-    splice: Splice, response: aiohttp.ClientResponse, client: Outlet, watched: Watched
+    relay: Relay, response: aiohttp.ClientResponse, client: Outlet, watched: Watched
 ) -> None:
-    """Send on what a splice makes of one answer."""
+    """Send on what a relay makes of one answer."""
     if is_stream(told(response)):
         await client.begin()
+    if not can_splice(response):
+        raise ConnectionAbortedError
+    unpacking = Unpacking(_encodings(response))
     async for piece in response.content.iter_any():
-        fed = attempt("splice", partial(splice.feed, piece))
+        fed = attempt("splice", partial(_fed, relay, unpacking, piece))
         if isinstance(fed, Failure):
             # what was held back is lost: the client has to ask again
             raise ConnectionAbortedError
         await client.say(fed)
         watched.see(piece)
+
+
+def _fed(relay: Relay, unpacking: Unpacking, piece: bytes) -> bytes:
+    return relay.feed(unpacking.feed(piece))
+
+
+def _encodings(response: aiohttp.ClientResponse) -> str:
+    """Return how an answer is packed, which upstream is asked not to do."""
+    return told(response).get("content-encoding", "")
+
+
+def can_splice(response: aiohttp.ClientResponse) -> bool:
+    """Tell whether an answer can be read while it passes, and more be put into it."""
+    return response.status == 200 and can_decode(_encodings(response))
+
+
+def _unpacked(response: aiohttp.ClientResponse, body: bytes) -> bytes:
+    """Return why upstream refused, as far as that can be read."""
+    try:
+        return Unpacking(_encodings(response)).feed(body)
+    except InvalidInput:
+        return b""
 
 
 def _lost(client: Outlet) -> bool:

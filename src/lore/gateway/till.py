@@ -12,16 +12,17 @@ from functools import partial
 from lore.errors import BudgetSpent
 from lore.gateway import paying
 from lore.gateway.exchanges import Answer, Incoming, Prepared
+from lore.gateway.fetching import Fetching
 from lore.gateway.paying import PROVIDERS, Bill, Ended, Further, Observing, Unread
 from lore.gateway.routing import label_of
-from lore.gateway.wires.wire import Wire
+from lore.gateway.wires.wire import Reply, Wire
 from lore.memory import Memory
 from lore.memory.pacing import Pacing
 from lore.records import Reserved, Speaker, TokenUse
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Order:
     """What a request asks for: of which model, and how much at most."""
 
     model: str
@@ -46,22 +47,22 @@ class Till:
         self,
         incoming: Incoming,
         wire: Wire,
-        asked: Asked,
+        order: Order,
         *,
         cache_left_s: float | None = None,
         until_s: float = math.inf,
     ) -> Iterator[Bill]:
         """Set money aside for a request, or raise `BudgetSpent`; given back if the block fails."""
         provider = PROVIDERS[incoming.wire]
-        reserved = self._reserve(provider, asked, asked.most, until_s=until_s)
+        reserved = self._reserve(provider, order, order.most, until_s=until_s)
         is_handed_over = False
         try:
             free = reserved.usd == 0
             delay_s = self.pacing.delay_s(provider, cache_left_s=cache_left_s, free=free)
-            prompt = paying.prompt_of(asked.most, counted=asked.counted)
-            reserve = partial(self._reserve, provider, asked)
-            further = Further(self._memory, reserved, asked.most, reserve)
-            yield Bill(wire, reserved, asked.streams, prompt, further, delay_s)
+            prompt = paying.prompt_of(order.most, counted=order.counted)
+            reserve = partial(self._reserve, provider, order)
+            further = Further(self._memory, reserved, order.most, reserve)
+            yield Bill(wire, reserved, order.streams, prompt, further, delay_s)
             is_handed_over = True
         finally:
             if not is_handed_over:
@@ -111,17 +112,21 @@ class Till:
             return self.refused(incoming, error)
         return Prepared(observer=Unread(self._memory, reserved), reads=False)
 
+    def fetch(self, fetched_by: str, on_answer: Callable[[str, Reply], None]) -> Prepared:
+        """Let an answer pass that was paid for when it was asked for, and read what it took."""
+        return Prepared(observer=Fetching(self._memory, fetched_by, on_answer))
+
     def _reserve(
-        self, provider: str, asked: Asked, most: TokenUse, *, until_s: float = math.inf
+        self, provider: str, order: Order, most: TokenUse, *, until_s: float = math.inf
     ) -> Reserved:
         return self._memory.reserve_request(
-            asked.model,
+            order.model,
             most,
             provider=provider,
-            service=asked.service,
-            session=asked.speaker.session if asked.speaker else "",
-            project=asked.speaker.project if asked.speaker else "",
-            kind=asked.kind,
+            service=order.service,
+            session=order.speaker.session if order.speaker else "",
+            project=order.speaker.project if order.speaker else "",
+            kind=order.kind,
             within_s=_left(until_s),
         )
 

@@ -16,6 +16,8 @@ from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt, log
 from lore.gateway.errands import COUNTING, Errands
 from lore.gateway.exchanges import Answer, Command, Incoming, Prepared
+from lore.gateway.fetching import AwaitedTurns
+from lore.gateway.forgetting import Forgetting
 from lore.gateway.glancing import is_cached_long
 from lore.gateway.latest import LatestMarkers
 from lore.gateway.paying import PROVIDERS, Ended
@@ -30,9 +32,9 @@ from lore.gateway.speakers import (
     is_errand,
 )
 from lore.gateway.talks import Talks
-from lore.gateway.till import Asked, Till
+from lore.gateway.till import Order, Till
 from lore.gateway.turn import Turn, is_given, may_offer, new_prompt, told_headers
-from lore.gateway.wires import anthropic, markers
+from lore.gateway.wires import anthropic, markers, remembered
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
@@ -46,6 +48,9 @@ PROMPT_S = 0.08
 WARM_S = 10.0
 """A start waits so long for the model and the price lists, which take one to three seconds: the
 first request of a session would go out without memory, and the second begin differently."""
+
+_AMNESIA = b"lore:amnesia"
+"""Stands in what a person types to let nothing of a conversation be stored."""
 
 _TOOL_CHARS = sum(len(str(part)) for part in astuple(commands.RECALL))
 
@@ -61,8 +66,10 @@ class MemoryTurning:
         self._annotations = Annotations()
         self._latest = LatestMarkers()
         self._digesting = ThreadPoolExecutor(1, "lore-digesting")
-        self._errands = Errands(composer, self._till, self._latest)
+        self._awaited = AwaitedTurns()
+        self._errands = Errands(composer, self._till, self._latest, self._end_awaited)
         self._searching = Searching(memory, composer, self._latest)
+        self._forgetting = Forgetting(composer.desk.era, self._let_go)
         self._digested: set[str] = set()
         self._warming: Future[object] | None = None
         self._lock = threading.Lock()
@@ -71,6 +78,7 @@ class MemoryTurning:
         """Begin to load what the first requests would have to wait for."""
         self._memory.load_prices()
         self._warming = self._digesting.submit(attempt, "warm up", self._load)
+        self._forgetting.watch()
 
     def wait_until_warm(self, within_s: float = WARM_S) -> None:
         """Wait for what was begun, unless it takes too long."""
@@ -83,8 +91,20 @@ class MemoryTurning:
 
     def close(self) -> None:
         """Begin nothing more."""
+        self._forgetting.close()
         self._digesting.shutdown(wait=False, cancel_futures=True)
         self._searching.close()
+
+    def let_go_of_forgotten(self) -> None:
+        """Have nothing in mind that was forgotten, here or by another process."""
+        self._forgetting.look()
+
+    def _let_go(self, era: str) -> None:
+        remembered.let_go()
+        self._annotations.clear()
+        self._latest.clear()
+        self._awaited.clear()
+        self._composer.let_go(era)
 
     def prepare(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded."""
@@ -93,7 +113,7 @@ class MemoryTurning:
         wire = _wire_of(incoming)
         if wire is None:
             return Prepared()
-        request = wire.read(incoming.body(), incoming.target)
+        request = _read(wire, incoming)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
         if is_errand(said):
             return self._errand(incoming, wire, request, said)
@@ -111,7 +131,7 @@ class MemoryTurning:
         wire = _wire_of(incoming)
         if wire is None or not self._memory.settings.gateway_memory:
             return None
-        request = wire.read(incoming.body(), incoming.target)
+        request = _read(wire, incoming)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
         speaker = self._speaker(said, at_hand=True)
         if is_errand(said) or commands.find(speaker, request.dialogue) is not None:
@@ -144,7 +164,7 @@ class MemoryTurning:
         wire = _wire_of(incoming)
         if not self._memory.settings.gateway_memory or wire is None:
             return None
-        request = wire.read(incoming.body(), incoming.target)
+        request = _read(wire, incoming)
         said = Said(incoming.headers, request.document, request.dialogue.entries)
         speaker = self._speaker(said, at_hand=True)
         return None if is_errand(said) else self._command(wire, request, speaker)
@@ -203,7 +223,7 @@ class MemoryTurning:
         if body is request.body:
             return pass_on(request)
         recalling = self._searching.splice(wire, request, known, body, tool) if tool else None
-        return pass_on(request, body=body, splice=recalling)
+        return pass_on(request, body=body, relay=recalling)
 
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
         gives = not is_given(speaker, request)
@@ -227,12 +247,14 @@ class MemoryTurning:
         composed: Composed,
     ) -> Prepared:
         """Return how a composed prompt is forwarded, paid for and listened to."""
+        if composed.amnesic:
+            remembered.let_go()
         tool = self._offered(request, composed)
         body, tool = self._rewritten(wire, request, composed, tool)
         limit = paying.output_limit(request.document, request.dialogue.model)
         long = is_cached_long(request.body)
         most = paying.most_of(incoming.wire, composed.plan.tokens, limit, long=long)
-        asked = Asked(
+        order = Order(
             request.dialogue.model,
             paying.lengthened(most, _TOOL_CHARS if tool else 0),
             paying.service_of(request.document),
@@ -245,7 +267,7 @@ class MemoryTurning:
         recalling = self._searching.splice(wire, request, speaker, body, tool) if tool else None
         turn = Turn(request, speaker, composed, wire, incoming.target, body, recalling)
         try:
-            with self._till.open_bill(incoming, wire, asked, cache_left_s=left_s) as bill:
+            with self._till.open_bill(incoming, wire, order, cache_left_s=left_s) as bill:
                 told = body is not request.body or composed.is_plain
                 use = partial(self._composer.use, speaker, composed) if told else None
                 on_end = partial(self._end_turn, turn)
@@ -258,7 +280,7 @@ class MemoryTurning:
                     headers=told_headers(composed, bill.delay_s),
                     delay_s=bill.delay_s,
                     observer=observer,
-                    splice=recalling,
+                    relay=recalling,
                 )
         except BudgetSpent as error:
             return self._till.refused(incoming, error)
@@ -320,12 +342,27 @@ class MemoryTurning:
                     without = None  # It went out as it came.
             if ended.outcome != "unused":
                 speaker = self._record(turn, replies)
+                self._await_rest(turn, replies)
         finally:
             # Session and project are known to the ledger once they are stored.
             reserved = replace(ended.bill.reserved, session=speaker.session)
             ended = replace(ended, bill=replace(ended.bill, reserved=reserved))
             course = Course(plan.layer, plan.busts, without=without)
             paying.settle(self._memory, ended, course)
+
+    def _await_rest(self, turn: Turn, replies: Sequence[Reply]) -> None:
+        """Keep a turn whose answer is written in the background, unless it is forgotten."""
+        fetched_by = replies[-1].fetched_by if replies else ""
+        if fetched_by:
+            self._forgetting.look()
+            self._awaited.put(fetched_by, turn)
+
+    def _end_awaited(self, fetched_by: str, reply: Reply) -> None:
+        """Store what was written in the background, once it is there."""
+        self._forgetting.look()
+        turn = self._awaited.take(fetched_by)
+        if turn is not None:
+            self._record(turn, [reply])
 
     def _record(self, turn: Turn, replies: Sequence[Reply]) -> Speaker:
         """Store what was said, and return whose words they are by what was answered."""
@@ -340,7 +377,7 @@ class MemoryTurning:
             return speaker
         model, silent = turn.request.dialogue.model, turn.composed.amnesic
         composer.record(named, entries, model=model, silent=silent)
-        if composer.needs_distilling(turn.composed):
+        if not silent and composer.needs_distilling(turn.composed):
             self._annotations.prepare(entries)
             self._digest(named.session)
         return named
@@ -364,3 +401,11 @@ class MemoryTurning:
 def _wire_of(incoming: Incoming) -> Wire | None:
     """Return the wire of a request that costs something, if it is one that Lore reads."""
     return None if incoming.path.endswith(COUNTING) else WIRES.get(incoming.wire)
+
+
+def _read(wire: Wire, incoming: Incoming) -> Request:
+    """Read a request; one with an amnesia in its history is not kept in mind for the next."""
+    request = wire.read(incoming.body(), incoming.target)
+    if _AMNESIA in request.body:
+        remembered.let_go()
+    return request

@@ -28,6 +28,7 @@ from lore.memory.lives import MOST_SESSIONS, Lives
 from lore.records import (
     Dialogue,
     Entry,
+    Given,
     Held,
     Injection,
     Layer,
@@ -101,7 +102,8 @@ class Composer:
             if draft.held.bare or not wording.is_like(before, after):
                 again = make(told.held)
                 draft, plan = (told, again) if again.busts else (draft, plan)
-        return holding.composed(draft.step(plan), dialogue, plan, price, cold=cold)
+        step = draft.step(plan, anew=plan.busts or cold)
+        return holding.composed(step, dialogue, plan, price, cold=cold)
 
     def compose_held(
         self, speaker: Speaker, dialogue: Dialogue, *, provider: str = ""
@@ -116,13 +118,14 @@ class Composer:
         if live is None or not (live.held.measured.turns or live.held.amnesic or silent):
             return None
         price = self._price(dialogue.model, provider)
-        era, amnesic = self._lives.standing(speaker, live)
-        draft = _Draft.of(live, dialogue).brought_to(era)
+        self._lives.bring_up_to_date(speaker, live)
+        draft = _Draft.of(live, dialogue)
         cold = holding.is_cold(draft.held.measured, self._memory.database.now())
-        if amnesic or silent:
+        if draft.held.amnesic or silent:
             return self._silent(live, speaker, dialogue, price, cold=cold)
         plan = self._planned(live, draft.held, dialogue, price, cold=cold)
-        return holding.composed(draft.step(plan), dialogue, plan, price, cold=cold)
+        step = draft.step(plan, anew=plan.busts or cold)
+        return holding.composed(step, dialogue, plan, price, cold=cold)
 
     def use(self, speaker: Speaker, composed: Composed) -> None:
         """Take note that a prompt goes out; the store is not waited for.
@@ -132,9 +135,10 @@ class Composer:
         step = composed.step
         if step is None:
             return
-        holding.take(step, busts=composed.plan.busts)
+        holding.take(step, anew=composed.plan.busts or composed.cold)
         self._lives.hold(speaker, step.live)
         if not step.live.held.amnesic:
+            self._desk.note_untold(speaker, step.untold)
             self._desk.note_given(speaker, step.given)
 
     def compose_whole(self, speaker: Speaker, dialogue: Dialogue) -> Composed:
@@ -257,6 +261,10 @@ class Composer:
         stored = self._desk.record(speaker, entries, first=first, model=model)
         live.recorded.extend(chain[-2:])
         return len(stored)
+
+    def let_go(self, era: str) -> None:
+        """Have nothing in mind that quotes memory of another era than this one."""
+        self._lives.let_go(era)
 
     def needs_distilling(self, composed: Composed) -> bool:
         """Tell whether a session is so long that it will soon need distillations of all it said."""
@@ -408,6 +416,8 @@ class _Draft:
     held: Held
     era: str
     last: str
+    before: frozenset[Given]
+    """What of memory the session was told, and may not be told any more."""
     knowledge: Injection = _NOTHING
     note: Injection = _NOTHING
     """What of both is new to the session."""
@@ -417,17 +427,14 @@ class _Draft:
         """Begin with what a session holds on to now."""
         last = turns.last_said(dialogue.entries)
         with live.lock:
-            return cls(live, dialogue, live.held, live.era, last.key if last is not None else "")
-
-    def brought_to(self, era: str) -> _Draft:
-        """Return it without what may quote memory that is forgotten."""
-        if era == self.era:
-            return self
-        return replace(self, held=holding.without_texts(self.held), era=era)
+            before = live.untold | holding.told_of(live.held)
+            key = last.key if last is not None else ""
+            return cls(live, dialogue, live.held, live.era, key, before)
 
     def telling(self, knowledge: Injection, *, bare: bool = False) -> _Draft:
         """Return it with other knowledge."""
-        held = replace(self.held, knowledge=knowledge.text, bare=bare)
+        told = {**self.held.told, holding.KNOWLEDGE: knowledge.given}
+        held = replace(self.held, knowledge=knowledge.text, bare=bare, told=told)
         return replace(self, held=held, knowledge=knowledge)
 
     def noted(self, note: Injection | None) -> _Draft:
@@ -437,13 +444,18 @@ class _Draft:
         with self.live.lock:
             if self.last in self.live.unnoted:
                 return self
-        held = replace(self.held, notes={**self.held.notes, self.last: note.text})
+        notes = {**self.held.notes, self.last: note.text}
+        told = {**self.held.told, self.last: note.given}
+        held = replace(self.held, notes=notes, told=told)
         return replace(self, held=held, note=note)
 
-    def step(self, plan: Plan) -> Step:
-        """Return what becomes of the session with a plan."""
+    def step(self, plan: Plan, *, anew: bool) -> Step:
+        """Return what becomes of the session with a plan; notes may go where it is told `anew`."""
         held = holding.following(self.held, self.dialogue, plan)
-        return Step(self.live, held, self.era, self.last, (self.knowledge, self.note))
+        held = holding.without_repeated(held, self.last) if anew else held
+        told = holding.told_of(held)
+        given = tuple(one for one in (self.knowledge, self.note) if told.issuperset(one.given))
+        return Step(self.live, held, self.era, self.last, given, self.before - told)
 
 
 def _is_silent(speaker: Speaker, dialogue: Dialogue) -> bool:

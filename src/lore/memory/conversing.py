@@ -8,17 +8,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import asdict
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from lore.capture import dialogues as telling
 from lore.capture import messages
 from lore.capture.dialogues import Told
 from lore.context import silences
-from lore.errors import NotFound, StoreBusy
+from lore.errors import NotFound, StoreBusy, StoreError
 from lore.memory.front import Memory
-from lore.records import Distilled, Entry, Held, Injection, Measured, Pins, Speaker
+from lore.records import Distilled, Entry, Given, Held, Injection, Measured, Pins, Speaker
 from lore.redaction import home_key
 from lore.store import claims, dialogues, distillations, injections, sessions
 from lore.store.db import Connection
@@ -48,8 +49,12 @@ _HELD: dict[dialogues.Name, Callable[[Held], Any]] = {
     "notes": lambda held: dict(held.notes),
     "tiers": lambda held: [asdict(one) for one in held.tiers],
     "bare": lambda held: held.bare,
+    "told": lambda held: {key: [[*one] for one in told] for key, told in held.told.items()},
 }
 """What a session holds on to, as it is stored."""
+
+_OF_ENTRIES: tuple[dialogues.Name, ...] = ("measured", "notes", "told")
+"""Those that name the entries that were said last, by their digests."""
 
 HELD = frozenset(_HELD)
 """The names of all that."""
@@ -82,7 +87,9 @@ class Conversing:
             tuple(Distilled(**one) for one in states.get("tiers") or ()),
             amnesic,
             bool(states.get("bare")),
-        )
+            {key: tuple(Given(*one) for one in told)
+             for key, told in (states.get("told") or {}).items()},
+        )  # fmt: skip
 
     def era(self) -> str:
         """Return a name of the time since anything was forgotten; texts of another may quote it."""
@@ -100,12 +107,18 @@ class Conversing:
         """Keep what a session holds on to, without waiting for it; its texts are of an era.
 
         Only what is among the `names` is written. What was measured alone may wait for company.
-        That nothing was chosen is kept too: it is not to be chosen anew after a restart.
+        That nothing was chosen is kept too: it is not to be chosen anew after a restart. Where
+        amnesia has begun meanwhile, in whatever process, nothing is, nor what tells of its last
+        entries.
         """
         session, now = self._place(speaker), self._database.now()
         states = {name: _HELD[name](held) for name in names}
 
         def keep(db: Connection) -> None:
+            if self._is_amnesic(db, speaker):
+                for name in _OF_ENTRIES:
+                    dialogues.remove(db, session, name)
+                return
             may_quote = dialogues.era(db) == era
             for name, value in states.items():
                 if value is None:
@@ -196,15 +209,27 @@ class Conversing:
             if one.given:
                 self._memory.note_given(speaker.session, one)
 
+    def note_untold(self, speaker: Speaker, untold: Collection[Given]) -> None:
+        """Note that the prompts of a session no longer have some of what it was given."""
+        if not untold:
+            return
+        session = self._name(speaker)
+        with suppress(StoreError):
+            self._database.submit(lambda db: injections.take_back(db, session, untold))
+
     def keep_markers(
         self, speaker: Speaker, markers: Mapping[str, str], *, within_s: float = KEEP_S
     ) -> None:
-        """Keep what markers stand for, and return once that is durable.
+        """Keep what markers stand for, unless in amnesia, and return once that is durable.
 
         Raises `StoreBusy` where that takes longer; they are kept once the store is free again.
         """
         session, now = self._place(speaker), self._database.now()
-        add = partial(dialogues.add_markers, session=session, markers=markers, now=now)
+
+        def add(db: Connection) -> None:
+            if not self._is_amnesic(db, speaker):
+                dialogues.add_markers(db, session, markers, now=now)
+
         kept = self._database.submit(add)
         try:
             kept.result(within_s)

@@ -18,6 +18,7 @@ from lore.context.standing import Standing
 from lore.records import (
     Dialogue,
     Distilled,
+    Given,
     Held,
     Injection,
     Measured,
@@ -27,6 +28,9 @@ from lore.records import (
     TokenUse,
 )
 from lore.store.dialogues import Name
+
+KNOWLEDGE = ""
+"""Stands for the key of an entry where knowledge tells something, and no note."""
 
 _REMEMBERED_ENDS = 16
 """A request that is sent again, or another branch of a talk, is known by one of so many ends."""
@@ -65,6 +69,8 @@ class Live:
     """What its markers stand for, as far as this process knows."""
     has_all_markers: bool = False
     """Whether those that are stored were looked up."""
+    untold: frozenset[Given] = frozenset()
+    """What of memory its texts told that were dropped, and that may be told again."""
     unnoted: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_ENDS))
     """Keys of entries that went out without a note: a later one would change what is cached."""
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -83,6 +89,8 @@ class Step:
     """Key of the last entry that somebody said."""
     given: tuple[Injection, ...] = ()
     """What of memory it is told for the first time."""
+    untold: frozenset[Given] = frozenset()
+    """What of memory it was told before, and is not told any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +154,22 @@ def raw_chars(dialogue: Dialogue) -> int:
 
 def without_texts(held: Held) -> Held:
     """Return what a session holds on to without what may quote memory that is forgotten."""
-    return replace(held, knowledge=None, notes={}, tiers=())
+    return replace(held, knowledge=None, notes={}, tiers=(), told={})
+
+
+def told_of(held: Held) -> frozenset[Given]:
+    """Return what of memory the prompts of a session tell."""
+    return frozenset(one for given in held.told.values() for one in given)
+
+
+def bring_to(live: Live, era: str) -> None:
+    """Drop what a session may quote of memory that is forgotten, if it is of another era."""
+    if era == live.era:
+        return
+    live.untold |= told_of(live.held)
+    live.held, live.markers, live.distilled = without_texts(live.held), {}, ()
+    live.has_all_markers = False
+    live.era, live.handed = era, None
 
 
 def plan_whole(live: Live, held: Held, dialogue: Dialogue, price: ModelPrice) -> Plan:
@@ -187,10 +210,11 @@ def composed(
     )
 
 
-def take(step: Step, *, busts: bool) -> None:
+def take(step: Step, *, anew: bool) -> None:
     """Let a session be as a prompt that goes out has it; what came since then stays.
 
-    Of its texts nothing is taken over where anything was forgotten meanwhile.
+    Notes do not, where it is written `anew`. Of its texts nothing is taken over where anything was
+    forgotten meanwhile.
     """
     live, then = step.live, step.held
     with live.lock:
@@ -201,10 +225,12 @@ def take(step: Step, *, busts: bool) -> None:
             live.held = replace(
                 live.held,
                 knowledge=then.knowledge,
-                notes=then.notes if busts else {**now.notes, **then.notes},
+                notes=then.notes if anew else {**now.notes, **then.notes},
                 tiers=then.tiers,
                 bare=then.bare,
+                told=then.told if anew else {**now.told, **then.told},
             )
+        live.untold -= step.untold
         if step.last and step.last not in live.held.notes:
             live.unnoted.append(step.last)
 
@@ -220,7 +246,31 @@ def following(held: Held, dialogue: Dialogue, plan: Plan) -> Held:
     if plan.busts and plan.start and notes:
         sent = {entry.key for entry in dialogue.entries[plan.start :]}
         notes = {key: note for key, note in notes.items() if key in sent}
-    return replace(held, pins=plan.pins, notes=notes, tiers=_made(held.tiers, plan))
+    held = _noted(held, notes)
+    return replace(held, pins=plan.pins, tiers=_made(held.tiers, plan))
+
+
+def without_repeated(held: Held, last: str) -> Held:
+    """Return what a session holds on to without notes that tell what its knowledge does.
+
+    The note on the last entry stays, unless it tells nothing else.
+    """
+    known = {*held.told.get(KNOWLEDGE, ())}
+    kept = {
+        key: note
+        for key, note in held.notes.items()
+        if not known.intersection(told := held.told.get(key, ()))
+        or (key == last and not known.issuperset(told))
+    }
+    return held if len(kept) == len(held.notes) else _noted(held, kept)
+
+
+def _noted(held: Held, notes: Mapping[str, str]) -> Held:
+    """Return what a session holds on to with these of its notes."""
+    if len(notes) == len(held.notes):
+        return held
+    told = {key: one for key, one in held.told.items() if key in notes or key == KNOWLEDGE}
+    return replace(held, notes=notes, told=told)
 
 
 def _made(known: Sequence[Distilled], plan: Plan) -> tuple[Distilled, ...]:

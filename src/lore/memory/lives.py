@@ -50,7 +50,7 @@ class Lives:
     def _found(self, speaker: Speaker) -> Live:
         found = self.find(speaker)
         if found is not None:
-            self._bring_up_to_date(speaker, found)
+            self.bring_up_to_date(speaker, found)
             return found
         # The era first: what is forgotten between the two is then let go of once more.
         era = self._desk.era()
@@ -73,13 +73,13 @@ class Lives:
             live.held = replace(live.held, amnesic=amnesic)
             live.standings += 1
 
-    def _bring_up_to_date(self, speaker: Speaker, live: Live) -> None:
+    def bring_up_to_date(self, speaker: Speaker, live: Live) -> None:
         """Drop all texts of a session if anything was forgotten since, by whatever process.
 
         Whether it is amnesic may have been said to another one, too.
         """
         before = live.standings
-        era, amnesic = self.standing(speaker, live)
+        era, amnesic = self._standing(speaker, live)
         if (era, amnesic) == (live.era, live.held.amnesic):
             return
         with live.lock:
@@ -87,12 +87,16 @@ class Lives:
                 return  # Somebody knows better: what was read may be from before that.
             live.standings += 1
             live.held = replace(live.held, amnesic=amnesic)
-            if era != live.era:
-                live.held, live.markers = holding.without_texts(live.held), {}
-                live.has_all_markers = False
-                live.era, live.handed = era, None
+            holding.bring_to(live, era)
 
-    def standing(self, speaker: Speaker, live: Live) -> tuple[str, bool]:
+    def let_go(self, era: str) -> None:
+        """Drop the texts of all sessions that are of another era than this one."""
+        for live in self._sessions.all():
+            with live.lock:
+                live.standings += live.era != era
+                holding.bring_to(live, era)
+
+    def _standing(self, speaker: Speaker, live: Live) -> tuple[str, bool]:
         """Return the era, and whether a session is amnesic; as before, where nothing is read."""
         try:
             era, amnesic = self._desk.standing(speaker)

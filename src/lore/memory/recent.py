@@ -38,6 +38,11 @@ class Recent(Generic[T]):
             self._hold(name, held)
             return held
 
+    def all(self) -> list[T]:
+        """Return all that is held, or worked on."""
+        with self._lock:
+            return list(self._in_use.values())
+
     def _hold(self, name: str, value: T) -> None:
         self._last[name] = value
         self._last.move_to_end(name)

@@ -110,6 +110,12 @@ class Spending(Desk):
         """
         return self._requests().settle(reserved, used, course)
 
+    def correct_request(
+        self, fetched_by: str, used: TokenUse, course: Course = _USUAL, *, provider: str = ""
+    ) -> None:
+        """Enter what an answer took that was fetched by an id, once; it is not waited for."""
+        self._requests().correct(fetched_by, used, course, provider=provider)
+
     def release_request(self, reserved: Reserved) -> None:
         """Give back what was set aside for a request that took nothing."""
         self._requests().release(reserved)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from lore.records.prompting import Given
+
 BlockKind = Literal["text", "call", "result", "reasoning", "other"]
 """What a block is: words, a call of a tool, its result, what only the model can read, the rest."""
 
@@ -238,7 +240,8 @@ class Held:
     empty where nothing was. A `bare` session began while memory was late: it goes on without it
     for as long as its prompts are cached. `notes` are texts that were put behind entries, by the
     entries' keys; `tiers` the distillations made of others. An `amnesic` session is not stored,
-    and is given nothing.
+    and is given nothing. `told` is what of memory its notes tell, by the same keys, and its
+    knowledge, by none.
     """
 
     pins: Pins = Pins()
@@ -248,6 +251,7 @@ class Held:
     tiers: tuple[Distilled, ...] = ()
     amnesic: bool = False
     bare: bool = False
+    told: Mapping[str, tuple[Given, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,8 @@ class Course:
     `without` is what it would have taken without Lore; the same, if that is not said. What is
     `estimated` the provider did not report: its answer broke off, or never tells. Where it took
     several `rounds`, each has the price of its own length. `service` is the service that it was
-    answered with.
+    answered with. What is written in the background is `fetched_by` an id, and tells then what it
+    took.
     """
 
     layer: int = 0
@@ -50,6 +51,7 @@ class Course:
     estimated: bool = False
     rounds: tuple[TokenUse, ...] = ()
     service: str = ""
+    fetched_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,22 @@ KEPT_DAYS = 60
 """No session goes on for longer."""
 
 Name = Literal[
-    "pins", "measured", "knowledge", "notes", "tiers", "bare", "amnesia", "unsaid", "silence"
+    "pins",
+    "measured",
+    "knowledge",
+    "notes",
+    "tiers",
+    "bare",
+    "told",
+    "amnesia",
+    "unsaid",
+    "silence",
 ]
 
 _FOR_EVER = 2**62
 
-QUOTING: tuple[Name, ...] = ("knowledge", "notes", "tiers")
-"""States that hold words of memory."""
+QUOTING: tuple[Name, ...] = ("knowledge", "notes", "tiers", "told")
+"""States that hold words of memory, or digests of them."""
 
 
 def put(db: Connection, session: str, name: Name, value: Any, *, now: datetime) -> None:

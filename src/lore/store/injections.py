@@ -6,7 +6,7 @@ nothing of its name is left here once it is forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -101,6 +101,18 @@ def copy(db: Connection, source: str, target: str, *, now: datetime) -> None:
         session=digests.of_text(source),
     )
     add(db, target, [(item_n, digest) for item_n, digest in rows], now=now)
+
+
+def take_back(db: Connection, session: str, untold: Collection[tuple[int, int]]) -> None:
+    """Forget that a session was given some items, each with the digest of its text."""
+    for item_n, digest in untold:
+        db.run(
+            "DELETE FROM injections"
+            " WHERE session = :session AND item_n = :item_n AND digest = :digest",
+            session=digests.of_text(session),
+            item_n=item_n,
+            digest=digest,
+        )
 
 
 def remove(db: Connection, session: str) -> None:

@@ -19,6 +19,9 @@ UNPRICED = "unpriced"
 ESTIMATED = "estimated"
 """Stands in the usage of an entry whose tokens were not reported by the provider."""
 
+AWAITED = "awaited"
+"""Stands in the usage of an entry that is corrected once its answer is fetched."""
+
 BACKGROUND = "background"
 """The word that purposes of background work begin with, before the question."""
 
@@ -54,6 +57,24 @@ def add(
             delay_ms=entry.delay_ms,
             without_usd=entry.without_usd,
         )
+    )
+
+
+def find_awaited(db: Connection, key: str) -> Spend | None:
+    """Return the entry of a key, if its answer is still to be fetched."""
+    row = db.find(f"SELECT {ENTRY} FROM {ENTRIES} WHERE e.key = :key", key=key)
+    entry = entry_of(row) if row is not None else None
+    return entry if entry is not None and AWAITED in entry.usage else None
+
+
+def correct(db: Connection, entry: Spend) -> None:
+    """Say of an entry what it took and cost, in the place of what was said before."""
+    db.run(
+        "UPDATE spend SET usage = :usage, usd = :usd, without_usd = :without_usd WHERE key = :key",
+        key=entry.key,
+        usage=orjson.dumps(entry.usage).decode(),
+        usd=entry.usd,
+        without_usd=entry.without_usd,
     )
 
 

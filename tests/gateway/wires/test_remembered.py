@@ -8,7 +8,7 @@ import pytest
 from lore.errors import InvalidInput
 from lore.gateway.wires import anthropic
 from lore.gateway.wires.anthropic.reading import read_document
-from lore.gateway.wires.remembered import Remembered
+from lore.gateway.wires.remembered import Remembered, let_go
 
 
 def test_what_was_asked_for_least_lately_makes_room():
@@ -28,6 +28,20 @@ def test_what_is_longer_than_all_the_room_is_not_kept():
     assert held.find(b"bbbb") is None
     held.put(b"cc", 3)
     assert held.find(b"cc") == 3
+
+
+def test_all_is_let_go_of_at_once():
+    held: tuple[Remembered[int], Remembered[int]] = Remembered(most_bytes=3), Remembered()
+    for one in held:
+        one.put(b"aa", 1)
+    known = anthropic.read(body("Read")).dialogue.entries[0]
+    assert anthropic.read(body("Read")).dialogue.entries[0].blocks is known.blocks
+    let_go()
+    assert [one.find(b"aa") for one in held] == [None, None]
+    assert anthropic.read(body("Read")).dialogue.entries[0].blocks is not known.blocks
+    held[0].put(b"bb", 2)
+    held[0].put(b"c", 3)
+    assert held[0].find(b"bb") == 2
 
 
 def body(tool: str, **fields: Any) -> bytes:

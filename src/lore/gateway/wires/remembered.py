@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+from weakref import WeakSet
 
 T = TypeVar("T")
 
@@ -26,6 +27,7 @@ class Remembered(Generic[T]):
         self._lock = threading.Lock()
         self._values: OrderedDict[bytes, T] = OrderedDict()
         self._bytes = 0
+        _ALL.add(self)
 
     def find(self, raw: bytes) -> T | None:
         """Return what these bytes were read as, or None."""
@@ -44,3 +46,19 @@ class Remembered(Generic[T]):
             while self._bytes > self._most_bytes:
                 gone, _ = self._values.popitem(last=False)
                 self._bytes -= len(gone)
+
+    def clear(self) -> None:
+        """Remember nothing."""
+        with self._lock:
+            self._values.clear()
+            self._bytes = 0
+
+
+_ALL: WeakSet[Remembered[Any]] = WeakSet()
+"""What all wires remember: it is let go of in one go."""
+
+
+def let_go() -> None:
+    """Remember nothing of what any request said: it may be what nobody is to remember."""
+    for one in tuple(_ALL):
+        one.clear()

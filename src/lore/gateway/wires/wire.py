@@ -98,6 +98,8 @@ class Reply:
     """The service that it was answered with, where the provider has dearer and cheaper ones."""
     goes_on: bool = False
     """The model writes it in the background, whether or not anybody waits for it."""
+    fetched_by: str = ""
+    """The id that such a one is asked for by later."""
 
 
 @dataclass(frozen=True, slots=True)

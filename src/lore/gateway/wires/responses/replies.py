@@ -33,7 +33,7 @@ class Assembly:
         self.items: dict[int, Json] = {}
         self.response: Json = {}
         self.error: Json = {}
-        self.is_background = False
+        self.begun: Json = {}
         self.chars = 0
 
     def take(self, event: Json) -> None:
@@ -44,7 +44,7 @@ class Assembly:
         elif kind.endswith(_DELTA):
             self.chars += len(text(event.get("delta")))
         elif kind in _BEGUN:
-            self.is_background = table(event.get("response")).get("background") is True
+            self.begun = table(event.get("response"))
         elif kind in _LAST:
             self.response = table(event.get("response"))
             self.error = table(self.response.get("error"))
@@ -60,10 +60,11 @@ class Assembly:
         """Return what the answer was, when it has ended or broken off."""
         if self.error:
             use = use_of(table(self.response.get("usage")))
-            fault = fault_of(self.error)
-            return Reply(use=use, fault=fault, chars=self.chars)
-        goes_on = self.is_background and not self.response
-        return replace(_reply(self.output, self.response), chars=self.chars, goes_on=goes_on)
+            fault, stop = fault_of(self.error), text(self.response.get("status"))
+            return Reply(use=use, stop=stop, fault=fault, chars=self.chars)
+        said = replace(_reply(self.output, self.response), chars=self.chars)
+        goes_on = self.begun.get("background") is True and not self.response
+        return _going_on(said, self.begun) if goes_on else said
 
 
 def open_reader(*, streams: bool) -> ReplyReader:
@@ -76,10 +77,14 @@ def read_whole(body: bytes) -> Reply:
     response = table(shapes.loaded(body.decode(errors="replace")))
     error = table(response.get("error"))
     if error or "output" not in response:
-        use = use_of(table(response.get("usage")))
-        return Reply(use=use, fault=fault_of(error))
+        use, stop = use_of(table(response.get("usage"))), text(response.get("status"))
+        return Reply(use=use, stop=stop, fault=fault_of(error))
     said = _reply(shapes.found(response.get("output")), response)
-    return replace(said, goes_on=response.get("status") in _UNDER_WAY)
+    return _going_on(said, response) if response.get("status") in _UNDER_WAY else said
+
+
+def _going_on(said: Reply, response: Json) -> Reply:
+    return replace(said, goes_on=True, fetched_by=text(response.get("id")))
 
 
 def _reply(items: list[Json], response: Json) -> Reply:
