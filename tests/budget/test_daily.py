@@ -392,7 +392,7 @@ def test_what_a_full_store_refused_is_entered_when_the_ledger_is_closed(database
 
 
 def test_a_client_that_asks_one_thing_after_the_other_is_not_refused_for_itself(database):
-    ledger = ledger_of(database, 1.0)
+    ledger = ledger_of(database, 1.0, settling_s=30)
     for _ in range(5):
         reserved = ledger.reserve("m", DOLLAR)
         later = threading.Timer(0.01, ledger.settle, (reserved, CENT))

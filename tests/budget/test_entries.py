@@ -62,9 +62,13 @@ def test_what_nobody_awaits_changes_nothing(database, ledger):
     assert ledger.counters()[0].tokens == TokenUse()
 
 
-def test_a_request_that_was_sent_again_and_has_the_same_answer_is_entered_once(database, ledger):
+def test_an_id_that_a_provider_gives_twice_hides_no_money(database, ledger):
     ledger.settle(ledger.reserve("m", MOST), MOST, AWAITED)
-    assert entered(database).usd == pytest.approx(2.0)
+    database.write(lambda _: None)
+    assert ledger.day().spent_usd == pytest.approx(4.0)
+    ledger.correct("resp_1", USED, Course(), provider="")
+    database.write(lambda _: None)
+    assert ledger.day().spent_usd == pytest.approx(2.6)
 
 
 def test_a_key_says_nothing_of_the_id_that_it_is_made_of():

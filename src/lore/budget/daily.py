@@ -85,6 +85,7 @@ class RequestLedger:
         allowed: Callable[[], float | None] | None = None,
         patience_s: float = PATIENCE_S,
         trouble_s: float = TROUBLE_S,
+        settling_s: float = SETTLING_S,
         most_unwritten: int = MOST_UNWRITTEN,
     ) -> None:
         """Open a ledger; `named` says how the store calls what a client calls something.
@@ -95,7 +96,7 @@ class RequestLedger:
         self._named = named
         self._allowed = allowed or (lambda: budget_usd)
         self._database = database
-        self._patience_s, self._trouble_s = patience_s, trouble_s
+        self._patience_s, self._trouble_s, self._settling_s = patience_s, trouble_s, settling_s
         self._most_unwritten = most_unwritten
         self._lock = threading.Lock()
         self._ended, self._endings = threading.Condition(), 0
@@ -278,7 +279,7 @@ class RequestLedger:
 
     def _reserve_soon(self, reserved: Reserved, budget_usd: float, until: float) -> Reserved:
         """Set money aside, where need be of what a request leaves that is just being settled."""
-        settled_by = min(until, time.monotonic() + SETTLING_S)
+        settled_by = min(until, time.monotonic() + self._settling_s)
         while True:
             ended = self._endings
             try:

@@ -30,12 +30,16 @@ class Corrected(NamedTuple):
 
 
 def key_of(reserved: Reserved, course: Course) -> str:
-    """Return the key of an entry: one whose answer is fetched later is found by the id of that."""
-    return fetched_key(course.fetched_by) if course.fetched_by else reserved.key
+    """Return the key of an entry: one whose answer is fetched later is found by the id of that.
+
+    An id that comes twice makes two entries, for nobody knows how a provider makes them.
+    """
+    awaited = f"{fetched_key(course.fetched_by)}-" if course.fetched_by else ""
+    return f"{awaited}{reserved.key}"
 
 
 def fetched_key(fetched_by: str) -> str:
-    """Return the key of what is fetched by an id; programs of any length and sort give those."""
+    """Return how keys begin of what is fetched by an id, which may be of any length and sort."""
     told = fetched_by.encode(errors="surrogatepass")
     return f"fetched-{hashlib.blake2b(told, digest_size=_BYTES).hexdigest()}"
 

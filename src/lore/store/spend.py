@@ -61,10 +61,13 @@ def add(
 
 
 def find_awaited(db: Connection, key: str) -> Spend | None:
-    """Return the entry of a key, if its answer is still to be fetched."""
-    row = db.find(f"SELECT {ENTRY} FROM {ENTRIES} WHERE e.key = :key", key=key)
-    entry = entry_of(row) if row is not None else None
-    return entry if entry is not None and AWAITED in entry.usage else None
+    """Return the first entry whose answer is still to be fetched, of those whose key begins so."""
+    rows = db.rows(
+        f"SELECT {ENTRY} FROM {ENTRIES} WHERE e.key >= :first AND e.key < :last ORDER BY e.n",
+        first=f"{key}-",
+        last=f"{key}.",  # what comes after a dash
+    )
+    return next((one for one in map(entry_of, rows) if AWAITED in one.usage), None)
 
 
 def correct(db: Connection, entry: Spend) -> None:
