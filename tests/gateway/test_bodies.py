@@ -98,7 +98,6 @@ def _unpacked(encoded: bytes, names: str, at_once: int, most_bytes: int = MOST) 
     return b"".join(map(unpacking.feed, pieces))
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(sorted(ENCODERS)), max_size=3),
     st.binary(max_size=500),
