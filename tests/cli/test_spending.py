@@ -49,9 +49,16 @@ def test_spend_is_added_up_by_what_is_asked_for(spent: Lore, by: str):
 
 
 def test_where_nothing_was_asked_that_is_said(lore: Lore):
-    lore("spend").fails_with(3)
     lore("remember", "something").works()
-    assert "Nothing was asked of a model." in lore("spend").works().out
+    assert "Nothing spent yet" in lore("spend").works().out
+
+
+def test_before_there_is_a_memory_nothing_was_spent_and_none_is_made(lore: Lore):
+    assert "Nothing spent yet" in lore("spend").works().out
+    report = json.loads(lore("spend", "--json").works().out)
+    assert report["total"]["usd"] == report["total"]["requests"] == 0
+    assert report["lines"] == []
+    assert not lore.home.exists()
 
 
 def test_a_time_or_a_group_that_nobody_knows_is_refused(spent: Lore):
