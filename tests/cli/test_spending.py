@@ -82,3 +82,11 @@ def test_status_tells_what_agents_have_spent(spent: Lore):
     assert "agents   $0.01 spent today, no daily_budget is set" in spent("status").works().out
     told = json.loads(spent("status", "--json").works().out)
     assert (told["agents_usd"], told["day_budget_usd"]) == (0.007, None)
+
+
+def test_doctor_says_that_the_budget_is_spent_and_what_to_do(spent: Lore):
+    assert "daily_budget" not in spent("doctor").works().out
+    spent("config", "daily_budget", "0.005").works()
+    out = spent("doctor").works().out
+    assert "The daily_budget is spent" in out
+    assert "'lore config daily_budget USD' raises it at once" in out
