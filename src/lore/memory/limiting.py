@@ -25,10 +25,8 @@ def check_money(
         )
         found.append(Check("background", "degraded", told, _BACKGROUND))
     if report.total.delayed and not any(check.state == "degraded" for check in found):
-        waited = report.total.delay_ms / 1_000
-        told = (
-            f"{report.total.delayed:,} requests waited {waited:.0f} s today, for budget or quota."
-        )
+        delayed, waited_s = report.total.delayed, report.total.delay_ms / 1_000
+        told = f"Requests that waited today, for budget or quota: {delayed:,}, {waited_s:.0f} s."
         found.append(Check("throttle", "ok", told))
     return found
 
