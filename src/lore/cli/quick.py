@@ -124,7 +124,7 @@ def serve_hook(given_home: str, event: str) -> None:
     if event == WAKE:
         start(home)
         return
-    hook.run(event, home, _wake)
+    hook.run(event, home, _wake, _answer_alone)
 
 
 def _wake(home: str) -> None:
@@ -134,6 +134,19 @@ def _wake(home: str) -> None:
     ]  # an agent would wait for the end of what has its pipes
     command = [sys.executable, "-m", "lore.cli", "--home", home, "hook", WAKE]
     os.posix_spawn(sys.executable, command, os.environ, file_actions=nowhere, setpgroup=0)
+
+
+def _answer_alone(event: str, home: str, told: bytes) -> bytes:
+    """Answer a hook by this process, of what can be read."""
+    from pathlib import Path
+
+    from lore.settings import load, resting_threads
+
+    with resting_threads():
+        from lore.memory import Memory
+        from lore.server.hooking import answer
+    with Memory.open(config=load(home=Path(home)).settings, create=False) as memory:
+        return answer(memory, event, told, _folder())
 
 
 def _folder() -> str:
