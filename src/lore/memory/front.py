@@ -11,7 +11,6 @@ from lore.checking import checked, checked_class
 from lore.embed import Embedder, open_embedder
 from lore.embed.remembering import RememberingEmbedder
 from lore.errors import LoreError, NotFound, StoreError
-from lore.memory import limiting
 from lore.memory.admitting import Admitting
 from lore.memory.asking import Asking
 from lore.memory.capturing import Capturing
@@ -139,6 +138,8 @@ def examine(*, home: Path | None = None, fix: bool = False) -> list[Check]:
 
 
 def _check_money(memory: Memory) -> list[Check]:
+    from lore.memory import limiting
+
     try:
         return limiting.check_money(
             memory.spend_report(), memory.spend_pressure(), memory.spent_today()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -139,7 +138,7 @@ _ACCOUNT_BYTES = 128
 
 _GLUED = compile_later(rb"\b(?:mysql\w*|mariadb\w*|mycli|7z|7za|rar|unrar)\b[^\n]*$")
 _SHORT_COMMANDS = {
-    b"-p": re.compile(
+    b"-p": compile_later(
         rb"\b(?:(?:sshpass|mongo\w*|cqlsh|sqlcmd|psexec|clickhouse-client|nmap|xmpp|rdesktop"
         rb"|evil-winrm"
         rb"|crackmapexec|nxc|netexec|smbmap|cypher-shell|altool|notarytool|security|certutil"
@@ -148,14 +147,14 @@ _SHORT_COMMANDS = {
         rb"|(?:docker|podman|helm|az|oc|skopeo|buildah|crane|registry|nerdctl)\b[^\n]*\blogin\b"
         rb"|twine[ \t]+upload\b)[^\n]*$"
     ),
-    b"-a": re.compile(rb"\b(?:redis|valkey|keydb)-cli\b[^\n]*$"),
-    b"-A": re.compile(rb"\bsnmp\w+\b[^\n]*$"),
-    b"-X": re.compile(rb"\bsnmp\w+\b[^\n]*$"),
-    b"-w": re.compile(rb"\bldap\w+\b[^\n]*$"),
-    b"-P": re.compile(
+    b"-a": compile_later(rb"\b(?:redis|valkey|keydb)-cli\b[^\n]*$"),
+    b"-A": compile_later(rb"\bsnmp\w+\b[^\n]*$"),
+    b"-X": compile_later(rb"\bsnmp\w+\b[^\n]*$"),
+    b"-w": compile_later(rb"\bldap\w+\b[^\n]*$"),
+    b"-P": compile_later(
         rb"\b(?:zip|unzip|security|pkcs12|sqlcmd|bcp|ipmitool|mosquitto_\w+|osql|tsql)\b[^\n]*$"
     ),
-    b"-pw": re.compile(rb"\b(?:plink|pscp|putty|psftp)\b[^\n]*$"),
+    b"-pw": compile_later(rb"\b(?:plink|pscp|putty|psftp)\b[^\n]*$"),
 }
 _WITH_USER = compile_later(
     rb"[ \t](?:-[ulU]|--user(?:name)?)[ =]?\S+|\b(?:user(?:add|mod)|rar|veracrypt)\b"
