@@ -14,9 +14,14 @@ from lore.text.later import Later, compile_later
 
 
 def test_a_pattern_is_compiled_once_and_not_before_it_is_used():
-    made = []
-    later = Later(lambda: made.append(1) or re.compile("b+"))
-    assert not made
+    made: list[int] = []
+
+    def make() -> re.Pattern[str]:
+        made.append(1)
+        return re.compile("b+")
+
+    later = Later(make)
+    assert made == []
     assert later.sub("", "abba") == "aa"
     assert [found.group() for found in later.finditer("bab")] == ["b", "b"]
     assert made == [1]
