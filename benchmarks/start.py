@@ -1,10 +1,11 @@
-"""What does it cost to start: `lore --help`, a setting, `lore mcp` and `lore hook`?
+"""What does it cost to start: `lore --help`, a setting, a question, `lore mcp` and `lore hook`?
 
 Processor time of the whole process, as a ratio to an interpreter that does nothing, and to one that
 imports typer (what `lore --help` is made of) or the SDK of MCP (what `lore mcp` does without), all
-in the same run. `lore mcp` and `lore hook` speak with a daemon that runs, which is how agents start
-them; `lore mcp` is timed to its answer to `initialize`. Then the same without a daemon: with a
-greeting that the home keeps, and without; and the first call, for which the daemon has to be up.
+in the same run; what opens the memory also as a ratio to `lore --version`, which does not. `lore
+mcp` and `lore hook` speak with a daemon that runs, which is how agents start them; `lore mcp` is
+timed to its answer to `initialize`. Then the same without a daemon: with a greeting that the home
+keeps, and without; and the first call, for which the daemon has to be up.
 """
 
 from __future__ import annotations
@@ -55,6 +56,11 @@ STARTS: dict[str, tuple[tuple[str, ...], dict[str, object] | None]] = {
     "import typer": ((sys.executable, "-c", "import typer"), None),
     "import mcp.server": ((sys.executable, "-c", "import mcp.server"), None),
     "lore --help": ((*PROGRAM, "--help"), None),
+    "lore --version": ((*PROGRAM, "--version"), None),
+    "lore recall": ((*PROGRAM, "recall", "how do we deploy?"), None),
+    "lore remember": ((*PROGRAM, "remember", "We deploy with ops/deploy.sh"), None),
+    "lore roots": ((*PROGRAM, "roots"), None),
+    "lore status": ((*PROGRAM, "status"), None),
     "lore config KEY": ((*PROGRAM, "config", "recall.max_hits"), None),
     "lore mcp, first answer": ((*PROGRAM, "mcp"), INITIALIZE),
     "lore hook": ((*PROGRAM, "hook", "UserPromptSubmit"), PROMPT),
@@ -97,10 +103,12 @@ def measure(home: Path, rounds: int) -> dict[str, dict[str, float]]:
         for name, (command, told) in STARTS.items():
             spent[name].append(start(command, told, env))
     least = min(cpu for cpu, _ in spent["python -c pass"])
+    version = statistics.median(cpu for cpu, _ in spent["lore --version"])
     return {
         name: {
             "cpu_ms": round(min(cpu for cpu, _ in found), 1),
             "of_python": round(min(cpu for cpu, _ in found) / least, 1),
+            "of_version": round(statistics.median(cpu for cpu, _ in found) / version, 1),
             "first_line_ms": round(statistics.median(took for _, took in found), 1),
         }
         for name, found in spent.items()

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore.errors import InvalidInput, NotFound
-from lore.settings import Settings, load, runs_by_uv, wants_colour, write_user_setting
+from lore.settings import (
+    Settings,
+    load,
+    resting_threads,
+    runs_by_uv,
+    wants_colour,
+    write_user_setting,
+)
 
 
 def value_of(home: Path, key: str, environ: dict[str, str] | None = None, **more):
@@ -281,3 +288,17 @@ def test_a_file_with_tables_of_prices_can_be_changed_elsewhere(tmp_path: Path):
     with pytest.raises(InvalidInput, match="no single line"):
         write_user_setting(tmp_path, "prices", "m input=4")
     assert "input = 3" in path.read_text()
+
+
+def test_threads_are_told_to_rest_while_numpy_is_loaded_and_nobody_after_that():
+    environ = {"PATH": "/bin"}
+    with resting_threads(environ):
+        assert environ["OPENBLAS_THREAD_TIMEOUT"] == "4"
+    assert environ == {"PATH": "/bin"}
+
+
+def test_who_has_said_how_threads_wait_is_obeyed():
+    environ = {"OPENBLAS_THREAD_TIMEOUT": "26"}
+    with resting_threads(environ):
+        assert environ["OPENBLAS_THREAD_TIMEOUT"] == "26"
+    assert environ == {"OPENBLAS_THREAD_TIMEOUT": "26"}

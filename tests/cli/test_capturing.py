@@ -55,6 +55,16 @@ def test_a_folder_is_searched_for_transcripts(lore: Lore, talk: Path, tmp_path: 
     assert [problem["problem"] for problem in found["problems"]] == ["has lines that are not JSON"]
 
 
+def test_files_of_a_folder_that_nobody_can_read_are_counted(lore: Lore, talk: Path, tmp_path: Path):
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    talk.rename(folder / talk.name)
+    (folder / "packed.jsonl.gz").write_bytes(b"\x1f\x8b\x08 packed")
+    out = lore("capture", str(folder)).works().out
+    assert "4 messages stored" in out
+    assert re.search(r"passed over +1 that are no transcripts Lore knows", out)
+
+
 def test_everything_of_the_agents_is_found_below_the_home(lore: Lore, tmp_path: Path):
     place = tmp_path / ".claude" / "projects" / "app"
     place.mkdir(parents=True)

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+import time
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import pytest
@@ -15,6 +17,7 @@ from mcp.client.stdio import stdio_client
 from lore import __version__
 from lore.bridges import address, greeting
 from lore.bridges.greeting import GREETING_FILE
+from lore.bridges.hook import WAKING_FILE
 from lore.cli import quick
 from lore.daemon import background, lock
 from lore.mcp import greeting as greetings
@@ -102,6 +105,28 @@ def test_a_daemon_that_was_killed_is_started_again(home):
         answer = ask(process, recall(2))
         assert "ops/deploy.sh" in answer["result"]["content"][0]["text"]
         assert holder_of(home) != first
+
+
+def test_of_many_agents_that_begin_at_once_one_starts_the_daemon(home):
+    with ExitStack() as stack:
+        processes = [stack.enter_context(bridge(home)) for _ in range(4)]
+        for process in processes:
+            assert "result" in ask(process, INITIALIZE)
+        told = b"".join(process.communicate(timeout=60)[1] for process in processes)
+    assert told.count(b"Lore is") == 1, told
+
+
+def test_who_waited_for_another_to_start_the_daemon_starts_it_if_that_one_has_gone(home):
+    turn = os.open(home / WAKING_FILE, os.O_WRONLY | os.O_CREAT, 0o600)
+    fcntl.flock(turn, fcntl.LOCK_EX)
+    with bridge(home) as process:
+        process.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
+        process.stdin.flush()
+        time.sleep(0.5)
+        assert lock.find_holder(home) is None
+        os.close(turn)
+        assert "result" in json.loads(process.stdout.readline())
+        assert lock.find_holder(home)
 
 
 def test_where_no_daemon_may_be_started_the_process_serves_itself(home):

@@ -49,9 +49,16 @@ def test_spend_is_added_up_by_what_is_asked_for(spent: Lore, by: str):
 
 
 def test_where_nothing_was_asked_that_is_said(lore: Lore):
-    lore("spend").fails_with(3)
     lore("remember", "something").works()
-    assert "Nothing was asked of a model." in lore("spend").works().out
+    assert "Nothing spent yet" in lore("spend").works().out
+
+
+def test_before_there_is_a_memory_nothing_was_spent_and_none_is_made(lore: Lore):
+    assert "Nothing spent yet" in lore("spend").works().out
+    report = json.loads(lore("spend", "--json").works().out)
+    assert report["total"]["usd"] == report["total"]["requests"] == 0
+    assert report["lines"] == []
+    assert not lore.home.exists()
 
 
 def test_a_time_or_a_group_that_nobody_knows_is_refused(spent: Lore):
@@ -75,3 +82,11 @@ def test_status_tells_what_agents_have_spent(spent: Lore):
     assert "agents   $0.01 spent today, no daily_budget is set" in spent("status").works().out
     told = json.loads(spent("status", "--json").works().out)
     assert (told["agents_usd"], told["day_budget_usd"]) == (0.007, None)
+
+
+def test_doctor_says_that_the_budget_is_spent_and_what_to_do(spent: Lore):
+    assert "daily_budget" not in spent("doctor").works().out
+    spent("config", "daily_budget", "0.005").works()
+    out = spent("doctor").works().out
+    assert "The daily_budget is spent" in out
+    assert "'lore config daily_budget USD' raises it at once" in out

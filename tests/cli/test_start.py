@@ -59,6 +59,12 @@ def test_the_version_is_shown():
     assert run_process("--version").works().out == f"lore {__version__}\n"
 
 
+@pytest.mark.parametrize("name", ["recall", "import", "open", "run", "key"])
+def test_a_command_is_found_whatever_it_is_called_in_the_code(name: str):
+    told = run_process("--home", "/code/none", name, "--help").works()
+    assert told.out.startswith(f"Usage: lore {name} ")
+
+
 def test_the_shell_completes_commands_and_values():
     words = {"_LORE_COMPLETE": "complete_bash", "COMP_WORDS": "lore rec", "COMP_CWORD": "1"}
     assert run_process(env=words).out.split() == ["recall"]

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.text.linear import compile_linear, find_headed, loosened
+from lore.text import secret_lines
+from lore.text.linear import compile_linear, find_headed, groups_of, loosened
+from lore.text.secret_place_patterns import PLACES
 
 STRICT = r"k[a-c]{34,36}x|[ \t]{0,2}n{2}b{1,40}?y"
 PATTERN = compile_linear(STRICT)
@@ -40,3 +42,16 @@ def test_heads_change_no_match(text: bytes):
 def test_a_match_behind_more_heads_than_are_tried_is_found():
     text = (b"k" + b"a" * 40 + b"x ") * 100 + b"k" + b"a" * 35 + b"x"
     assert find_headed(LOOSE, PATTERN, text, 0).end() == len(text)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        PLACES,
+        secret_lines.LINES,
+        r"(?P<a>x)(y)(?:z)(?P<b>[(]\(w(?i:v))|[^](]\\(?P<c>u)",
+    ],
+)
+def test_groups_have_the_numbers_that_they_have_once_compiled(pattern: str):
+    compiled = compile_linear(pattern).groupindex
+    assert groups_of(pattern) == {name.decode(): index for name, index in compiled.items()}

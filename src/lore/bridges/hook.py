@@ -50,6 +50,9 @@ _LEAST_S = 0.02
 ENDING_S = 0.02
 """What is left of that for printing the answer."""
 
+_LEAST_ROOM = 4_096
+"""Bytes: a page, which is what a file of any length takes."""
+
 _LARGEST_INPUT = 4_000_000
 """Tools give back large texts; one that is larger is not worth the agent's time."""
 
@@ -57,8 +60,13 @@ _ASSUMED_AGE_S = 0.04
 """What the interpreter takes to come this far, where the system does not tell."""
 
 
-def run(event: str, home: str, wake: Callable[[str], None]) -> None:
-    """Pass on what the agent says and print what it is given; `wake` starts a Lore, unwaited."""
+def run(
+    event: str, home: str, wake: Callable[[str], None], alone: Callable[[str, str, bytes], bytes]
+) -> None:
+    """Pass on what the agent says and print what it is given; `wake` starts a Lore, unwaited.
+
+    `alone` answers where none can be found: on a full disk it cannot write where it listens.
+    """
     try:
         started = time.monotonic() - _age_s()
         whole_s = BEGINNING_S if event == _BEGINNING else WHOLE_S
@@ -67,6 +75,8 @@ def run(event: str, home: str, wake: Callable[[str], None]) -> None:
         if address is None:
             if event in _WAKING and _may_wake(home, event):
                 wake(home)
+            if event == _BEGINNING and _is_full(home):
+                _print(alone(event, home, _input()))
         elif event in TOLD:
             _pass_on(event, address)
         else:
@@ -104,9 +114,20 @@ def _answer(event: str, address: Address, until: float) -> None:
     if not body or left <= 0 or not event.isalnum():
         return
     status, answer = _post(event, address, body, left)
-    if status == 200 and answer.strip() not in (b"", b"{}"):
+    if status == 200:
+        _print(answer)
+
+
+def _print(answer: bytes) -> None:
+    if answer.strip() not in (b"", b"{}"):
         sys.stdout.buffer.write(answer)
         sys.stdout.buffer.flush()
+
+
+def _is_full(home: str) -> bool:
+    """Tell whether the disk of a home has no room for the few bytes that say where Lore listens."""
+    disk = os.statvfs(home)
+    return disk.f_bavail * disk.f_frsize < _LEAST_ROOM
 
 
 def _pass_on(event: str, address: Address) -> None:

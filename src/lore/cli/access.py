@@ -76,7 +76,7 @@ def create_key(
 @key.command("list")
 def list_keys(context: typer.Context, json: Json = False) -> None:
     """List the access keys that were made, by their prefixes."""
-    with open_memory(context) as memory:
+    with open_memory(context, or_empty=True) as memory:
         found = memory.access_keys()
     if json:
         print_json([_row(record) for record in found])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import errno
 import io
 import os
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer.main import get_command_name
+from typer.models import CommandInfo
 
 from lore.cli import (
     access,
@@ -34,6 +37,7 @@ from lore.cli import (
     trust,
 )
 from lore.cli.output import INTERRUPTED, one_line
+from lore.cli.quick import home_of
 from lore.errors import InvalidInput, LoreError, StoreFull, StoreReadOnly
 
 _LONGEST = 400
@@ -98,7 +102,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _run(arguments: list[str]) -> int:
     """Run one command, tell its error in a line, and return its exit code."""
     try:
-        code = app(arguments, prog_name="lore", standalone_mode=False)
+        code = _fitting(arguments)(arguments, prog_name="lore", standalone_mode=False)
         sys.stdout.flush()
     except LoreError as error:
         return _complain(error)
@@ -114,6 +118,24 @@ def _run(arguments: list[str]) -> int:
     if code == INTERRUPTED:
         print("\nlore: Interrupted; what was acknowledged is stored.", file=sys.stderr)
     return code or 0
+
+
+def _fitting(arguments: list[str]) -> typer.Typer:
+    """Return the command line with the one command that is asked for; with all if it is no such.
+
+    To make all of them takes as long as to import typer.
+    """
+    _, rest = home_of(arguments)
+    asked = [info for info in app.registered_commands if rest[:1] == [_name(info)]]
+    if not asked:
+        return app
+    lean = copy.copy(app)
+    lean.registered_commands, lean.registered_groups = asked, []
+    return lean
+
+
+def _name(info: CommandInfo) -> str | None:
+    return info.name or (info.callback and get_command_name(info.callback.__name__))
 
 
 def _complain(error: LoreError) -> int:

@@ -78,7 +78,7 @@ def capture(
     if bool(paths) == everything:
         msg = "Name files or folders, or add --all." if not paths else "--all takes no paths."
         raise InvalidInput(msg, hint="'lore capture --help' shows how it is used.")
-    with _open(context, dry_run=dry_run) as memory:
+    with open_memory(context, create=True, or_empty=dry_run) as memory:
         expected = memory.estimate_capture(paths or (), since=since)
         if not json:
             notice(_told_before(expected, since=since, named=bool(paths)))
@@ -97,6 +97,9 @@ def capture(
         print_json(done if show_redactions else replace(done, redacted=()))
     else:
         _print_summary(done, dry_run=dry_run, show_redactions=show_redactions)
+        passed_over = expected.files - done.files - len(done.problems)
+        if paths and passed_over > 0:
+            print(f"   passed over {passed_over:>8,} that are no transcripts Lore knows")
         if verbose:
             _print_files(done.each)
         if waiting:
@@ -146,26 +149,6 @@ def _way_back(each: tuple[CapturedFile, ...]) -> str:
     which = shlex.quote(one_line(sessions[0], 200)) if len(sessions) == 1 else "ID"
     lists = "" if len(sessions) == 1 else "; 'lore sessions' lists them"
     return f"'lore forget --session {which}' takes it out again{lists}."
-
-
-@contextmanager
-def _open(context: typer.Context, *, dry_run: bool) -> Iterator[Memory]:
-    """Open the memory; a dry run leaves nothing behind where there is none yet."""
-    from tempfile import TemporaryDirectory
-
-    from lore.memory import Memory
-    from lore.settings import load
-
-    if dry_run:
-        config = load(home=context.obj, project_dir=Path.cwd()).settings
-        if not config.database.exists():
-            with TemporaryDirectory() as folder:
-                nowhere = replace(config, home=Path(folder), db_path="", embed_provider="none")
-                with Memory.open(config=nowhere) as memory:
-                    yield memory
-            return
-    with open_memory(context, create=True) as memory:
-        yield memory
 
 
 def _told_before(expected: CaptureEstimate, *, since: str, named: bool) -> str:

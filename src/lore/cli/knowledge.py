@@ -113,8 +113,10 @@ def remember(
 
 def _repository() -> str:
     """Return the present folder if it lies in a repository; one that is gone lies nowhere."""
-    from lore.projects import Projects
+    from lore.settings import resting_threads
 
+    with resting_threads():
+        from lore.projects import Projects
     try:
         here = str(Path.cwd())
     except FileNotFoundError:

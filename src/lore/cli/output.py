@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -57,14 +57,30 @@ _PLURAL = re.compile(r"(?<=\w)s\b")
 
 
 @contextmanager
-def open_memory(context: typer.Context, *, create: bool = False) -> Iterator[Memory]:
-    """Open the memory that the command line names; only what stores something makes one."""
-    from lore.memory import Memory
-    from lore.settings import load
+def open_memory(
+    context: typer.Context, *, create: bool = False, or_empty: bool = False
+) -> Iterator[Memory]:
+    """Open the memory that the command line names; only what stores something makes one.
+
+    Where there is none yet, `or_empty` gives an empty one that leaves nothing behind.
+    """
+    from lore.settings import load, resting_threads
+
+    with resting_threads():
+        from lore.memory import Memory
 
     loaded = load(home=context.obj, project_dir=Path.cwd())
     notice(loaded.warning)
-    with Memory.open(config=loaded.settings, create=create) as memory:
+    config = loaded.settings
+    if or_empty and not config.database.exists():
+        from tempfile import TemporaryDirectory
+
+        with TemporaryDirectory() as folder:
+            nowhere = replace(config, home=Path(folder), db_path="", embed_provider="none")
+            with Memory.open(config=nowhere) as memory:
+                yield memory
+        return
+    with Memory.open(config=config, create=create) as memory:
         yield memory
 
 

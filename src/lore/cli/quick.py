@@ -124,7 +124,7 @@ def serve_hook(given_home: str, event: str) -> None:
     if event == WAKE:
         start(home)
         return
-    hook.run(event, home, _wake)
+    hook.run(event, home, _wake, _answer_alone)
 
 
 def _wake(home: str) -> None:
@@ -136,6 +136,19 @@ def _wake(home: str) -> None:
     os.posix_spawn(sys.executable, command, os.environ, file_actions=nowhere, setpgroup=0)
 
 
+def _answer_alone(event: str, home: str, told: bytes) -> bytes:
+    """Answer a hook by this process, of what can be read."""
+    from pathlib import Path
+
+    from lore.settings import load, resting_threads
+
+    with resting_threads():
+        from lore.memory import Memory
+        from lore.server.hooking import answer
+    with Memory.open(config=load(home=Path(home)).settings, create=False) as memory:
+        return answer(memory, event, told, _folder())
+
+
 def _folder() -> str:
     try:
         return os.getcwd()
@@ -144,8 +157,10 @@ def _folder() -> str:
 
 
 def start(home: str) -> Address | None:
-    """Start the daemon and wait until it listens; None where that is not wanted or fails."""
-    import subprocess
+    """Start the daemon and wait until it listens; None where that is not wanted or fails.
+
+    Of many that find none at the same time one starts it, and the others wait for that one.
+    """
     import time
 
     from lore.bridges.address import find_address
@@ -153,6 +168,51 @@ def start(home: str) -> Address | None:
     settings = _find_settings(home)
     if settings is None or not settings.mcp_start or not _can_be(home):
         return None
+    until = time.monotonic() + _START_S
+    turn = _open_turn(home)
+    try:
+        while turn is not None and not _takes(turn):
+            found = find_address(home)
+            if found is not None or time.monotonic() > until:
+                return found
+            time.sleep(_POLL_S)
+        return find_address(home) or _start(home)
+    finally:
+        if turn is not None:
+            os.close(turn)
+
+
+def _open_turn(home: str) -> int | None:
+    """Open what is locked by whoever starts a daemon; None where nothing can be written."""
+    from lore.bridges.hook import WAKING_FILE
+
+    try:
+        os.makedirs(home, 0o700, exist_ok=True)  # the daemon makes it in a moment
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(os.path.join(home, WAKING_FILE), flags, 0o600)
+    except OSError:
+        return None
+
+
+def _takes(turn: int) -> bool:
+    """Tell whether nobody else is starting a daemon; from then on this process is."""
+    import fcntl
+
+    try:
+        fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # a file system without locks: each starts one, and one of these stays
+    return True
+
+
+def _start(home: str) -> Address | None:
+    import subprocess
+    import time
+
+    from lore.bridges.address import find_address
+
     command = [sys.executable, "-m", "lore.cli", "--home", home, "up", "--detach"]
     try:
         done = subprocess.run(  # noqa: S603 - our own program

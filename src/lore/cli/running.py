@@ -277,7 +277,7 @@ def list_jobs(context: typer.Context, json: Json = False) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    with open_memory(context) as memory:
+    with open_memory(context, or_empty=True) as memory:
         found = memory.jobs()
     if json:
         print_json(found)

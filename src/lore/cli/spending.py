@@ -44,7 +44,7 @@ def spend(
     The estimate takes the same prices for what the requests would have been without Lore, and
     takes off what Lore's own work in the background cost. Days are days in UTC.
     """
-    with open_memory(context) as memory:
+    with open_memory(context, or_empty=True) as memory:
         report = memory.spend_report(since=since, by=by)
     if json:
         print_json(report)
@@ -56,7 +56,7 @@ def _print_report(report: SpendReport) -> None:
     total = report.total
     print(bold(f"Since {report.since:%Y-%m-%d %H:%M} UTC: ${total.usd:.4f}"))
     if not report.lines:
-        print("Nothing was asked of a model.")
+        print("Nothing spent yet: no model was asked.")
     header = (report.by, "requests", "tokens in", "cached", "out", "spent", "saved (estimated)")
     rows = [_row(line, report.by) for line in report.lines]
     if rows:

@@ -59,7 +59,7 @@ def _argument(given: str) -> tuple[str, Any]:
     name, equals, value = given.partition("=")
     if not equals or not name:
         msg = f"'{given[:60]}' is not of the form name=value."
-        raise InvalidInput(msg)
+        raise InvalidInput(msg, hint="As in: lore tool recall query='how do we deploy?' limit=3")
     try:
         return name, codec.loads(value)
     except ValueError:

@@ -10,7 +10,7 @@ from lore.capture import embedding
 from lore.checking import checked, checked_class
 from lore.embed import Embedder, open_embedder
 from lore.embed.remembering import RememberingEmbedder
-from lore.errors import LoreError, NotFound
+from lore.errors import LoreError, NotFound, StoreError
 from lore.memory.admitting import Admitting
 from lore.memory.asking import Asking
 from lore.memory.capturing import Capturing
@@ -133,4 +133,16 @@ def examine(*, home: Path | None = None, fix: bool = False) -> list[Check]:
     except LoreError as error:
         return [*checks, Check("database", "broken", str(error), error.hint)]
     with memory:
-        return [*checks, *health.check_memory(memory.sources, memory.notice, fix=fix)]
+        checks += health.check_memory(memory.sources, memory.notice, fix=fix)
+        return [*checks, *_check_money(memory)]
+
+
+def _check_money(memory: Memory) -> list[Check]:
+    from lore.memory import limiting
+
+    try:
+        return limiting.check_money(
+            memory.spend_report(), memory.spend_pressure(), memory.spent_today()
+        )
+    except StoreError:
+        return []  # what is wrong was told of the database

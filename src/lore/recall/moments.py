@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from lore.errors import InvalidInput
+from lore.text.later import compile_later
 
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",
@@ -238,14 +239,14 @@ _COUNT = (
 )
 _UNIT = r"(?P<unit>hour|day|week|month|year)s?"
 
-_NEAR = re.compile(
+_NEAR = compile_later(
     rf"(?:since\s+)?{_COUNT}\s+(?P<unit>minute|hour)s?\s+ago", re.IGNORECASE | re.ASCII
 )
-_ISO = re.compile(
+_ISO = compile_later(
     r"(?P<month>\d{4}-\d\d)|(?P<day>\d{4}-\d\d-\d\d|\d{8})(?P<time>[T ]\d\d\S*)?",
     re.IGNORECASE | re.ASCII,
 )
-_DIGIT = re.compile(r"\d")
+_DIGIT = compile_later(r"\d")
 
 _FIRST_MONTH = _MONTH.replace("<month>", "<first>")
 _NAMES_MONTH = (
@@ -254,11 +255,11 @@ _NAMES_MONTH = (
 )
 """What stands before a month without a year; alone, 'may' and 'march' are verbs."""
 
-_OPENING = re.compile(
+_OPENING = compile_later(
     r"\b(since|after|from|before|until|till|between)\s+(?:the\s+)?$", re.IGNORECASE | re.ASCII
 )
 _OPENING_CHARS = 16
-_JOINT = re.compile(r"\s{1,4}(?:and|to|until|till)\s{1,4}", re.IGNORECASE | re.ASCII)
+_JOINT = compile_later(r"\s{1,4}(?:and|to|until|till)\s{1,4}", re.IGNORECASE | re.ASCII)
 
 Reader = Callable[[re.Match[str], datetime], tuple[datetime, datetime] | None]
 
@@ -293,7 +294,7 @@ def _compiled() -> Iterator[tuple[re.Pattern[str], Reader]]:
         ),
         (rf"\b{_YEAR}\b", _read_year),
     ):
-        yield re.compile(pattern, re.IGNORECASE | re.ASCII), read
+        yield compile_later(pattern, re.IGNORECASE | re.ASCII), read
 
 
 def _read_in_month(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:

@@ -10,6 +10,7 @@ from itertools import pairwise
 from lore.errors import InvalidInput
 from lore.recall.moments import Span, spans
 from lore.text import words
+from lore.text.later import compile_later
 
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",
@@ -18,7 +19,7 @@ _MONTHS = (
 _ALL_MONTHS = "|".join(_MONTHS)
 
 _FRAMES = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    compile_later(pattern, re.IGNORECASE)
     for pattern in (
         r"\bmention only\b[^.?!]*[.?!]?",
         r"\b(?:can|could|would|will) you (?:please )?(?:list|walk me through|give me"
@@ -37,12 +38,12 @@ _FRAMES = tuple(
 )
 """Words that frame a question without saying what it is about."""
 
-_SPACE = re.compile(r"\s+")
-_CODE = re.compile(r"[_/\\]|\w\.\w|::|[a-z][A-Z]|^[A-Z0-9]{4,}$")
+_SPACE = compile_later(r"\s+")
+_CODE = compile_later(r"[_/\\]|\w\.\w|::|[a-z][A-Z]|^[A-Z0-9]{4,}$")
 
 
 def _sign(pattern: str) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE)
+    return compile_later(rf"\b(?:{pattern})\b", re.IGNORECASE)
 
 
 _WHEN = _sign(
@@ -67,12 +68,12 @@ _LATE = _sign(
     r"|after|ended up|replaced|so far|updated"
 )
 _NOW = _sign(r"now|nowadays|current|currently|latest|at the moment|at present|these days|still")
-_DAY = re.compile(
+_DAY = compile_later(
     rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?=\s(?:of )?(?:{_ALL_MONTHS})\b)"
     rf"|(?:{_ALL_MONTHS})\s(\d{{1,2}})\b",
     re.IGNORECASE,
 )
-_YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
+_YEAR = compile_later(r"\b((?:19|20)\d\d)\b")
 _WORD_MONTHS = {3: "march", 5: "may"}
 """Months that are also words: they count only where they stand as a date."""
 

@@ -229,6 +229,12 @@ def _output(response: object) -> str:
     return "\n".join(text for text in found if text)[:_MOST_OUTPUT]
 
 
+def answer(memory: Memory, event: str, told: bytes, project: str) -> bytes:
+    """Return what the endpoint would answer an agent, for a process that serves this one alone."""
+    given = HookInput.model_validate({**orjson.loads(told), "event": event})
+    return _hook(memory, given, Caller(project), Once()).model_dump_json().encode()
+
+
 def endpoints(tally: Tally | None = None) -> tuple[Endpoint[HookInput]]:
     """Return the endpoint of all hooks, which are counted in `tally`.
 

@@ -193,7 +193,7 @@ def get_number(db: Connection, id_prefix_or_external: str) -> int:
     )
     if not rows:
         msg = f"No session is called '{wanted[:80]}'."
-        raise NotFound(msg)
+        raise NotFound(msg, hint="'lore sessions' lists the latest.")
     if len(rows) > 1:
         msg = f"'{wanted}' fits several sessions."
         raise InvalidInput(msg, hint="Give more characters of the one you mean.")

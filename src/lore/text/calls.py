@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lore.text import lines
+from lore.text.later import compile_later
 
 Deed = Literal["run", "read", "edit", "write", "look", "fetch", "other"]
 Check = Literal["", "test", "lint", "build"]
@@ -40,36 +41,38 @@ _TELLING_FIELDS = (
     "prompt", "id",
 )  # fmt: skip
 
-_PATCHED = re.compile(r"^\*\*\* (Update|Add|Delete) File: ([^\n]{1,400})", re.MULTILINE)
+_PATCHED = compile_later(r"^\*\*\* (Update|Add|Delete) File: ([^\n]{1,400})", re.MULTILINE)
 _CHECKS: tuple[tuple[Check, re.Pattern[str]], ...] = (
-    ("test", re.compile(
+    ("test", compile_later(
         r"\b(?:pytest|go test|(?:cargo|dotnet|swift|mvn|bazel|deno|bun|mix|zig build) test"
         r"|jest|vitest|rspec|phpunit|unittest|tox|nox|ctest|gradlew? test|playwright test"
         r"|(?:npm|yarn|pnpm|mise|just|make|task|uv|poetry|composer|rake)(?: run)? [\w:-]*test)",
         re.IGNORECASE)),
-    ("lint", re.compile(
+    ("lint", compile_later(
         r"\b(?:golangci-lint|eslint|ruff|mypy|pyright|flake8|pylint|clippy|shellcheck|rubocop"
         r"|go vet|tsc|biome|prettier --check|lint-imports"
         r"|(?:npm|yarn|pnpm|mise|just|make|task)(?: run)? [\w:-]*(?:lint|check|types))\b",
         re.IGNORECASE)),
-    ("build", re.compile(
+    ("build", compile_later(
         r"\b(?:go (?:build|install)|cargo (?:build|check)|docker build|gradlew? build|mvn package"
         r"|(?:npm|yarn|pnpm|mise|just|make|task|uv)(?: run)? [\w:-]*build|cmake --build)\b",
         re.IGNORECASE)),
 )  # fmt: skip
-_STEP = re.compile(r"&&|\|\||;")
-_VERB = re.compile(r"[a-z][a-z:-]{1,30}$")
-_LOOKING = re.compile(
+_STEP = compile_later(r"&&|\|\||;")
+_VERB = compile_later(r"[a-z][a-z:-]{1,30}$")
+_LOOKING = compile_later(
     r"\s*(?:$|(?:cat|cd|echo|find|grep|head|ls|printf|pwd|rg|sed|tail|test|wc|which)\b)"
 )
 """Commands whose next try, for something else, mends nothing."""
 
-_SPEAKING = re.compile(r"\s*(?:git|gh|glab|echo|printf|cat|ls|grep|rg|find|sed|cp|mv|rm|mkdir)\b")
-_WRAPPED = re.compile(
+_SPEAKING = compile_later(
+    r"\s*(?:git|gh|glab|echo|printf|cat|ls|grep|rg|find|sed|cp|mv|rm|mkdir)\b"
+)
+_WRAPPED = compile_later(
     r"^\s*(?:(?:cd|export|source|set)\s[^&;|\n]{0,300}(?:&&|;)\s*|[A-Za-z_]{1,40}=\S{0,200}\s+(?:&&\s*)?"
     r"|(?:timeout|time|sudo|nice)\s+(?:\d+\w?\s+)?)"
 )
-_PIPED = re.compile(r"\s*(?:2>&1|\|\|?\s*(?:tail|head|grep|true|echo)\b.*|>\s*/dev/null.*)")
+_PIPED = compile_later(r"\s*(?:2>&1|\|\|?\s*(?:tail|head|grep|true|echo)\b.*|>\s*/dev/null.*)")
 
 
 @dataclass(frozen=True, slots=True)

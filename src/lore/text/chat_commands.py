@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_TYPED = re.compile(
+from lore.text.later import compile_later
+
+_TYPED = compile_later(
     r"/?lore:(status|amnesia|remember)(?:\s+(.*))?|/lore:(\S*).*", re.DOTALL | re.IGNORECASE
 )
 """Also without the slash: Claude Code refuses a command that it does not know itself. With the
 slash nothing else can be meant, even if it is mistyped."""
 
-_OFFERED = re.compile(
+_OFFERED = compile_later(
     r"<command-message>[^<]*</command-message>\s*<command-name>/(lore:(?:status|amnesia))"
     r"</command-name>(?:\s*<command-args>([^<]*)</command-args>)?"
 )

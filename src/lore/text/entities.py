@@ -6,11 +6,11 @@ it is kept whole and cut at its small words, so that spellings of one entity mee
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from lore.text import lines, words
+from lore.text.later import compile_later
 
 MOST = 40
 """Mentions kept of one text."""
@@ -18,20 +18,20 @@ MOST = 40
 _LONGEST_RAW = 400
 """A longer run of capitals is a heading or a table, not a name."""
 
-_TOKEN = re.compile(r"\w+(?:['\-.&/:]+\w+)*")
-_WORD = re.compile(r"\w+")
-_PARENTHESES = re.compile(r"\s?\([^()]*\)")
-_POSSESSIVE = re.compile(r"'s?\b")
-_ORDINAL = re.compile(r"\d{1,2}(?:st|nd|rd|th)?")
-_CODE = re.compile(r"[_/\d]|[a-z][A-Z]")
-_LETTER = re.compile(r"[^\W\d_]")
+_TOKEN = compile_later(r"\w+(?:['\-.&/:]+\w+)*")
+_WORD = compile_later(r"\w+")
+_PARENTHESES = compile_later(r"\s?\([^()]*\)")
+_POSSESSIVE = compile_later(r"'s?\b")
+_ORDINAL = compile_later(r"\d{1,2}(?:st|nd|rd|th)?")
+_CODE = compile_later(r"[_/\d]|[a-z][A-Z]")
+_LETTER = compile_later(r"[^\W\d_]")
 _BINDS = frozenset(
     "of the de von van der den del della di da du la le el al des zu bin ibn".split()
 )
 _JOINS = _BINDS | frozenset("and for in on to y e at".split())
 _MONTHS = "january february march april may june july august september october november december"
 _CALENDAR = frozenset(f"{_MONTHS} monday tuesday wednesday thursday friday saturday sunday".split())
-_LOOSE = re.compile(
+_LOOSE = compile_later(
     rf"^(?:(?:\d+|{'|'.join(_MONTHS.split())}|in|and|the|of) )+"
     r"|(?: (?:\d{3,4}|in|and|the|of))+$"
 )

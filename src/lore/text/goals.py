@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from lore.text import fences, lines, marks
+from lore.text.later import compile_later
 
 GOAL_CHARS = 280
 _READ_CHARS = 6_000
@@ -15,10 +16,10 @@ _READ_CHARS = 6_000
 _FENCES = (*fences.PUT_IN, "bash-input", "INSTRUCTIONS")
 """What asks for nothing; a line for the shell is typed, but not for the agent."""
 
-_COMMAND_NAME = re.compile(r"<command-name>\s*/?([\w:.-]{1,80})\s*</command-name>")
-_COMMAND_ARGS = re.compile(r"<command-args>(.{0,2000}?)</command-args>", re.DOTALL)
-_TYPED_COMMAND = re.compile(r"^\s*/([\w:-]{2,60})(?:\s+(.{0,2000}))?\s*$", re.DOTALL)
-_TAG = re.compile(r"</?[\w-]{1,40}>")
+_COMMAND_NAME = compile_later(r"<command-name>\s*/?([\w:.-]{1,80})\s*</command-name>")
+_COMMAND_ARGS = compile_later(r"<command-args>(.{0,2000}?)</command-args>", re.DOTALL)
+_TYPED_COMMAND = compile_later(r"^\s*/([\w:-]{2,60})(?:\s+(.{0,2000}))?\s*$", re.DOTALL)
+_TAG = compile_later(r"</?[\w-]{1,40}>")
 _HOUSEKEEPING = frozenset(
     """add-dir agents bug clear color compact config context copy cost debug diff doctor effort exit
     export extra-usage fast feedback fork help hooks ide init-verifiers insights install-github-app
@@ -29,7 +30,7 @@ _HOUSEKEEPING = frozenset(
 )
 """Commands that set up the agent and ask for no work."""
 
-_NO_REQUEST = re.compile(
+_NO_REQUEST = compile_later(
     r"\s*(?:\[Request interrupted|\[Image|\[Pasted|Caveat: The messages below"
     r"|Operation stopped by hook"
     r"|Base directory for this skill|Stop hook feedback|# AGENTS\.md instructions"
@@ -37,10 +38,10 @@ _NO_REQUEST = re.compile(
     r"|Unknown skill|API Error|Warmup\s*$|\[Tool call|<turn_aborted>)",
     re.IGNORECASE,
 )
-_RESUMED = re.compile(
+_RESUMED = compile_later(
     r"\s*(?:This session is being continued from a previous|# Continuing from|<summary>)"
 )
-_INTENT = re.compile(
+_INTENT = compile_later(
     r"(?:Primary Request and Intent|User's (?:original )?request|Goal"
     r"|Task Overview)\W{0,8}\s*(.{20,900})",
     re.DOTALL | re.IGNORECASE,
@@ -53,7 +54,7 @@ FILLER = frozenset(
     that that's the then there this to try two up wait we well what's with works yeah yep yes you
     your""".split()
 )
-_DOING = re.compile(
+_DOING = compile_later(
     r"^(?:please\s+|can you\s+|could you\s+|let's\s+|lets\s+)?(?:add|analy[sz]e|build|bump|change"
     r"|check"
     r"|clean|commit|convert|create|debug|delete|deploy|describe|design|document|draft|explain"
@@ -65,19 +66,19 @@ _DOING = re.compile(
     r"|test|trace|translate|update|upgrade|verify|write)\b",
     re.IGNORECASE,
 )
-_ASKING = re.compile(
+_ASKING = compile_later(
     r"\?\s*$|\b(?:can|could|would|should|shall|will) (?:you|we|i)\b|\bplease\b|\blet's\b|\blets\b"
     r"|\bi(?:'d| would) like\b|\bi (?:want|need|think|wonder)\b|\bwe (?:need|should|want)\b"
     r"|\b(?:what|why|how|where|which) (?:is|are|do|does|did|would|should|can)\b|\bfix\b"
     r"|\bimplement\b",
     re.IGNORECASE,
 )
-_QUESTION = re.compile(
+_QUESTION = compile_later(
     r"\?\s*$|^\W*(?:(?:hi|hey|hello|so|and|ok|okay|please|also)\W+)*"
     r"(?:what|what's|why|how|where|which|who|whose|when|is|are|was|were|do|does|did|has|have)\b",
     re.IGNORECASE,
 )
-_OUTPUT = re.compile(
+_OUTPUT = compile_later(
     r"""^\s*(?:=+\ |-{3,}|---\ |\+{3}\ |@@|\[[\w:.\- ]{1,40}\]|[\u276f$>%»]\ |at\ \S+\(|File\ "
         |\d+[→|:]
         |\d{4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d|(?:ERROR|WARN|INFO|DEBUG|FAIL|PASS|ok|panic)\b
@@ -85,8 +86,8 @@ _OUTPUT = re.compile(
         |\S+\.\w{1,5}:\d+|[{}\[\]();]+\s*$|\w+Error:|[│├└┌╭╰●✓✗×⎿]|\S+\s*=\s*\S+\s*$|<\w+|[|])""",
     re.VERBOSE,
 )
-_WORD = re.compile(r"[^\W\d_][\w'’-]*")
-_MARKUP = re.compile(r"(?:^|\n)\s*(?:#{1,6}|[*•-])\s+|\*\*|```\w*|`")
+_WORD = compile_later(r"[^\W\d_][\w'’-]*")
+_MARKUP = compile_later(r"(?:^|\n)\s*(?:#{1,6}|[*•-])\s+|\*\*|```\w*|`")
 _FEWEST_WORDS = 3
 
 

@@ -6,21 +6,23 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from lore.text.later import compile_later
+
 _BLANK_LETTERS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
 """Letters and marks that show nothing, though Unicode does not call them format characters."""
 
-_CHARACTERS = re.compile(
+_CHARACTERS = compile_later(
     f"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     f"\ufe00-\ufe0e\ufeff\ufff0-\ufffb\ue000-\uf8ff{_BLANK_LETTERS}\ud800-\udfff"
     "\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
 )
 _PICTURES = "\u2600-\u27bf\U0001f000-\U0001faff"
-_JOINED = re.compile(f"(?<=[{_PICTURES}\ufe0f])\u200d(?=[{_PICTURES}])")
+_JOINED = compile_later(f"(?<=[{_PICTURES}\ufe0f])\u200d(?=[{_PICTURES}])")
 """The joiner between two pictures makes one of them: seen, not hidden."""
 
-_EITHER = re.compile(f"({_JOINED.pattern})|{_CHARACTERS.pattern}")
+_EITHER = compile_later(f"({_JOINED.pattern})|{_CHARACTERS.pattern}")
 
-_MARKUP = re.compile(
+_MARKUP = compile_later(
     r"""<!--.*?(?:-->|\Z) | ^\s*\[[^\]\n]*\]:\s*(?:\#|<>|about:) .*?$
       | <(?:script|style|template|noscript|details|iframe|object|embed)\b[^>]*>
       | <[a-z][^>]*\b(?:hidden|display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0

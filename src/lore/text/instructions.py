@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from lore.text.later import compile_later
 from lore.text.sentences import spans
 
-_INSTRUCTION = re.compile(
+_INSTRUCTION = compile_later(
     r"""^(?:(?:please|pls|also|and|but|so|ok(?:ay)?|hey|note)[,:]?\s+)*
         (?:always|never(?!\ mind)|from\ now\ on|going\ forward|in\ (?:the\ )?future|whenever
           |every\ time|each\ time|remember(?:\ that|\ to|(?=:))|keep\ in\ mind
@@ -20,7 +21,7 @@ _INSTRUCTION = re.compile(
           |no\ matter\ what)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-_HABIT = re.compile(
+_HABIT = compile_later(
     r"""\b(?:from\ here\ on(?:\ out)?|from\ this\ point\ (?:on|forward)|henceforth)\b
       | \b(?:can|could|will|would)\ you\ (?:please\ )?stop\ \w+ing\b
       | \bmake\ sure\ (?:that\ you\ |you\ |to\ )?(?:always|never)\b
@@ -40,7 +41,7 @@ _HABIT = re.compile(
 )
 """Ways of saying so that the two above do not know; each is narrow, for a wrong one stands long."""
 
-_PREFERENCE = re.compile(
+_PREFERENCE = compile_later(
     r"""\bi(?:'d|\ would)?(?:\ (?:really|generally|usually|still|also|always|definitely|much
             |strongly|tend\ to))?\s+(?:prefer|rather|favou?r)\b
       | \bmy\ (?:personal\ )?preferences?\b
@@ -61,15 +62,15 @@ _HINTS = (
 )  # fmt: skip
 """Looked for first, which is quicker than all forms: few sentences have one of them."""
 
-_QUOTED = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>[^\n]*|`[^`\n]*`", re.DOTALL | re.MULTILINE)
-_QUESTION = re.compile(
+_QUOTED = compile_later(r"```.*?(?:```|\Z)|^[ \t]*>[^\n]*|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+_QUESTION = compile_later(
     r"(?:do|does|did|should|shall|am|is|are|was|were|have|has|which|what|why|how|where|who)\b"
     r".*\?$",
     re.IGNORECASE | re.DOTALL,
 )
 """What asks for a habit does not state one; 'could you always …?' is a request."""
 
-_LISTED = re.compile(r"[-*•\s]*(?:\d{1,3}[.)]\s+)?")
+_LISTED = compile_later(r"[-*•\s]*(?:\d{1,3}[.)]\s+)?")
 
 _READ_CHARS = 4_000
 _SHORTEST, _LONGEST = 8, 600

@@ -7,7 +7,9 @@ from typing import Any
 
 import re2
 
-__all__ = ["compile_linear", "compile_linear_text", "find_headed", "loosened"]
+from lore.text.later import Later, compile_later
+
+__all__ = ["compile_linear", "compile_linear_text", "find_headed", "groups_of", "loosened"]
 
 _MEMORY = 64 << 20
 """Bytes for an automaton; with re2's own 8 MB a large one is thrown away and built anew."""
@@ -15,14 +17,17 @@ _MEMORY = 64 << 20
 _COUNTED = 32
 """So far a loosened pattern counts: ids of tools are shorter than this, and most keys are not."""
 
-_COUNT = re.compile(r"(?<!\\)\{(\d+)(,?)(\d*)\}\??")
+_COUNT = compile_later(r"(?<!\\)\{(\d+)(,?)(\d*)\}\??")
+
+_GROUP = compile_later(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(\((?!\?)|\(\?P<(\w+)>)", re.DOTALL)
+"""Where a group begins: no escaped bracket, and none within a class of characters."""
 
 _TRIES = 32
 """Heads without a match in a row, after which a text is taken for one made of nothing else."""
 
 
 def compile_linear(pattern: str, *, groups: bool = True) -> Any:
-    """Compile a pattern for bytes, each of which is one character.
+    """Compile a pattern for bytes, each of which is one character, at its first use.
 
     Without its groups a pattern of many of them is found more quickly, or found not to be there.
     """
@@ -30,14 +35,20 @@ def compile_linear(pattern: str, *, groups: bool = True) -> Any:
     options.never_capture = not groups
     options.encoding = re2.Options.Encoding.LATIN1
     options.max_mem = _MEMORY
-    return re2.compile(pattern.encode("latin-1"), options)
+    return Later(lambda: re2.compile(pattern.encode("latin-1"), options))
 
 
 def compile_linear_text(pattern: str) -> Any:
-    """Compile a pattern for text that is decoded already."""
+    """Compile a pattern for text that is decoded already, at its first use."""
     options = re2.Options()
     options.max_mem = _MEMORY
-    return re2.compile(pattern, options)
+    return Later(lambda: re2.compile(pattern, options))
+
+
+def groups_of(pattern: str) -> dict[str, int]:
+    """Return the numbers of a pattern's groups by their names, as they will be once compiled."""
+    begun = [found for found in _GROUP.finditer(pattern) if found.group(1)]
+    return {found.group(2): at for at, found in enumerate(begun, 1) if found.group(2)}
 
 
 def loosened(pattern: str) -> str:

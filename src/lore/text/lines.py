@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from lore.text import sentences
+from lore.text.later import compile_later
 
-_SPACE = re.compile(r"\s+")
-_MARKUP = re.compile(r"^(?:[#>*\-•]+\s+)+")
+_SPACE = compile_later(r"\s+")
+_MARKUP = compile_later(r"^(?:[#>*\-•]+\s+)+")
 
 SUMMARY_CHARS = 120
 

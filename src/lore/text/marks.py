@@ -10,11 +10,13 @@ import re
 from collections.abc import Collection
 from functools import cache
 
+from lore.text.later import compile_later
+
 MEMORY = "lore-memory"
 """The name of the mark around recalled memory."""
 
 _SEARCHED = "lore-recall-"
-SEARCHED = re.compile(rf"\n*\[memory searched: {_SEARCHED}([0-9A-Za-z]{{8,64}})\]\n*")
+SEARCHED = compile_later(rf"\n*\[memory searched: {_SEARCHED}([0-9A-Za-z]{{8,64}})\]\n*")
 """What stands in an agent's history where the gateway searched memory for its model."""
 
 _LEAD = r"[\s/\\]{0,9}"
@@ -23,10 +25,10 @@ _LEAD = r"[\s/\\]{0,9}"
 _ANY = r"[\w.:-]{1,60}"
 """What a star in a name stands for; names of hooks are a few words."""
 
-_SMUGGLED = re.compile(rf"<(?={_LEAD}(?:{MEMORY}|system-reminder))", re.IGNORECASE)
+_SMUGGLED = compile_later(rf"<(?={_LEAD}(?:{MEMORY}|system-reminder))", re.IGNORECASE)
 """Our own mark, and the one that agents put around what hooks give them."""
 
-_NAMED = re.compile("-(?i:memory)")
+_NAMED = compile_later("-(?i:memory)")
 """The end of our mark's name: a search for its first letter is quicker than lower case for all."""
 
 Pieces = list[tuple[str, str]]

@@ -6,11 +6,12 @@ import re
 from dataclasses import dataclass
 
 from lore.records import Outcome
+from lore.text.later import compile_later
 
 _LAST_CHARS = 1_500
 """Last words stand at the beginning and at the end of a last message."""
 
-_UNHAPPY = re.compile(
+_UNHAPPY = compile_later(
     r"\bstill (?:not|broken|fail\w*|wrong|the same|see\w*|get\w*|happen\w*|error\w*|doesn't"
     r"|isn't)\b"
     r"|\b(?:doesn't|does not|didn't|did not|don't|isn't|not) (?:seem to )?work(?:ing)?\b"
@@ -20,7 +21,7 @@ _UNHAPPY = re.compile(
     r"|\b(?:failing|fails|failed|crash(?:es|ed)) again\b|\bundo (?:this|that|it|all|everything)\b",
     re.IGNORECASE,
 )
-_HAPPY = re.compile(
+_HAPPY = compile_later(
     r"\bthank(?:s| you)\b|\b(?:perfect|awesome|excellent|brilliant|lovely|lgtm|ship it)\b"
     r"|\bwell done\b"
     r"|\b(?:great|good|nice|amazing) (?:job|work|catch|one)\b|\b(?:it|that|this|all|now"
@@ -30,7 +31,7 @@ _HAPPY = re.compile(
     r"|^\s*(?:great|nice|cool|good|amazing|wonderful)\s*[.!,]*\s*$",
     re.IGNORECASE,
 )
-_DONE = re.compile(
+_DONE = compile_later(
     r"\b(?:done|fixed|completed?|committed|pushed|merged|implemented|resolved|updated|added|removed"
     r"|created|renamed|replaced|refactored|rebased|posted|reverted|cleaned up|addressed|simplified"
     r"|moved|written|applied|installed|finished|deleted|extracted|converted|changed)\b"
@@ -42,7 +43,7 @@ _DONE = re.compile(
     r"|\bhere(?:'s| is) (?:a |the )?(?:final |quick )?(?:summary|what (?:changed|was|i))|✅",
     re.IGNORECASE,
 )
-_GAVE_UP = re.compile(
+_GAVE_UP = compile_later(
     r"\b(?:i(?:'m| am) (?:unable|not able) to|i (?:can't|cannot|couldn't|could not|was unable to)"
     r" (?:find|fix|get|make|complete|access|reproduce|resolve|proceed|do)|remain(?:s"
     r"|ing)? (?:broken|unresolved)"
@@ -51,23 +52,23 @@ _GAVE_UP = re.compile(
     r"|credit balance|rate limit)",
     re.IGNORECASE,
 )
-_FAILS = re.compile(
+_FAILS = compile_later(
     r"\W*(?:it|this|that|(?:the|your) [\w-]+(?: [\w-]+){0,2}) (?:still |just )?"
     r"(?:fails|failed|(?:does not|doesn't|did not|didn't) (?:work|build|compile|run|pass|start))\b",
     re.IGNORECASE,
 )
 """A last message that begins so tells of no success, unless it answers what was asked."""
 
-_ADMITS = re.compile(
+_ADMITS = compile_later(
     r"❌|\bstill (?:failing|fails|broken)\b|\btests? (?:are|is) (?:still )?failing\b", re.IGNORECASE
 )
 """What still fails, if a question follows; without one it is a tale of before and after."""
 
-_OFFERS = re.compile(
+_OFFERS = compile_later(
     r"\b(?:want me to|would you like me to|do you want me to|let me know if|i can also)\b.{0,300}$",
     re.IGNORECASE | re.DOTALL,
 )
-_ASKS = re.compile(
+_ASKS = compile_later(
     r"\b(?:would you like (?!me to)|should i|shall i|do you want (?!me to)|what do you think"
     r"|any preference"
     r"|which (?:one|option|approach|direction|of these|would|do you)|let me know (?:which|what|how"
@@ -76,13 +77,13 @@ _ASKS = re.compile(
     r"|what would you)\b.{0,300}$",
     re.IGNORECASE | re.DOTALL,
 )
-_QUESTION = re.compile(
+_QUESTION = compile_later(
     r"\?\s*$|\b(?:review|explain|understand|summar\w+|analy[sz]e|investigate|check|look at|compare"
     r"|what|why|how|where|which)\b",
     re.IGNORECASE,
 )
 """What an answer in words can fulfil."""
-_BEGINS = re.compile(
+_BEGINS = compile_later(
     r"^\W*(?:(?:now|ok(?:ay)?|good|great|perfect|right|i see|so|first|next|then"
     r"|yes)[,.!:\s—-]+){0,3}"
     r"(?:let me|let's|i'll|i will|i need to|i'm going to|now i|checking|looking|running"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from lore.text.later import compile_later
 
-_OWN = re.compile(r"(?:mcp__(?:plugin_lore_)?lore__|lore(?:__|[._/]))[a-z][a-z_]{1,40}")
+_OWN = compile_later(r"(?:mcp__(?:plugin_lore_)?lore__|lore(?:__|[._/]))[a-z][a-z_]{1,40}")
 """Claude Code with and without the plugin, and agents that put the server's name before a tool."""
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from lore.text import lines
 from lore.text.calls import Call
+from lore.text.later import compile_later
 
 Verdict = Literal["ok", "failed", "refused"]
 
@@ -14,7 +15,7 @@ MESSAGE_CHARS = 160
 _HEAD, _TAIL = 3_000, 3_000
 """Errors stand at the beginning of an output or at its end."""
 
-_NOT_RUN = re.compile(
+_NOT_RUN = compile_later(
     r"Sibling tool call errored|The user doesn't want to (?:proceed|take this action)"
     r"|user (?:rejected|declined|denied)"
     r"|\[Request interrupted by user|tool use was rejected",
@@ -22,13 +23,13 @@ _NOT_RUN = re.compile(
 )
 """Signs that a call was not made: a person or the failure of one beside it kept it back."""
 
-_FAILED = re.compile(
+_FAILED = compile_later(
     r"""^\s*(?:<tool_use_error>|Exit\ code\ [1-9]|"?exit_code"?:\ ?[1-9]|ENOENT|EACCES
         |exit(?:ed)?\ (?:with\ )?(?:code|status)[:\ ]\ ?[1-9]|InputValidationError
         |Process\ exited\ with\ code\ [1-9])""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
-_BROKEN = re.compile(
+_BROKEN = compile_later(
     r"""^(?:---\ FAIL|FAIL\b|=+\ .{0,40}\b[1-9]\d*\ failed|FAILED\b|Traceback\ \(most\ recent
           |panic:|error\[E\d+\]|error:|fatal:|npm\ ERR!|Error:\ |make:\ \*\*\*)
       | \b[1-9]\d*\ (?:failed|failing|failures?|errors?|issues:)\b|\b[1-9]\d*\ issues?:\n
@@ -38,17 +39,17 @@ _BROKEN = re.compile(
 )
 """Signs in the output of a test, a linter or a compiler: pipes hide the exit code."""
 
-_TELLING = re.compile(
+_TELLING = compile_later(
     r"\b(?:error|fail(?:ed|s|ure)?|cannot|can't|could not|undefined|expected|not found|no such"
     r"|panic|denied|invalid|unknown|unused|unexpected|missing|exception|traceback|conflict)\b"
     r"|--- FAIL|FAIL\b|\b\w{2,60}(?:Error|Exception):",
     re.IGNORECASE,
 )
-_NOISE = re.compile(
+_NOISE = compile_later(
     r"^\s*(?:Exit code \d+|\[[\w:-]+\] (?:\$ |ERROR|Finished).{0,300}|=== \w+.*|<error>|\$ .*"
     r"|\?\s+\S+\s+\[no test files\]|ok\s+\S+.*|Traceback \(most recent call last\):)?\s*$"
 )
-_TAG = re.compile(r"</?(?:tool_use_error|error|output|stdout|stderr)>")
+_TAG = compile_later(r"</?(?:tool_use_error|error|output|stdout|stderr)>")
 
 
 def verdict_of(call: Call, text: str, *, failed: bool) -> Verdict:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from lore.records import Message, Part, PartKind, Said
 from lore.text import calls, lines, parts, results, tokens, told_calls, words
+from lore.text.later import compile_later
 
 LONG_OUTPUT_CHARS = 4_000
 """Of a tool's output that is longer than this only a note is read, or only the ends."""
@@ -19,7 +20,7 @@ _CALL_CHARS = 400
 _LINE_CHARS = 200
 _LOOKED_AT_LINES = 5_000
 
-_ERROR = re.compile(
+_ERROR = compile_later(
     r"\b(?:error|failed|failure|fatal|panic|exception|traceback|denied|not found|cannot|undefined)"
     r"\b|^E\s",
     re.IGNORECASE,

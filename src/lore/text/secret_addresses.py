@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from lore.text import secret_values
+from lore.text.later import compile_later
 from lore.text.secret_fitting import Span, chosen, fits, is_striking
 from lore.text.secret_reading import Value, read_address, read_value
 
@@ -32,7 +32,7 @@ ADDRESS_HEADS = (
 )
 """How each of these begins."""
 
-_DSN = re.compile(rb"(?:^|[\s\"'=`])[A-Za-z][\w.\-]{0,32}:([^\s:/@\"'`<>\\]{4,64})$")
+_DSN = compile_later(rb"(?:^|[\s\"'=`])[A-Za-z][\w.\-]{0,32}:([^\s:/@\"'`<>\\]{4,64})$")
 _DSN_BYTES = 100
 """So far back the user of an address without a scheme is looked for."""
 

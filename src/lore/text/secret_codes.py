@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from lore.text.later import compile_later
 from lore.text.secret_fitting import Span
 from lore.text.secret_values import is_example, is_random
 
@@ -26,11 +26,11 @@ CODES = (
 _PHRASE_BYTES = 420
 """Bytes behind a name in which its phrase ends: 24 words of 8 letters, numbered."""
 
-_WORDS = re.compile(
+_WORDS = compile_later(
     rb"(?:(?<![A-Za-z])(?:\d{1,2}[.):]?[ \t]*)?[a-z]{3,8}"
     rb"(?:[ \t]*(?:,|\r?\n|\\n)[ \t]*|[ \t]+|(?![A-Za-z]))){11,24}"
 )
-_ONE_WORD = re.compile(rb"[a-z]{3,8}")
+_ONE_WORD = compile_later(rb"[a-z]{3,8}")
 _COMMON = frozenset(
     b"""the and for with that this from you your are not have has was were can may must will when
     where which what how then than them they into before after write down keep safe place store
@@ -39,33 +39,33 @@ _COMMON = frozenset(
 """Words of sentences; none of them is in a list of seed words."""
 
 _CODES_BYTES = 700
-_CODE = re.compile(
+_CODE = compile_later(
     rb"(?<![\w\-./#])(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,5}|\d{4}[ ]\d{4}|[a-z0-9]{8,10}"
     rb"|[A-Z0-9]{8,10}"
     rb"|\d{8})(?![\w\-./#@])"
 )
-_CODES_JOINT = re.compile(
+_CODES_JOINT = compile_later(
     rb"[\"'\])]{0,2}(?:[ \t]*\([^()\n]{0,40}\))?"
     rb"(?:[ \t]+(?:for|of|if|to|in|when)[ \t][^\n:]{0,60})?"
     rb"(?:[ \t]*[:=]+[ \t\[\"']*|[ \t]+(?:is|are|was)[ \t]+|[ \t]+)(?:\r?\n|\\n)*"
 )
-_BETWEEN = re.compile(rb"(?:[ \t,;|\"'`]|\r?\n|\\n|\d{1,2}[.):][ \t]|[\-*][ \t])*")
+_BETWEEN = compile_later(rb"(?:[ \t,;|\"'`]|\r?\n|\\n|\d{1,2}[.):][ \t]|[\-*][ \t])*")
 _MANY = 24
 """Codes that are given at once, at most."""
 
 _SEED_BYTES = 100
-_BASE32 = re.compile(
+_BASE32 = compile_later(
     rb"(?<![\w+/=\-])(?:[A-Z2-7]{16,64}|(?:[A-Z2-7]{4}[ \-]){3,15}[A-Z2-7]{4})=*(?![\w+/])"
 )
-_LOWER32 = re.compile(
+_LOWER32 = compile_later(
     rb"(?<![\w+/=\-])(?:[a-z2-7]{16,64}|(?:[a-z2-7]{4}[ ]){3,15}[a-z2-7]{4})(?![\w+/])"
 )
 
-_ENTRY = re.compile(
+_ENTRY = compile_later(
     rb"(?:\n|\\n|[{,])[ \t]*\\*[\"']?([\w.\-]{1,60})\\*[\"']?:[ \t]*\\*[\"']?"
     rb"([A-Za-z0-9+/=_\-.]{12,})"
 )
-_DATA = re.compile(rb"\b(?:stringData|data)\\*[\"']?:")
+_DATA = compile_later(rb"\b(?:stringData|data)\\*[\"']?:")
 _MANIFEST_BYTES = 1_500
 _ENTRIES = 30
 _PLAIN_KEYS = frozenset(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from lore.text import secret_values
+from lore.text.later import compile_later
 from lore.text.secret_fitting import (
     DIGIT,
     Span,
@@ -129,14 +129,16 @@ COMMAND_HEADS = (
 )
 """How each of these begins."""
 
-_CURL = re.compile(rb"\b(?:curl|wget|https?|xh|ab|hey|lftp|etcdctl|aria2c|skopeo|influx)\b[^\n]*$")
-_LONE_ACCOUNT = re.compile(rb"([\w+/=\-]{16,}):$")
+_CURL = compile_later(
+    rb"\b(?:curl|wget|https?|xh|ab|hey|lftp|etcdctl|aria2c|skopeo|influx)\b[^\n]*$"
+)
+_LONE_ACCOUNT = compile_later(rb"([\w+/=\-]{16,}):$")
 _ACCOUNT_BYTES = 128
 """Some services take their key for the account, and no password."""
 
-_GLUED = re.compile(rb"\b(?:mysql\w*|mariadb\w*|mycli|7z|7za|rar|unrar)\b[^\n]*$")
+_GLUED = compile_later(rb"\b(?:mysql\w*|mariadb\w*|mycli|7z|7za|rar|unrar)\b[^\n]*$")
 _SHORT_COMMANDS = {
-    b"-p": re.compile(
+    b"-p": compile_later(
         rb"\b(?:(?:sshpass|mongo\w*|cqlsh|sqlcmd|psexec|clickhouse-client|nmap|xmpp|rdesktop"
         rb"|evil-winrm"
         rb"|crackmapexec|nxc|netexec|smbmap|cypher-shell|altool|notarytool|security|certutil"
@@ -145,33 +147,33 @@ _SHORT_COMMANDS = {
         rb"|(?:docker|podman|helm|az|oc|skopeo|buildah|crane|registry|nerdctl)\b[^\n]*\blogin\b"
         rb"|twine[ \t]+upload\b)[^\n]*$"
     ),
-    b"-a": re.compile(rb"\b(?:redis|valkey|keydb)-cli\b[^\n]*$"),
-    b"-A": re.compile(rb"\bsnmp\w+\b[^\n]*$"),
-    b"-X": re.compile(rb"\bsnmp\w+\b[^\n]*$"),
-    b"-w": re.compile(rb"\bldap\w+\b[^\n]*$"),
-    b"-P": re.compile(
+    b"-a": compile_later(rb"\b(?:redis|valkey|keydb)-cli\b[^\n]*$"),
+    b"-A": compile_later(rb"\bsnmp\w+\b[^\n]*$"),
+    b"-X": compile_later(rb"\bsnmp\w+\b[^\n]*$"),
+    b"-w": compile_later(rb"\bldap\w+\b[^\n]*$"),
+    b"-P": compile_later(
         rb"\b(?:zip|unzip|security|pkcs12|sqlcmd|bcp|ipmitool|mosquitto_\w+|osql|tsql)\b[^\n]*$"
     ),
-    b"-pw": re.compile(rb"\b(?:plink|pscp|putty|psftp)\b[^\n]*$"),
+    b"-pw": compile_later(rb"\b(?:plink|pscp|putty|psftp)\b[^\n]*$"),
 }
-_WITH_USER = re.compile(
+_WITH_USER = compile_later(
     rb"[ \t](?:-[ulU]|--user(?:name)?)[ =]?\S+|\b(?:user(?:add|mod)|rar|veracrypt)\b"
 )
-_ECHO = re.compile(
+_ECHO = compile_later(
     rb"\b(?:echo|printf|print)[ \t]+(?:-\w+[ \t]+|\\*['\"]%s(?:\\+n)?\\*['\"][ \t]+)?"
     rb"(?=[^|\n]+\|[^\n]*$)"
 )
-_SHELL_TEXT = re.compile(rb"(?=([\"'])[^\"'|\n]{4,80}\1[ \t]*$)")
+_SHELL_TEXT = compile_later(rb"(?=([\"'])[^\"'|\n]{4,80}\1[ \t]*$)")
 """PowerShell pipes a text by itself."""
 
-_ENTRIES = re.compile(
+_ENTRIES = compile_later(
     rb":(?:\s|\\+n|\d{1,6}\xe2\x86\x92)*(?:list|users):(?:\s|\\+n|\d{1,6}\xe2\x86\x92|[|>\-])*"
     rb"(?=[\w.\-]{1,40}:)"
 )
 """The accounts that a machine sets up when it first starts."""
 
-_FED = re.compile(rb"[^|\n]{0,60}<<<[ \t]*")
-_COOKIE = re.compile(rb"([^\s=:;,\"'\\{]+)(?:=|\\*[\"']:[ ]?\\*[\"'])([^\s;,\"'\\}]+)")
+_FED = compile_later(rb"[^|\n]{0,60}<<<[ \t]*")
+_COOKIE = compile_later(rb"([^\s=:;,\"'\\{]+)(?:=|\\*[\"']:[ ]?\\*[\"'])([^\s;,\"'\\}]+)")
 _COOKIE_WORDS = frozenset((b"path", b"domain", b"expires", b"max-age", b"samesite", b"priority"))
 
 

@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from lore.text import secret_values
+from lore.text.later import compile_later
 from lore.text.linear import compile_linear
 from lore.text.secret_fitting import DIGIT, Span, is_named_password, is_plain_secret
 from lore.text.secret_habits import is_plain_phrase, is_short_phrase, is_word_and_number
@@ -68,70 +69,72 @@ _JUST_BEFORE = 60
 _BEFORE, _BEHIND = 120, 200
 """Bytes around a word in which it is said to be near."""
 
-_BREAK = re.compile(rb"\r?\n|\\+[nr]|\0")
+_BREAK = compile_later(rb"\r?\n|\\+[nr]|\0")
 _BREAKS = (b"\n", b"\\n", b"\\r", b"\0")
 """How each of these ends."""
 
 _CHARS = rb"[!#-&*+\-./0-9:=?@A-Z^_a-z~]"
 _TELLING = rb"(?:[0-9]|[a-z]([\-_.])[a-z]+\1[a-z]+\1[a-z]|[a-z][A-Z]{2}|[A-Z][a-z][A-Z])"
-_TOKEN = re.compile(rb"(?<!%b)(?=%b{8})(?=%b*?%b)%b+" % (_CHARS, _CHARS, _CHARS, _TELLING, _CHARS))
+_TOKEN = compile_later(
+    rb"(?<!%b)(?=%b{8})(?=%b*?%b)%b+" % (_CHARS, _CHARS, _CHARS, _TELLING, _CHARS)
+)
 """Words with a digit or odd capitals, and words in a row."""
 
-_TOLD = re.compile(_TOKEN.pattern + rb"|[\"'`\x80-\xbf] ?[a-z]+ [a-z]+ [a-z]+")
-_SPOKEN = re.compile(
+_TOLD = compile_later(_TOKEN.pattern + rb"|[\"'`\x80-\xbf] ?[a-z]+ [a-z]+ [a-z]+")
+_SPOKEN = compile_later(
     rb"(?:[\"'`]|\xe2\x80[\x9c\x9e\x98]|\xc2\xab[ ]?)([a-z]{3,12}(?:[ ][a-z]{3,12}){2,8})"
     rb"(?:[\"'`]|\xe2\x80[\x99\x9c\x9d]|[ ]?\xc2\xbb)"
 )
 """Words in quotes, as a passphrase is told."""
 
-_DULL = re.compile(
+_DULL = compile_later(
     rb"(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\d{4}-\d\d-\d\d[T0-9:.Z+\-]*"
     rb"|[a-z0-9_.\-@~]*/[a-z0-9_.\-@]*/[\w.\-@/]*|[\d.:\-+%/,]+|[a-z_.]+\d?)[.,:;]*$"
 )
 """Ids, moments, paths, numbers and words: most of what has a digit in it."""
 
-_CHARACTER = re.compile(_CHARS)
+_CHARACTER = compile_later(_CHARS)
 _CHARACTERS = bytes(byte for byte in range(128) if _CHARACTER.match(bytes((byte,))))
-_REST = re.compile(_CHARACTER.pattern + rb"+")
+_REST = compile_later(_CHARACTER.pattern + rb"+")
 _SHORTEST, _LONGEST = 8, 90
 """Characters: what is longer is no password, and keys have forms and names."""
 
 _ENDS = b".,:;"
-_ACCOUNT = re.compile(r"^(?:thin:)?[A-Za-z][a-z0-9_.@+\\\-]{0,40}[:/](?=[^/])")
+_ACCOUNT = compile_later(r"^(?:thin:)?[A-Za-z][a-z0-9_.@+\\\-]{0,40}[:/](?=[^/])")
 """The account that stands before its password."""
 
-_AT_HOST = re.compile(r"@[\w\-]+(?:\.[\w\-]+)*(?::\d+)?(?:[:/].*)?$")
-_NAME = re.compile(r"^\W?[\w.\-\[\]]{1,48}=(?=[^=])")
-_PLACED = re.compile(r"\.\w{1,5}:\d+|^arn:|^[\w.\-]+/[\w.\-]+#\d+$")
+_AT_HOST = compile_later(r"@[\w\-]+(?:\.[\w\-]+)*(?::\d+)?(?:[:/].*)?$")
+_NAME = compile_later(r"^\W?[\w.\-\[\]]{1,48}=(?=[^=])")
+_PLACED = compile_later(r"\.\w{1,5}:\d+|^arn:|^[\w.\-]+/[\w.\-]+#\d+$")
 """A line of a file, the name of a resource, an issue."""
 
-_ASSIGNED = re.compile(rb"([\w.\-]+)[\"'`]?[\])]?[ \t]*[:=]>?[ \t]*[bfruN@$]?[\"'`]?$")
+_ASSIGNED = compile_later(rb"([\w.\-]+)[\"'`]?[\])]?[ \t]*[:=]>?[ \t]*[bfruN@$]?[\"'`]?$")
 """A name of its own before a value: what the name says decides, and is judged elsewhere."""
 
-_IS_NAME = re.compile(rb"\\?[\"'`]\]?[ \t]*(?::[ \t]*[\w\"'\[{\-]|=>)")
+_IS_NAME = compile_later(rb"\\?[\"'`]\]?[ \t]*(?::[ \t]*[\w\"'\[{\-]|=>)")
 """What follows a name in quotes: its value."""
 
-_PERSON = re.compile(
+_PERSON = compile_later(
     rb"(?i)^(?:root|admin\w*|sa|postgres|[pwu]|key|psk|pi|ubuntu|guest|wi-?fi|wlan|it|this|here"
     rb"|below|now)$"
 )
 """Accounts whose password follows them at once, and words that are no names."""
 
-_HOLDER = re.compile(
+_HOLDER = compile_later(
     rb"(?i)(?:users|credentials?|creds|accounts|logins|passwords|auth\w*)[\"']?[ \t]*(?:=|:|=>|\()+"
     rb"[ \t]*[\[{(]"
 )
 """What holds passwords by the names of their accounts."""
 
-_SAID = re.compile(rb"(?:[A-Za-z\x80-\xff']+,?[ ]){2,}[\w\x80-\xff']+[ ]?:[ \t]+[\"'`]?$")
+_SAID = compile_later(rb"(?:[A-Za-z\x80-\xff']+,?[ ]){2,}[\w\x80-\xff']+[ ]?:[ \t]+[\"'`]?$")
 """A sentence before a colon."""
 
 _WRAP = rb"(?:[\w.:\[\]]{1,32}[({]\s*){0,2}[bfruN@]?[\"'`]$"
-_ARGUMENT = re.compile(
+_ARGUMENT = compile_later(
     rb"(?i)(?:[(,\[{]|\|\||\?\?|\bor\b|\belse\b|\b(?:key|token|secret|password)\b)\s*" + _WRAP
 )
-_SECOND = re.compile(rb",\s*" + _WRAP)
-_TAKING = re.compile(
+_SECOND = compile_later(rb",\s*" + _WRAP)
+_TAKING = compile_later(
     rb"(?i)(?:passw\w*|pwd|pass|hash\w*|crypt\w*|login|auth\w*|compare|verify|check\w*|matches"
     rb"|derive\w*|encode|kdf\w*|argon2\w*|pbkdf2\w*|pbekeyspec|scrypt\w*|line|keys|write|text|parse"
     rb"|make|parser|begin|equals|unprotect|hmac\w*"
@@ -140,7 +143,7 @@ _TAKING = re.compile(
 )
 """Calls whose first argument is a password."""
 
-_JOINED = re.compile(
+_JOINED = compile_later(
     rb"(?i)(?:[:=>]|<<<|[ ]-[tbn]|--session|%s['\"]?|\xe2\x80\xba|\b(?:is|it|to|with|use|using"
     rb"|are|was|now|this|here|key|token|secret|auth|login"
     rb"|unseal|lookup|echo|put|revoke|rotate|leaked|est|es|ist|lautet|la|il|de))[ \t]*[\"'`(]?$"
@@ -158,7 +161,7 @@ _OTHER_THING = compile_linear(
 )
 """Words that say that what looks drawn by lot is no secret but something of it."""
 
-_NO_SECRET = re.compile(
+_NO_SECRET = compile_later(
     r"://|^[\w.+\-]+@[\w\-]+\.\w|^[a-z][\w.+\-]*@[a-z][\w\-]*$|^\.{0,2}/|^~/|\.(?:[a-z]{2,5}"
     r"|[a-z]{1,4}\d)$|^#[0-9a-fA-F]{3,8}$"
     r"|^\d[\d.,:/\-]*\w{0,3}$|^v?\d+\.\d+|::|->|=>|\(\)|^--?[a-z]|^@\w|/[a-z][\w.\-]*/|^\$\{?\w"
@@ -169,11 +172,11 @@ _NO_SECRET = re.compile(
 )
 """Addresses, paths, files, colours, moments, flags, versions, issues, names of algorithms."""
 
-_KEY = re.compile(r"^[A-Za-z0-9+/_\-]{20,}={0,2}$")
-_MARK = re.compile(r"[!@#$%^&*?~]")
-_UUID = re.compile(r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
-_ONE_CASE = re.compile(r"^[0-9a-f]+$|^[a-z0-9]+$|^[A-Z0-9]+$")
-_NUMBERED = re.compile(r"^[A-Za-z]+[\-_.:]\d+$")
+_KEY = compile_later(r"^[A-Za-z0-9+/_\-]{20,}={0,2}$")
+_MARK = compile_later(r"[!@#$%^&*?~]")
+_UUID = compile_later(r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
+_ONE_CASE = compile_later(r"^[0-9a-f]+$|^[a-z0-9]+$|^[A-Z0-9]+$")
+_NUMBERED = compile_later(r"^[A-Za-z]+[\-_.:]\d+$")
 """Bare, it is the name of a machine or of a step."""
 
 _QUOTES = (b'"', b"'", b"`")
@@ -186,7 +189,7 @@ _ASKED = compile_linear(
     r"|api[ _\-]?key|\btoken\b|\bsecret\b)",
     groups=False,
 )
-_SET = re.compile(rb"\w[\"'`]?[ \t]*(?:=[ \t]*\S|:[ \t]*[\"'`\w$]+[\"'`,;]*$)")
+_SET = compile_later(rb"\w[\"'`]?[ \t]*(?:=[ \t]*\S|:[ \t]*[\"'`\w$]+[\"'`,;]*$)")
 """A name with its value on the same line."""
 
 _LISTING = compile_linear(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from lore.text.later import compile_later
 from lore.text.secret_fitting import Span, is_named_password
 
 __all__ = ["BEHIND", "CROWD_PLACES", "STRETCH", "find_in_crowd", "is_crowded"]
@@ -21,9 +21,9 @@ STRETCH = 65_536
 BEHIND = 512
 """Bytes at the end of a stretch that are looked at again: a name there has its value behind it."""
 
-_WORD = re.compile(rb"[!#-&*-+\-./0-9:=?@A-Z^_a-z~]{7,256}")
-_TELLING = re.compile(rb"[0-9!#$%^&*?~+]")
-_NAME = re.compile(rb"^[\w.\-]{1,40}[=:]+(?=.)")
+_WORD = compile_later(rb"[!#-&*-+\-./0-9:=?@A-Z^_a-z~]{7,256}")
+_TELLING = compile_later(rb"[0-9!#$%^&*?~+]")
+_NAME = compile_later(rb"^[\w.\-]{1,40}[=:]+(?=.)")
 
 
 def is_crowded(places: int, size: int) -> bool:

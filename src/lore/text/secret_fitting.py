@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from lore.text import secret_values
+from lore.text.later import compile_later
 from lore.text.secret_habits import (
     is_interleaved,
     is_passphrase,
@@ -31,21 +31,21 @@ __all__ = [
 Span = tuple[int, int, str]
 """Where a secret starts and ends, in bytes, and its kind."""
 
-DIGIT = re.compile(r"\d")
-_UUID = re.compile(r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
-_MAPPING = re.compile(r"^[\d.:\-\[\]]+(?:/\w+)?$")
-_VERSION = re.compile(r"^(?:\d{1,2}:)?v?\d{1,4}\.\d{1,4}[a-z0-9.+~:\-]*$")
+DIGIT = compile_later(r"\d")
+_UUID = compile_later(r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
+_MAPPING = compile_later(r"^[\d.:\-\[\]]+(?:/\w+)?$")
+_VERSION = compile_later(r"^(?:\d{1,2}:)?v?\d{1,4}\.\d{1,4}[a-z0-9.+~:\-]*$")
 """Of a package: 1:4.13+dfsg1-1, 42.1-1ubuntu2."""
 
-_SYMBOL = re.compile(r"[!@#$%^&*?~+]")
-_TERM = re.compile(
+_SYMBOL = compile_later(r"[!@#$%^&*?~+]")
+_TERM = compile_later(
     r"^(?:[a-z]{1,10}(?:[\-_./][a-z]+)*[\-_.]?v?\d{0,3}|[A-Z]+[\-_]?\d{1,4}|\d+[a-z]{0,4})$"
 )
 """One of a list of names: utf8, scram-sha-256, SHA-512, 30min."""
 
-_NUMBER_INSIDE = re.compile(r"^[A-Z][a-z]{2,}\d{2,}[A-Z][a-z]{2,}[!?#*$%]*$")
-_UNNAMED = re.compile(r"[0-9!@#$%^&*?~+=,\-]")
-_UNSPOKEN = re.compile(r"[0-9!@#$%^&*?~+=,_\-]")
+_NUMBER_INSIDE = compile_later(r"^[A-Z][a-z]{2,}\d{2,}[A-Z][a-z]{2,}[!?#*$%]*$")
+_UNNAMED = compile_later(r"[0-9!@#$%^&*?~+=,\-]")
+_UNSPOKEN = compile_later(r"[0-9!@#$%^&*?~+=,_\-]")
 _SHORTEST_STRIKING = 8
 
 

@@ -5,7 +5,7 @@ Names of things have these shapes too, so they only tell where a password is nam
 
 from __future__ import annotations
 
-import re
+from lore.text.later import compile_later
 
 __all__ = [
     "is_interleaved",
@@ -16,19 +16,19 @@ __all__ = [
     "is_word_and_number",
 ]
 
-_PASSPHRASE = re.compile(
+_PASSPHRASE = compile_later(
     r"^[A-Za-z][a-z]{2,11}(?:([\-_.+~=,])[A-Za-z][a-z]{2,11})(?:\1[A-Za-z][a-z]{2,11}){1,6}"
     r"(?:\1?\d{1,4}[!?#*$%.]*|\1?[!?#*$%]+|\1\d{1,4}\1[A-Za-z]{3,12})$"
 )
 """Three or more words with a number or sign at the end, all joined the same way."""
 
-_SHORT_PHRASE = re.compile(
+_SHORT_PHRASE = compile_later(
     r"^[A-Za-z][a-z]{2,11}([\-_.+~=,])[A-Za-z][a-z]{2,11}\1?\d{2,5}[!?#*$%.]{0,2}$"
     r"|^\d{2,5}([\-_.+~=,])[A-Za-z][a-z]{2,11}\2[A-Za-z][a-z]{2,11}[!?#*$%.]{0,2}$"
 )
 """Two words and a number: things have such names too, unless they are called a password."""
 
-_PLAIN_PHRASE = re.compile(
+_PLAIN_PHRASE = compile_later(
     r"^[A-Za-z][a-z]{2,11}(?:([ \-_.+])[A-Za-z][a-z]{2,11})(?:\1[A-Za-z][a-z]{2,11}){2,8}$"
 )
 """Four words or more in a row, as dice choose them."""
@@ -44,27 +44,27 @@ _SENTENCE = frozenset(
 )
 """Words of sentences: dice throw them too, but seldom, and a sentence is made of them."""
 
-_INTERLEAVED = re.compile(r"^[a-z0-9]{8,24}$|^[A-Z0-9]{8,24}$")
+_INTERLEAVED = compile_later(r"^[a-z0-9]{8,24}$|^[A-Z0-9]{8,24}$")
 _INTERLEAVED_GROUPS = 3
 """Groups of digits between letters: versions and names have fewer."""
 
-_DIGITS = re.compile(r"\d+")
+_DIGITS = compile_later(r"\d+")
 
-_WORD_NUMBER = re.compile(
+_WORD_NUMBER = compile_later(
     r"^[A-Za-z][a-z]{3,11}(?:[!@#$%&*+_\-.,:^~?]{1,2}\d{2,6}|=\d{4,6}|\d{3,6})[!@#$%&*+=_\-.^~?]{0,3}$"
 )
 """One word and a number, as people make up a password that must have one."""
 
-_LEET = re.compile(r"^(?:[A-Z][a-z]*(?:[013457@$][a-z]+)+){1,3}\d{0,4}[!?#*$%]*$")
+_LEET = compile_later(r"^(?:[A-Z][a-z]*(?:[013457@$][a-z]+)+){1,3}\d{0,4}[!?#*$%]*$")
 """A word with some letters written as digits: Cl0v3rM0nk3y35."""
 
-_HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
-_VOWEL = re.compile(r"[aeiouyAEIOUY]")
-_NO_SCATTER = re.compile(r"[\s\"'`()<>\[\]{}\\/|;]|::|->|^[$%]|\.\w{1,4}$")
+_HUMP = compile_later(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
+_VOWEL = compile_later(r"[aeiouyAEIOUY]")
+_NO_SCATTER = compile_later(r"[\s\"'`()<>\[\]{}\\/|;]|::|->|^[$%]|\.\w{1,4}$")
 _SHORTEST_SCATTERED = 8
 _SCATTERED_HUMPS = 3
 
-_WORDS = re.compile(r"[A-Za-z]+")
+_WORDS = compile_later(r"[A-Za-z]+")
 _TECHNICAL = frozenset(
     """access account admin alpha alpine amd api app apps arch arm auth aws azure backup base beta
     bookworm branch broker bucket build bullseye bundle byte bytes cache case central chapter char

@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Iterator
 
 from lore.text import secret_values
-from lore.text.linear import compile_linear, loosened
+from lore.text.later import compile_later
+from lore.text.linear import compile_linear, groups_of, loosened
 from lore.text.secret_fitting import (
     Span,
     fits,
@@ -48,7 +49,7 @@ LINES = (
 
 _LINES = compile_linear(LINES)
 _LOOSE = compile_linear(loosened(LINES), groups=False)
-_NAMES = {index: name.decode() for name, index in _LINES.groupindex.items()}
+_NAMES = {index: name for name, index in groups_of(LINES).items()}
 
 _BACK = 400
 """So far back the line is looked for that names a lone value."""
@@ -62,13 +63,13 @@ _HINT = compile_linear(
 """What a line has in it that names a lone value: most lone values have nothing of it near them."""
 
 _PATHS = ("/", "./", "~/", "../")
-_SPLIT = re.compile(rb"\r?\n|(?:\\+r)?\\+n")
-_FENCE = re.compile(rb"^[ \t]*(?:[`~]{3,}\w*|[=\-]{3,})?[ \t]*$")
-_UNNUMBERED = re.compile(rb"^[ \t]*(?:\d{1,6}(?:\xe2\x86\x92|\t)[ \t]*)?(?:[+\-](?=[$%#>]))?")
-_PROMPT = re.compile(
+_SPLIT = compile_later(rb"\r?\n|(?:\\+r)?\\+n")
+_FENCE = compile_later(rb"^[ \t]*(?:[`~]{3,}\w*|[=\-]{3,})?[ \t]*$")
+_UNNUMBERED = compile_later(rb"^[ \t]*(?:\d{1,6}(?:\xe2\x86\x92|\t)[ \t]*)?(?:[+\-](?=[$%#>]))?")
+_PROMPT = compile_later(
     rb"(?:^|[ \t])(?:[$%#>]|\xe2\x9d\xaf|>>>|\(Pdb\)|irb[^>]*>|In \[\d+\]:)[ \t]+(.+)$"
 )
-_ASKED = re.compile(
+_ASKED = compile_later(
     rb"\b(?:vault[ \t]+(?:kv[ \t]+get|read|print)|op[ \t]+(?:read|item|get)"
     rb"|pass[ \t]+(?!(?:ls|git|find|grep|rm|mv|cp|init|edit|help)\b)(?:show[ \t]+)?\w"
     rb"|gopass|lpass[ \t]+show|bw[ \t]+get|chamber[ \t]+read|doppler[ \t]+secrets|keyctl"
@@ -88,16 +89,18 @@ _ASKED = re.compile(
 )
 """Commands that answer with a secret, or make one."""
 
-_SHOWN = re.compile(rb"\b(?:cat|type|less|head|tail|echo|print|puts|p)\b|[\w\])]$", re.IGNORECASE)
-_LISTS = re.compile(
+_SHOWN = compile_later(
+    rb"\b(?:cat|type|less|head|tail|echo|print|puts|p)\b|[\w\])]$", re.IGNORECASE
+)
+_LISTS = compile_later(
     rb"(?i)\bpubkey|\.pub\b|sha\d+sum|md5sum|list\b|status\b|\bwc\b"
     rb"|--grep|(?:^|[|;&$%#>][ \t]*)(?:ls|grep|rg|find|git|diff|openssl[ \t]+dgst)\b(?!-)"
 )
-_LABEL = re.compile(
+_LABEL = compile_later(
     rb"(?i)\b(?:passw(?:or)?d|passphrase|passcode|pass|pwd|secret|tokens?|credentials?"
     rb"|(?:api|access|private|secret|master|root|license|unseal|recovery|encryption)[ _\-]?key)\b"
 )
-_HEX = re.compile(r"^[0-9a-fA-F]+$")
+_HEX = compile_later(r"^[0-9a-fA-F]+$")
 _FEW_WORDS = 5
 _ROWS = 40
 _TABLE_BYTES = 6_000
@@ -105,9 +108,9 @@ _HEAD_BYTES = 800
 """So far above the rule of a table its head starts."""
 
 _CELL = b" \t\"'`*"
-_BARS = re.compile(rb"\||\xe2\x94\x82|\xe2\x94\xac|\xe2\x94\xbc")
+_BARS = compile_later(rb"\||\xe2\x94\x82|\xe2\x94\xac|\xe2\x94\xbc")
 _LINE_CHARS = b" \t-+|:\xe2\x94\x80\x82\x8c\x90\x98\xac\xb4\xbc\xa4\x9c\xa0"
-_HEADING = re.compile(rb"^[A-Za-z][\w \-/()]{0,30}$")
+_HEADING = compile_later(rb"^[A-Za-z][\w \-/()]{0,30}$")
 
 
 def has_lines(text: str) -> bool:
@@ -186,8 +189,8 @@ def _is_answer(label: bytes, text: str) -> bool:
     return few and not _HEX.match(text) and is_plain_secret(text)
 
 
-_LABEL_WORD = re.compile(rb"(?i)passw|secret|token|key|credential|pwd|pass\b|\bpw\b")
-_ENDING = re.compile(rb"\.(?:txt|secret|key|env|dat|conf|pass|pw|token)$")
+_LABEL_WORD = compile_later(rb"(?i)passw|secret|token|key|credential|pwd|pass\b|\bpw\b")
+_ENDING = compile_later(rb"\.(?:txt|secret|key|env|dat|conf|pass|pw|token)$")
 
 
 def _rule(data: bytes, start: int, end: int) -> Iterator[Span]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Literal
+
+from lore.text.later import compile_later
 
 __all__ = ["NameKind", "classify", "means_secret"]
 
 NameKind = Literal["", "password", "pass", "phrase", "secret", "key", "auth", "cookie"]
 """What a name promises: `pass` and `auth` also mean other things, so their value must convince."""
 
-_HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_HUMP = compile_later(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
-_CLOUD_HOST = re.compile(r"\.[\w\-]+\.[a-z]+\.core\.windows\.net$")
+_CLOUD_HOST = compile_later(r"\.[\w\-]+\.[a-z]+\.core\.windows\.net$")
 """The account whose key a setting of a storage driver holds; it stands last."""
 
 _KINDS: dict[str, NameKind] = {

@@ -19,7 +19,8 @@ from lore.text import (
     secret_talk,
     secret_values,
 )
-from lore.text.linear import compile_linear, find_headed
+from lore.text.later import compile_later
+from lore.text.linear import compile_linear, find_headed, groups_of
 from lore.text.secret_commands import cookies
 from lore.text.secret_crowds import BEHIND, CROWD_PLACES, STRETCH, find_in_crowd, is_crowded
 from lore.text.secret_fitting import (
@@ -51,12 +52,11 @@ __all__ = ["PLACES", "PLACE_HEADS", "Span", "find_places", "is_secret"]
 
 _PLACE = compile_linear(PLACES)
 _HEAD = compile_linear(PLACE_HEADS, groups=False)
-_NAMES = {index: name.decode() for name, index in _PLACE.groupindex.items()}
-_WORD = _PLACE.groupindex[b"word"]
+_GROUPS = groups_of(PLACES)
+_NAMES = {index: name for name, index in _GROUPS.items()}
+_WORD = _GROUPS["word"]
 _SHORTEST_NAME = 2
-_LOOSE = frozenset(
-    _PLACE.groupindex[name] for name in (b"said", b"near", b"kwarg", b"turned", b"positional")
-)
+_LOOSE = frozenset(_GROUPS[name] for name in ("said", "near", "kwarg", "turned", "positional"))
 """Sentences and commands: what follows the name may be the name of something else."""
 
 _NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-$"
@@ -69,8 +69,8 @@ _LEFT_WORDS = frozenset(
 _LEFT_BYTES = 64
 """So far left a name goes on; longer ones are no names that people give."""
 
-_ENV_LINE = re.compile(rb"(?:^|\n|\\n)[ \t]*(?:export[ \t]+|set[ \t]+)?[A-Z0-9_]+=$")
-_WRAPPED = re.compile(
+_ENV_LINE = compile_later(rb"(?:^|\n|\\n)[ \t]*(?:export[ \t]+|set[ \t]+)?[A-Z0-9_]+=$")
+_WRAPPED = compile_later(
     rb"(?:" + COLOUR.encode() + rb"[ \t]*){1,4}"
     rb"|\s+string\(\d{1,4}\)[ \t]+|[|>][+\-]?\d?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*"
     rb"|!![a-z]+[ \t]+|<!\[CDATA\[|\\*\"'(?=\")|'\"(?=')"
@@ -82,12 +82,12 @@ _WRAPPED = re.compile(
 )
 """What stands between a name and its value and is not yet the value."""
 
-_SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9\-]{1,24}[ \t]+(?:token=)?\\*[\"']?", re.IGNORECASE)
+_SCHEME = compile_later(rb"[A-Za-z][A-Za-z0-9\-]{1,24}[ \t]+(?:token=)?\\*[\"']?", re.IGNORECASE)
 _ARN_BYTES = 90
 _KEY_CHARS = 20
-_MINE = re.compile(r"(?:^|\W)(my|this|your|our|the|new|api)[ \t]+$")
-_FOR = re.compile(r" (for) ")
-_PARENT = re.compile(
+_MINE = compile_later(r"(?:^|\W)(my|this|your|our|the|new|api)[ \t]+$")
+_FOR = compile_later(r" (for) ")
+_PARENT = compile_later(
     rb"\bapi[_ \-]?key\b"
     rb"|(?:encrypt\w*|signing|hmac|cipher|crypto\w*|jwt|webhook|secret|credentials?|auth|sealing)"
     rb"[\"'\]>]{0,2}[ \t]*[:{=\n\]]",
@@ -97,23 +97,23 @@ _PARENT = re.compile(
 
 _ABOVE_BYTES = 240
 _AHEAD_BYTES = 80
-_NAME = re.compile(
+_NAME = compile_later(
     rb"(?i)\b\w*(?:passw|secret|token|key|credential|pwd|pass\b|random_string)[\w.\-]*"
 )
 _VALUED = frozenset(("keyname", "secrets", "random_string"))
 _LISTED = 20
 """Entries of a list that are looked at."""
 
-_NEXT_ENTRY = re.compile(rb"\\*[\"'`]?[ \t]*(?:,?(?:\s|\\+[nrt])*(?:-[ \t]+)?|,)(?=[\"'`\\\w])")
-_NEXT_ARGUMENT = re.compile(rb"\\*[\"'`][ \t]*,[ \t]*(?=\\*[\"'`])")
-_COMMAS = re.compile(
+_NEXT_ENTRY = compile_later(rb"\\*[\"'`]?[ \t]*(?:,?(?:\s|\\+[nrt])*(?:-[ \t]+)?|,)(?=[\"'`\\\w])")
+_NEXT_ARGUMENT = compile_later(rb"\\*[\"'`][ \t]*,[ \t]*(?=\\*[\"'`])")
+_COMMAS = compile_later(
     rb"(?:,[^\s\"'`\\<>|;&(){}\[\]:,=]*)+[^\s\"'`\\<>|;&(){}\[\]:,=](?=$|[\s\"'`\\])"
 )
-_KEYED = re.compile(r"(?i)hmac|cipher|secretkey|signingkey")
-_SIGNING_IN = re.compile(rb"(?i)\b(?:login|auth\w*|configure|init\w*|client)\([^()\n]{0,40}$")
+_KEYED = compile_later(r"(?i)hmac|cipher|secretkey|signingkey")
+_SIGNING_IN = compile_later(rb"(?i)\b(?:login|auth\w*|configure|init\w*|client)\([^()\n]{0,40}$")
 _QUOTED = (b'"', b"'", b"`")
-_TEST = re.compile(r"(?i)test")
-_TERM = re.compile(r"^[a-z]{1,10}(?:-[a-z]+)*-?\d{0,3}$")
+_TEST = compile_later(r"(?i)test")
+_TERM = compile_later(r"^[a-z]{1,10}(?:-[a-z]+)*-?\d{0,3}$")
 """One of a list of names: utf8, scram-sha-256."""
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from lore.text.later import compile_later
+
 __all__ = [
     "COLOUR",
     "GAP",
@@ -32,25 +34,25 @@ COLOUR = r"(?:\x1b|\\+(?:u001[bB]|x1[bB]|0?33|[eE]))\[[0-9;?]*[A-Za-z]"
 GAP = r"(?:\s|\\+[nrt]|[ +\-]{0,6}\d{1,6}\xe2\x86\x92)*"
 """Space between two lines that belong together, also where lines are numbered."""
 
-_OPENING = re.compile(
+_OPENING = compile_later(
     rb"[bfruNL@$]{0,2}\\*(?:\"\"\"|''\'|[\"'`])|r#{1,3}\"|&quot;|&#3[49];|%2[27]|\\+u002[27]"
 )
 _PREFIXES = b"bfruNL@$#"
-_BARE = re.compile(rb"(?:[^\x00\x1b\s\"'`\\<>|,;&]|\\[^nrt\"'`\\u])+")
-_WHOLE_LINE = re.compile(rb"(?:[^\x00\x1b\s\"'`\\]|\\[^nrt\"'`\\])+")
-_ADDRESS = re.compile(rb"[^\x00\s\"'`\\<>]+")
-_STOP = re.compile(rb"\xef\xbc[\x8c\x9b\x89]|\xe3\x80|\xe2\x80[\x98-\x9f]")
+_BARE = compile_later(rb"(?:[^\x00\x1b\s\"'`\\<>|,;&]|\\[^nrt\"'`\\u])+")
+_WHOLE_LINE = compile_later(rb"(?:[^\x00\x1b\s\"'`\\]|\\[^nrt\"'`\\])+")
+_ADDRESS = compile_later(rb"[^\x00\s\"'`\\<>]+")
+_STOP = compile_later(rb"\xef\xbc[\x8c\x9b\x89]|\xe3\x80|\xe2\x80[\x98-\x9f]")
 """Commas, stops and quotes that are no ASCII: sentences go on behind them."""
 
-_HOST = re.compile(rb"[A-Za-z0-9\[$%{_.\-]")
-_PORT = re.compile(rb"\d{1,5}(?:[/?#,]|$)")
+_HOST = compile_later(rb"[A-Za-z0-9\[$%{_.\-]")
+_PORT = compile_later(rb"\d{1,5}(?:[/?#,]|$)")
 
 
-_FOUR_BY_FOUR = re.compile(
+_FOUR_BY_FOUR = compile_later(
     rb"[a-z]{4}(?:-[a-z]{4}){3}(?![\w\-])|[a-z]{4}(?:[ ][a-z]{4}){3}(?![\w\-]|[ ][a-z])"
     rb"|[A-Za-z0-9]{4}(?:[ ][A-Za-z0-9]{4}){5}(?![\w\-])"
 )
-_SPOKEN = re.compile(rb"^.(?:[aeiouy]|.[aeiouy])")
+_SPOKEN = compile_later(rb"^.(?:[aeiouy]|.[aeiouy])")
 
 
 class Value(NamedTuple):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from lore.text.later import compile_later
 from lore.text.secret_fitting import (
     Span,
     fits,
@@ -90,7 +91,7 @@ _FOREIGN_KEYS = _utf8(
     " ключ токен секрет кључ κλειδί מפתח مفتاح कुंजी คีย์"
     " 令牌 密钥 金鑰 密鑰 秘钥 キー トークン シークレット 秘密鍵 키 토큰 시크릿"
 )
-FOREIGN_NAME = re.compile(_FOREIGN.encode("latin-1"), re.IGNORECASE)
+FOREIGN_NAME = compile_later(_FOREIGN.encode("latin-1"), re.IGNORECASE)
 TALK = (
     rf"(?P<foreign>{_FOREIGN})|(?P<unlocking>{_FOREIGN_KEYS})"
     r"|(?P<turned>(?:[`\"']?[ \t]+(?:is|as|was|into|in|for)[ \t]+"
@@ -119,22 +120,22 @@ _NEARBY_BYTES = 140
 _NEARBY_WORDS = 12
 """So far behind its name a secret is looked for in a sentence."""
 
-_LINE_END = re.compile(rb"\r?\n|\\+[nr]|\. (?=[A-Z])")
-_WORD = re.compile(rb"(?:[!-;=?-{}~]|[\xc2-\xdf][\x80-\xbf]|\xe2[\x80-\xbf]{2})+")
+_LINE_END = compile_later(rb"\r?\n|\\+[nr]|\. (?=[A-Z])")
+_WORD = compile_later(rb"(?:[!-;=?-{}~]|[\xc2-\xdf][\x80-\xbf]|\xe2[\x80-\xbf]{2})+")
 """Letters of scripts that have no spaces, or that nobody writes passwords in, end a word."""
 
 _WRAPPING = b"\"'`*,;:()[]{}!?="
 _POINTS = b":=>?"
-_QUOTES = re.compile(rb"^(?:\xe2\x80[\x98-\x9f]|\xc2\xab)+|(?:\xe2\x80[\x98-\x9f]|\xc2\xbb).*$")
+_QUOTES = compile_later(rb"^(?:\xe2\x80[\x98-\x9f]|\xc2\xab)+|(?:\xe2\x80[\x98-\x9f]|\xc2\xbb).*$")
 """Quotes and stops that are no ASCII."""
 
-_SUFFIX = re.compile(rb"(?:[a-z]|[\xc3-\xdf][\x80-\xbf]|\xe2\x80\x99|'){1,14}")
+_SUFFIX = compile_later(rb"(?:[a-z]|[\xc3-\xdf][\x80-\xbf]|\xe2\x80\x99|'){1,14}")
 """What the grammar of a language hangs on a name."""
 
 _JOINING = frozenset(
     b"is was to be are as now set still key token password pass secret 0 7 ascii its".split()
 ) | frozenset(_FOREIGN_IS.encode("latin-1").split(b"|"))
-_OTHER_THING = re.compile(
+_OTHER_THING = compile_later(
     rb"(?i)\b(?:hash\w*|digest|fingerprint|thumbprint|checksum|sha-?\d*|md5|commit|address|contract"
     rb"|id|ids|uuid|holders?|version|expires?|length|encrypted|mint\w*|pub(?:lic|key)?|arn|path"
     rb"|file"
@@ -142,25 +143,25 @@ _OTHER_THING = re.compile(
 )
 """Words that say that what follows is no secret but something of it."""
 
-_HEX = re.compile(r"^(?:0x)?[0-9a-fA-F]+$|^[0-9a-fA-F]{8}-[0-9a-fA-F\-]+$")
-_PLACE_NAME = re.compile(
+_HEX = compile_later(r"^(?:0x)?[0-9a-fA-F]+$|^[0-9a-fA-F]{8}-[0-9a-fA-F\-]+$")
+_PLACE_NAME = compile_later(
     r"^[\w\-]+(?:\.[\w\-]+)*\.[a-z]{2,12}(?::\d+)?$|^~?\.{0,2}/|\\|@[\w\-]+\.|^\w+://|^--?[a-z]"
     r"|^\w+\(|^(?:\d+:)?v?\d+(?:\.\d+)+"
 )
 """Hosts, paths, addresses, flags, calls and versions."""
 
-_THING_NAME = re.compile(
+_THING_NAME = compile_later(
     r"/|\(|^[a-z_.]+=|::|->|^[A-Z]+-\d+$|^[a-z]+(?:[_\-][a-z]+)*[_\-]?v?\d*$|^[A-Z_]+\d*$|^#"
     r"|\$\{?[A-Za-z_]|(?:^|\W)%s(?:$|\W)|(?i:passw|oauth|token|utf-?\d|sha-?\d|base64|ipv\d|http)"
 )
 """Issues, names in code, colours, variables."""
 
-_MENTION = re.compile(
+_MENTION = compile_later(
     r"[/(]|::|->|^#|^[a-z_]+=\d{0,3}$|^\$\{?[A-Za-z_]|(?i:passw|oauth|token|base64)"
 )
 """Paths, calls, variables, and words about secrets."""
 
-_INTO = re.compile(rb"(?i)[`\"']?[ \t]+(?:into|in|for)\b")
+_INTO = compile_later(rb"(?i)[`\"']?[ \t]+(?:into|in|for)\b")
 _LONGEST_TURNED = 100
 _SHORTEST_TOLD = 7
 _SHORTEST_KEY = 12
@@ -169,7 +170,7 @@ _NO_ASCII = 0x80
 _WIDE, _WIDE_BYTES = 0xE0, 3
 """How letters begin in UTF-8 that scripts without endings have, and how many bytes they take."""
 
-_UUID = re.compile(r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
+_UUID = compile_later(r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
 _AROUND = b"\"'`*,;()[]"
 
 

@@ -7,6 +7,7 @@ import binascii
 import re
 from itertools import pairwise
 
+from lore.text.later import compile_later
 from lore.text.linear import compile_linear_text
 
 __all__ = [
@@ -69,7 +70,7 @@ _NEXT = frozenset((0, 1, ord("0") - ord("9")))
 """Steps from a character to the same, or to the one that comes after it."""
 
 
-_CODE = re.compile(
+_CODE = compile_later(
     r"^(?:(?:self|this|req|request|os|process|config|settings|env|args|options|opts|ctx|props"
     r"|params|data|user|app|secrets|vars?|local|module|st|cfg|conf|context|event|body|form)[.\[]"
     r"|(?:new|await|async|lambda|return|function|typeof|null|none|nil|true|false|yes|no)\b"
@@ -82,11 +83,11 @@ _CODE = re.compile(
 )
 """Names, calls, paths and addresses: the value itself is not there."""
 
-_CALL = re.compile(r"^[A-Za-z_][\w.]*\([\w\s.,:=\"'\[\]{}<>\-]*\)?$")
+_CALL = compile_later(r"^[A-Za-z_][\w.]*\([\w\s.,:=\"'\[\]{}<>\-]*\)?$")
 """A call that was cut at its bracket: it has all sorts of characters and is code all the same."""
 
-_PATH = re.compile(r"^[\w.\-~]*(?:/[\w.\-]+)+/?$")
-_FOLDER = re.compile(r"(?:^|/)[a-z][a-z._\-]+(?:/|$)")
+_PATH = compile_later(r"^[\w.\-~]*(?:/[\w.\-]+)+/?$")
+_FOLDER = compile_later(r"(?:^|/)[a-z][a-z._\-]+(?:/|$)")
 
 _MIXED_CHARS = 24
 """So long a value with all sorts of characters is no code, even if it starts like some."""
@@ -103,37 +104,37 @@ _COMMON = frozenset(
     unknown unset user username userpass value void welcome world wrong x xxx y yes your z
     pw p usr u me db database dbpass dbuser user1 minio minioadmin rabbitmq app apppass""".split()
 )
-_SPACE = re.compile(r"\s")
-_SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
-_LETTERS = re.compile(r"[^A-Za-z]+")
-_WORDY = re.compile(r"^(?:[A-Za-z]?[a-z]+|[A-Z]+|(?:[A-Z]*[a-z]{2,})+[A-Z]*|v?\d{1,12})$")
-_NUMBERED = re.compile(r"^[A-Za-z]?[a-z]{1,12}\d{1,3}$|^[A-Z]{2,10}\d{1,2}$")
-_PHRASE = re.compile(r"^[A-Za-z]+(?:[_\-./ ][A-Za-z]+)+[.,;:!?)]*$|^[A-Za-z]+[.,;:!?)]+$")
-_ARGUMENT = re.compile(r"^(?:[\[(:].*|[a-z_]+(?:[A-Z][a-z]+)*\d?[),;]+|[\d.,:;%)(]+\w?)$")
+_SPACE = compile_later(r"\s")
+_SEPARATORS = compile_later(r"[^A-Za-z0-9]+")
+_LETTERS = compile_later(r"[^A-Za-z]+")
+_WORDY = compile_later(r"^(?:[A-Za-z]?[a-z]+|[A-Z]+|(?:[A-Z]*[a-z]{2,})+[A-Z]*|v?\d{1,12})$")
+_NUMBERED = compile_later(r"^[A-Za-z]?[a-z]{1,12}\d{1,3}$|^[A-Z]{2,10}\d{1,2}$")
+_PHRASE = compile_later(r"^[A-Za-z]+(?:[_\-./ ][A-Za-z]+)+[.,;:!?)]*$|^[A-Za-z]+[.,;:!?)]+$")
+_ARGUMENT = compile_later(r"^(?:[\[(:].*|[a-z_]+(?:[A-Z][a-z]+)*\d?[),;]+|[\d.,:;%)(]+\w?)$")
 _LONGEST_PASSWORD = 256
 _FEWEST_WORDS = 4
 """Words of a passphrase; three are also the name of a thing."""
 
-_TYPE = re.compile(
+_TYPE = compile_later(
     r"^(?:str|string|int|bool|boolean|bytes|any|number|object|unknown|void|never|null|None|Optional"
     r"|Union|List|Dict|SecretStr|Secret|text|varchar|char|uuid|i32|u64|&str|String|Vec|Option)"
     r"\b[\w\[\]<>|?,.\s()]*$"
 )
-_HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_VOWEL = re.compile(r"[aeiouyAEIOUY]")
-_PIECES = re.compile(r"[A-Za-z0-9]{5,}[._\-]?|[._\-]")
+_HUMP = compile_later(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_VOWEL = compile_later(r"[aeiouyAEIOUY]")
+_PIECES = compile_later(r"[A-Za-z0-9]{5,}[._\-]?|[._\-]")
 _JUMBLED_CHARS = 10
 _JUMBLED_HUMPS = 4
 """Names in code have fewer and longer humps: getAccessToken has three in fourteen letters."""
 
-_NAMED_NUMBER = re.compile(
+_NAMED_NUMBER = compile_later(
     r"^[A-Z][a-z]{2,}(?:[_\-.]?[A-Z][a-z]{2,}|[_\-.][a-z]{3,})+[_\-.]?\d{2,}[!?.#*$%]*$"
     r"|^[A-Z][a-z]{2,}[_\-.]?\d{2,}[!?#*$%]+$"
 )
-_DOTTED = re.compile(r"^[A-Za-z]{3,12}(?:[._][A-Za-z]{3,12})+[._]\d{2,4}$")
+_DOTTED = compile_later(r"^[A-Za-z]{3,12}(?:[._][A-Za-z]{3,12})+[._]\d{2,4}$")
 """Words and a number, joined by dots: no name in code ends in a number of its own."""
 
-_SYMBOL = re.compile(r"[!@#$%^&*?~+=]")
+_SYMBOL = compile_later(r"[!@#$%^&*?~+=]")
 _PIECE_CHARS = 4
 _DENSE_CAPITALS = 6
 _MANY_JUMPS = 5
@@ -149,13 +150,13 @@ ID_PREFIXES = frozenset(
 )
 """What stands before ids of agents and providers, which are no keys."""
 
-_PREFIX_END = re.compile(r"[_\-]")
+_PREFIX_END = compile_later(r"[_\-]")
 _DRAWN_CHARS = 28
 """Characters at the end of a key by which it is seen to be drawn by lot."""
 
-_SORTS = tuple(map(re.compile, (r"[A-Z]", r"[a-z]", r"[0-9]", r"[^A-Za-z0-9._()\[\]]")))
-_CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{5,}")
-_KEY_HEX = re.compile(r"^[0-9a-f]+$|^[0-9A-F]+$")
+_SORTS = tuple(map(compile_later, (r"[A-Z]", r"[a-z]", r"[0-9]", r"[^A-Za-z0-9._()\[\]]")))
+_CONSONANTS = compile_later(r"[bcdfghjklmnpqrstvwxz]{5,}")
+_KEY_HEX = compile_later(r"^[0-9a-f]+$|^[0-9A-F]+$")
 
 
 def is_example(value: str) -> bool:

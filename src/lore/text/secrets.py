@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -19,6 +18,7 @@ import re2
 
 from lore.errors import InvalidInput
 from lore.text import secret_values
+from lore.text.later import compile_later
 from lore.text.linear import compile_linear, find_headed, loosened
 from lore.text.secret_company import find_company
 from lore.text.secret_forms import FORMS, Form
@@ -41,12 +41,12 @@ _LONG_TEXT, _LONG_ROUNDS = 32_768, 2
 _APART = "\n\0\n"
 """Stands between texts that are looked at together: no rule reads on over both of these."""
 
-_SPLIT = re.compile(rb"[A-Za-z0-9_\-]\0[A-Za-z0-9_\-]")
+_SPLIT = compile_later(rb"[A-Za-z0-9_\-]\0[A-Za-z0-9_\-]")
 """A zero byte within a word; between words it is an end."""
 
-_MARK = re.compile(rb"\[secret:[a-z0-9\-]{1,32}:[0-9a-f]{8}\]")
+_MARK = compile_later(rb"\[secret:[a-z0-9\-]{1,32}:[0-9a-f]{8}\]")
 _BLANK = b"\0"
-_FILLED = re.compile(rb"[^\0]+")
+_FILLED = compile_later(rb"[^\0]+")
 _BOUNDS = (r"\b", rf"(?:\\+[nrtbf]|{COLOUR}|%[0-9A-Fa-f]{{2}}|u00[0-9a-f]{{2}}|_)")
 """Keys stand at the start of a word, also where a line break or colour is escaped before them."""
 
@@ -59,7 +59,7 @@ _JUDGED = 4_096
 _AGAIN, _AGAIN_SHORTEST = 16, 8
 """Secrets that are looked for once more, how often at most, and the shortest of them."""
 
-_JOINT = re.compile(rb"[-_]")
+_JOINT = compile_later(rb"[-_]")
 """What joins a word and a key to what looks like one key."""
 
 

@@ -5,29 +5,31 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_TICKED = re.compile(r"`[^`\n]+`")
+from lore.text.later import compile_later
+
+_TICKED = compile_later(r"`[^`\n]+`")
 _WRITTEN_END = r"(?<=[.!?…])[\"'”’)\]*_]*\s+(?=[\"'“‘(\[*_]*[A-Z0-9\x01])|(?<=[。！？])\s*"
-_END = re.compile(_WRITTEN_END)
-_TYPED_END = re.compile(
+_END = compile_later(_WRITTEN_END)
+_TYPED_END = compile_later(
     rf"\n\s*|{_WRITTEN_END}"
     r"|(?<=[^\W_][.!?])\s+(?=[(\[]?[^\W\d_])|(?<=[)\]\"'`\x01][.!?])\s+(?=[(\[]?[^\W\d_])"
     r"|(?<=[!?][!?])\s+(?=[^\W\d_])"
 )
 """People who type go on in lower case and end with the line; three dots are a pause, not an end."""
 
-_ABBREVIATION = re.compile(
+_ABBREVIATION = compile_later(
     r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Mt|Jr|Sr|No|Nr|vs|ca|cf|etc|approx|e\.g|i\.e"
     r"|[a-z]\.[a-z])\.$",
     re.IGNORECASE,
 )
-_TYPED_ABBREVIATION = re.compile(
+_TYPED_ABBREVIATION = compile_later(
     r"(?:^|[\s(])(?:min|max|incl|excl|resp|dept|inc|fig|sec|no|est|misc|def|avg|temp|esp|orig|ver"
     r"|pp?|bzw|z\.B|u\.a|ggf|usw|evtl|inkl|nr|vgl|d\.h)\.$",
     re.IGNORECASE,
 )
 """More that is cut short before a word in lower case."""
 
-_ORDINAL_ONLY = re.compile(r"^\(?\d{1,3}[.)]$")
+_ORDINAL_ONLY = compile_later(r"^\(?\d{1,3}[.)]$")
 
 
 def spans(text: str, *, typed: bool = False) -> Iterator[tuple[int, int]]:

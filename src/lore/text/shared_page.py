@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lore.records import FragmentKind
+from lore.text.later import compile_later
 
 FILE = ".lore.md"
 
@@ -38,9 +39,9 @@ _KINDS = {
 }
 """People also write the kind itself, in whatever number: 'Bug fixes', 'Facts', 'config'."""
 
-_ENTRY = re.compile(r"[-*+] +(?P<text>.*)")
-_ID = re.compile(r"\s*(?<!\\)<!-- *lore:(?P<id>[0-9a-f-]{8,36}) *-->\s*$")
-_CONFLICT = re.compile(r"^(?:<<<<<<<|=======$|>>>>>>>)", re.MULTILINE)
+_ENTRY = compile_later(r"[-*+] +(?P<text>.*)")
+_ID = compile_later(r"\s*(?<!\\)<!-- *lore:(?P<id>[0-9a-f-]{8,36}) *-->\s*$")
+_CONFLICT = compile_later(r"^(?:<<<<<<<|=======$|>>>>>>>)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_TICKED = re.compile(r"`([^`\n]+)`")
-_IDENTIFIER = re.compile(
+from lore.text.later import compile_later
+
+_TICKED = compile_later(r"`([^`\n]+)`")
+_IDENTIFIER = compile_later(
     r"""(?<![\w/.\-])(?:
         (?:~|\.{1,2})?/?(?:[\w.@\-]+/)+[\w.@\-]+      # a path
       | [\w\-]+\.(?:py|go|ts|tsx|js|rs|rb|java|c|h|cpp|cs|sh|md|json|jsonl|ya?ml|toml|sql|html
@@ -19,19 +21,19 @@ _IDENTIFIER = re.compile(
     )""",
     re.VERBOSE,
 )
-_CODE_SIGN = re.compile(r"[_/.\-(){}\[\]=:<>$@]|[a-z][A-Z]|^[A-Z]{3,}$")
-_NUMBER = re.compile(r"(?<![\w.])[$€£]?\d[\d,.:/]*(?:\s?(?:%|[a-zA-Z]{1,6}\b))?")
-_WORD_NUMBER = re.compile(
+_CODE_SIGN = compile_later(r"[_/.\-(){}\[\]=:<>$@]|[a-z][A-Z]|^[A-Z]{3,}$")
+_NUMBER = compile_later(r"(?<![\w.])[$€£]?\d[\d,.:/]*(?:\s?(?:%|[a-zA-Z]{1,6}\b))?")
+_WORD_NUMBER = compile_later(
     r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|twice|weekly|monthly"
     r"|yearly|daily)\b",
     re.IGNORECASE,
 )
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
-_DATE = re.compile(
+_DATE = compile_later(
     rf"\b(?:{_MONTHS})\b(?:\s+\d{{1,2}})?|\b\d{{4}}-\d\d-\d\d\b|\b(?:Mon|Tues|Wednes|Thurs|Fri"
     r"|Satur|Sun)days?\b"
 )
-_RELATIVE = re.compile(
+_RELATIVE = compile_later(
     r"\b(?:yesterday|today|tonight|tomorrow|last\s+(?:night|week|weekend|month|year|summer|winter"
     r"|spring|fall|autumn|\w+day)|next\s+(?:week|weekend|month|year|summer|winter|spring|fall"
     r"|\w+day)|this\s+(?:week|weekend|month|year|summer|morning|afternoon|evening)"
@@ -39,9 +41,9 @@ _RELATIVE = re.compile(
     r"|(?:days?|weeks?|months?|years?)\s+ago|the\s+other\s+day|recently|just)\b",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"(?<![.!?:]\s)(?<!^)(?<![\w'’-])[A-Z][a-z]{1,}(?:['’]s)?\b(?!\()")
-_CALENDAR = re.compile(rf"(?:{_MONTHS}|\w{{2,9}}days?)$")
-_QUOTED = re.compile(r"[\"“][^\"”\n]{2,80}[\"”]")
+_NAME = compile_later(r"(?<![.!?:]\s)(?<!^)(?<![\w'’-])[A-Z][a-z]{1,}(?:['’]s)?\b(?!\()")
+_CALENDAR = compile_later(rf"(?:{_MONTHS}|\w{{2,9}}days?)$")
+_QUOTED = compile_later(r"[\"“][^\"”\n]{2,80}[\"”]")
 _NO_NAMES = frozenset(
     "I I'm I'd I'll I've OK Ok Okay Yes No Sure Also But And So The A An It This That".split()
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from lore.text import sentences
+from lore.text.later import compile_later
 
 READ_CHARS = 60_000
 """Of one text, so much is cut; what comes later is a document, not talk."""
@@ -17,15 +17,15 @@ LINE_CHARS, LONGEST_CHARS = 4_000, 1_500
 CODE_LINES = 3
 """A block of code up to so long may be what the line before it announces."""
 
-_FENCE = re.compile(r"^[ \t]*(```|~~~)[ \t]*([\w+-]*)[^\n]*$")
-_HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.+?)\s*#*$")
-_BOLD_HEADING = re.compile(r"^\s*\*\*([^*]{2,80}?):?\*\*:?\s*$")
-_ITEM = re.compile(r"^(\s*)(?:[-*•+]|(\d{1,3})[.)])\s+(?:\[[ xX]\]\s+)?(.*)$")
-_QUOTE = re.compile(r"^\s*>")
-_TABLE = re.compile(r"^\s*\|.*\|\s*$|^\s*[│┌├└╭╰─━═=+-]{3,}")
-_EMPHASIS = re.compile(r"\*\*\*?|(?<![\w`*])[*_](?=\S)|(?<=\S)[*_](?![\w`*])|~~")
-_TICKED = re.compile(r"`[^`\n]+`")
-_LINK = re.compile(r"!?\[([^\]\n]{1,200})\]\((?:[^()\s]{1,400})\)")
+_FENCE = compile_later(r"^[ \t]*(```|~~~)[ \t]*([\w+-]*)[^\n]*$")
+_HEADING = compile_later(r"^\s{0,3}#{1,6}\s+(.+?)\s*#*$")
+_BOLD_HEADING = compile_later(r"^\s*\*\*([^*]{2,80}?):?\*\*:?\s*$")
+_ITEM = compile_later(r"^(\s*)(?:[-*•+]|(\d{1,3})[.)])\s+(?:\[[ xX]\]\s+)?(.*)$")
+_QUOTE = compile_later(r"^\s*>")
+_TABLE = compile_later(r"^\s*\|.*\|\s*$|^\s*[│┌├└╭╰─━═=+-]{3,}")
+_EMPHASIS = compile_later(r"\*\*\*?|(?<![\w`*])[*_](?=\S)|(?<=\S)[*_](?![\w`*])|~~")
+_TICKED = compile_later(r"`[^`\n]+`")
+_LINK = compile_later(r"!?\[([^\]\n]{1,200})\]\((?:[^()\s]{1,400})\)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Literal
 from lore.records import TRUST, UNASKED_TRUST, Message, Mishap, Part
 from lore.text import calls, goals, lines, outcomes, own_tools, results
 from lore.text.calls import Call
+from lore.text.later import compile_later
 from lore.text.parts import is_said, origin_of
 from lore.text.results import Verdict
 
@@ -23,17 +24,17 @@ _NEAR = 10
 """Within so many calls, another try at the same program or file is meant for the same thing."""
 
 _REQUESTS_LOOKED_AT = 40
-_COMMITTED = re.compile(r"^\[[^\]\n]{1,200}?\b([0-9a-f]{7,40})\]", re.MULTILINE)
-_GIT_COMMIT = re.compile(r"\bgit\b[^\n|;]{0,300}\b(?:commit|cherry-pick|merge|revert)\b")
-_LANDING = re.compile(
+_COMMITTED = compile_later(r"^\[[^\]\n]{1,200}?\b([0-9a-f]{7,40})\]", re.MULTILINE)
+_GIT_COMMIT = compile_later(r"\bgit\b[^\n|;]{0,300}\b(?:commit|cherry-pick|merge|revert)\b")
+_LANDING = compile_later(
     r"\bgit\b[^\n|;]{0,300}?\b(?:commit|push)\b|\bgh pr (?:create|merge)\b|\bglab mr (?:create"
     r"|merge)\b"
 )
-_OPENED = re.compile(r"\b(?:gh|glab) (?:pr|issue|mr|release) create\b")
-_PAGE = re.compile(
+_OPENED = compile_later(r"\b(?:gh|glab) (?:pr|issue|mr|release) create\b")
+_PAGE = compile_later(
     r"https://[\w.-]{3,80}/[\w./-]{1,120}?/(?:pull|issues|merge_requests|releases/tag)/[\w.-]{1,40}"
 )
-_INTERRUPTED = re.compile(r"\s*\[Request interrupted|\s*<turn_aborted>")
+_INTERRUPTED = compile_later(r"\s*\[Request interrupted|\s*<turn_aborted>")
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from itertools import pairwise
 from lore.records import Message
 from lore.text import goals, words
 from lore.text.goals import Request
+from lore.text.later import compile_later
 from lore.text.parts import is_said
 
 _READ_CHARS = 2_000
@@ -23,7 +24,7 @@ _OPENING_CHARS = 200
 _STEM_CHARS = 6
 _EMPTY = goals.FILLER | words.STOP_WORDS
 
-_GOES_ON = re.compile(
+_GOES_ON = compile_later(
     r"^\W*(?:(?:ok(?:ay)?|yes|yeah|yep|yup|no|nope|sure|right|great|good|cool|nice|perfect|thanks"
     r"|hmm*|hm|umm*|ah|oh|erm|ugh|huh|wait|actually|sorry)\b|(?:but|and|or|so|then|also|still|again"
     r"|instead|because|though|wouldn't|shouldn't|didn't|doesn't|isn't|aren't|why|it|its|it's|that"
@@ -38,7 +39,7 @@ _GOES_ON = re.compile(
 )
 """How words begin that answer, doubt or add to what was said before."""
 
-_POINTS_BACK = re.compile(
+_POINTS_BACK = compile_later(
     r"\b(?:the same|as well|like (?:this|that)|(?:this|that|these|those|the|our|your|my) (?:change"
     r"|fix|test|commit|branch|approach|plan|code|issue|error|file|function|result|pr|finding"
     r"|comment|suggestion)s?|double[- ]check|again|too|above|you (?:just|wrote|said|did|made"
@@ -47,13 +48,13 @@ _POINTS_BACK = re.compile(
 )
 """How words point at what was done before: they begin nothing."""
 
-_PRONOUN = re.compile(
+_PRONOUN = compile_later(
     r"\b(?:it|its|it's|that|this|them|those|these|here|also|we've|we're|\d{1,2})\b", re.IGNORECASE
 )
 _SHORT_WORDS = 14
 """A shorter request with a pronoun or a number of a list in it means what was said before."""
 
-_LANDS = re.compile(
+_LANDS = compile_later(
     r"^\W*(?:please\s+|can you\s+|could you\s+|now\s+|then\s+|let's\s+|ok(?:ay)?,?\s+)*(?:commit"
     r"|push|merge|rebase|amend|open (?:a|the) pr|create (?:a|the|me a) (?:pr|pull request|commit)"
     r"|make (?:a|the) (?:pr|pull request|commit)|run (?:the )?(?:tests?|lint\w*))\b",
@@ -61,14 +62,14 @@ _LANDS = re.compile(
 )
 """Words that bring what was done home."""
 
-_TROUBLE = re.compile(
+_TROUBLE = compile_later(
     r"\b(?:bugs?|broken|conflicts?|crash\w*|errors?|fail\w*|issues?|missing|problems?|severity"
     r"|wrong|doesn't|don't|isn't|can't|cannot|lacks?|should)\b",
     re.IGNORECASE,
 )
 """Words that tell of trouble ask for it to be mended."""
 
-_TURNS = re.compile(
+_TURNS = compile_later(
     r"^\W*(?:(?:ok(?:ay)?|great|good|cool|nice|perfect|thanks|thank you|right|alright|yes|so)"
     r"\W+){0,2}(?:next(?:\s+(?:up|task|thing|one))?\s*[:,]|the next"
     r" (?:problem|thing|issue|bug|task|topic)\b|(?:now )?(?:a |an |one )?(?:different"

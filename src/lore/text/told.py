@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from lore.text.later import compile_later
+
 _ASKING = r"""(?:
     (?:can|could|would|will|should|shall|do|does|did|is|are|am|was|were|has|have|may)\ (?:you|i
           |we|it|there
@@ -28,12 +30,12 @@ _ASKING = r"""(?:
         |maybe\ you|thanks|thank\ you|right\?|correct\?|you\ know,\ )\b
   | (?:here's|here\ is|here\ are|this\ is)\ (?:my|the|what|an|some|our)\b
 )"""
-_ASK = re.compile(
+_ASK = compile_later(
     rf"(?:^|[,;:—–]\ |\ -\ |\ (?=(?:and|but|so|or)\ ))(?:(?:and|but|so|or|then|now|also|well"
     rf"|plus|because|since),?\ )*{_ASKING}",
     re.IGNORECASE | re.VERBOSE,
 )
-_OPENING = re.compile(
+_OPENING = compile_later(
     r"""^(?:(?:hm+|ok(?:ay)?(?:\ cool)?|oh|ah|sure(?:\ thing)?|got\ it|great|cool|nice|perfect
         |awesome|thanks(?:\ (?:so\ much|a\ lot|again|for[^,.!]{1,80}))?|thank\ you[^,.!]{0,60}
         |yes|yeah|yep|yup|yea|no\ worries|right|alright|sounds\ (?:good|great)|well|wow|hey|hi
@@ -43,15 +45,15 @@ _OPENING = re.compile(
         (?:,?\ (?!I\b)[A-Z][a-z]+)?\s*[,.!:;…-]+\s*)+""",
     re.IGNORECASE | re.VERBOSE,
 )
-_JOINED = re.compile(
+_JOINED = compile_later(
     r"^(?:and|but|so|also|plus|then|because|or|though|given that|considering that)\s+",
     re.IGNORECASE,
 )
-_GIVEN = re.compile(
+_GIVEN = compile_later(
     r"\b(?:considering|given|since|because|now\ that|especially\ since|seeing\ as)\ (?:that\ )?"
     r"(?=(?:I(?:'m|'ve|’m|’ve)?|we(?:'re|'ve)?|my|our|[A-Z][a-z]+)\b)".replace("\\ ", " ")
 )
-_OWN_CLAUSE = re.compile(
+_OWN_CLAUSE = compile_later(
     r",? (?:and|but|especially since|since|because|as) (?=(?:I(?:'ve| have| had| already| just"
     r"| also| chose| prefer| prioritize| recently| met| got| aim| plan| set| took| made)"
     r"|my \w+ (?:is"
@@ -59,23 +61,23 @@ _OWN_CLAUSE = re.compile(
 )
 """Where a person who asks goes on to tell something of their own."""
 
-_TRAILING = re.compile(
+_TRAILING = compile_later(
     r"(?:[\s,;:—–-]| (?:and|but|so|or|because|since|which|that)(?=[\s,;:—–-]|$))+$"
 )
-_THINKING = re.compile(r",? and I(?: was|'m| am|'ve been) (?:just )?(?:thinking|wondering)$")
-_CUT_OFF = re.compile(
+_THINKING = compile_later(r",? and I(?: was|'m| am|'ve been) (?:just )?(?:thinking|wondering)$")
+_CUT_OFF = compile_later(
     r"\b(?:either|neither|to|with|the|a|an|of|like|for|in|on|at|from|by|than|is|are|was|if|when|as"
     r"|my|our|this|these|about|into|whether|including|such)\s*[.:]?$",
     re.IGNORECASE,
 )
-_QUESTION_START = re.compile(
+_QUESTION_START = compile_later(
     r"^(?:what|how|why|which|who|whose|where|when|can|could|would|will|should|shall|do|does|did|is"
     r"|are|am|was|were|has|have|any|may|might)\b",
     re.IGNORECASE,
 )
-_MARK_TAIL = re.compile(r"\s*->->\s*[\d, ]*\)?\s*$")
+_MARK_TAIL = compile_later(r"\s*->->\s*[\d, ]*\)?\s*$")
 
-_POINTING = re.compile(
+_POINTING = compile_later(
     r"""^(?:(?:and|but|so|also|then)\s+)?(?:this|that|these|those|it|they|he|she|him|her|them
         |its|their|his|both|neither|same|such|either|one|which|there|here|the\ same
         |the\ (?:first|second|third|last|latter|former|other|next|above|following|only|current
@@ -129,11 +131,11 @@ def behind(sentence: str) -> str:
     return f"{head}. {clause}" if _ELSEWHERE.search(clause) else clause
 
 
-_VERBLESS = re.compile(
+_VERBLESS = compile_later(
     r"^(?:my|our)\b(?!(?:\s[\w'’-]+){1,6}?\s(?:is|are|was|were|has|have|had|will|can|\w+ed)\b)",
     re.IGNORECASE,
 )
-_ELSEWHERE = re.compile(
+_ELSEWHERE = compile_later(
     r"^(?:(?!(?-i:[A-Z])[a-z]{2})[\w'’$%,.-]+\s){0,8}?(?:his|her|him|their|them|he|she|they|it)\b",
     re.IGNORECASE,
 )
@@ -150,11 +152,11 @@ def day_asked(sentence: str) -> str:
     return found.group().strip() if found else ""
 
 
-_DAY = re.compile(
+_DAY = compile_later(
     r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)"
     r"\s\d|\b\w+day\b"
 )
-_ON_DAY = re.compile(
+_ON_DAY = compile_later(
     r"\b(?:my|our)\s(?:[\w'’-]+\s){1,3}on\s(?:January|February|March|April|May|June|July|August"
     r"|September|October|November|December)\s\d{1,2}(?:,\s\d{4})?(?:\sat\s\d[\d:]*\s?[AaPp][Mm])?"
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from lore.text.later import compile_later
 
 EMPTY = 1
 ASKS = 2
@@ -28,8 +28,8 @@ _TIMES = frozenset(
 _NUMBERS = frozenset(b"one two three four five six seven eight nine ten dozen twice once".split())
 _FIRST_PERSONS = frozenset((b"i", b"my", b"we", b"our", b"me"))
 _TELLING = _TIMES | _NUMBERS | _FIRST_PERSONS
-_DIGIT = re.compile(r"\d")
-_ASCII_DIGIT = re.compile(r"[0-9]")
+_DIGIT = compile_later(r"\d")
+_ASCII_DIGIT = compile_later(r"[0-9]")
 """Quicker where there is no other."""
 
 _WORDS = bytes(
@@ -47,7 +47,7 @@ def _telling(text: str) -> frozenset[bytes]:
     return _TELLING.intersection(words)
 
 
-_SIGNS = re.compile(r"[^\w\x00-\x7f]")
+_SIGNS = compile_later(r"[^\w\x00-\x7f]")
 """What is neither ASCII nor a letter stands between words."""
 
 

@@ -5,22 +5,23 @@ from __future__ import annotations
 import re
 
 from lore.text import specifics, words
+from lore.text.later import compile_later
 
-_NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
+_NUMBER = compile_later(r"\d+(?:[.,:/]\d+)*")
 _NUMBERS = {
     word: str(number)
     for number, word in enumerate(
         "zero one two three four five six seven eight nine ten eleven twelve".split()
     )
 }
-_NAME = re.compile(r"(?<![.!?:]\s)(?<!^)(?<![\w'’-])[A-Z][a-z]+")
-_DENIAL = re.compile(
+_NAME = compile_later(r"(?<![.!?:]\s)(?<!^)(?<![\w'’-])[A-Z][a-z]+")
+_DENIAL = compile_later(
     r"\b(?:not|never|no|none|without|neither|nor|cannot|stop|avoid(?:s|ed)?|disable[sd]?|off|false"
     r"|forbidden|except)\b|n['’]t\b",
     re.IGNORECASE,
 )
 _AFFIRMED = frozenset("on true enable enables enabled".split())
-_WORD_NUMBER = re.compile(rf"\b(?:{'|'.join(_NUMBERS)})\b", re.IGNORECASE)
+_WORD_NUMBER = compile_later(rf"\b(?:{'|'.join(_NUMBERS)})\b", re.IGNORECASE)
 
 
 def of(text: str) -> frozenset[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from lore.text import instructions, words
+from lore.text.later import compile_later
 
 Form = Literal["duty", "ban", "rule", "swap", "instead", "name"]
 
@@ -14,7 +15,7 @@ _OPENING = (
     r"^(?:(?:please|pls|also|and|but|so|ok(?:ay)?|hey|note|actually|btw|by\ the\ way|oh|yes|well"
     r"|thanks|you\ know\ what|from\ now\ on|going\ forward)[,:.!]?\ )*"
 )
-_DUTY = re.compile(
+_DUTY = compile_later(
     _OPENING
     + r"""(?:
         (?:you|we|i)\ no\ longer\ (?:(?:need|have|want\ you|need\ you|expect\ you)\ to\ |use\ )
@@ -28,7 +29,7 @@ _DUTY = re.compile(
 )
 """Takes back that something is to be done."""
 
-_BAN = re.compile(
+_BAN = compile_later(
     _OPENING
     + r"(?:(?:don'?t|do\ not)\ (?=.*\bany(?:\s?more|\ longer)\b)|stop\ (?=\w+ing\b)|no\ more\s)"
     r"(?P<gone>.+)$",
@@ -36,10 +37,10 @@ _BAN = re.compile(
 )
 """Says that something is not to be done any more, which may be a rule of its own."""
 
-_NO_MORE = re.compile(_OPENING + r"no\ more\b", re.IGNORECASE | re.VERBOSE)
+_NO_MORE = compile_later(_OPENING + r"no\ more\b", re.IGNORECASE | re.VERBOSE)
 
 _RULE = r"(?:rules?|instructions?|preferences?|conventions?|requirements?|guidelines?)"
-_RULE_OFF = re.compile(
+_RULE_OFF = compile_later(
     _OPENING
     + rf"""(?:
         (?:you\ can\ |you\ may\ |let's\ |we\ can\ )?
@@ -58,7 +59,7 @@ _RULE_OFF = re.compile(
 )
 """Takes back a rule that it names, whatever that asks for or forbids."""
 
-_INSTEAD = re.compile(
+_INSTEAD = compile_later(
     r"\b(?:instead\ of|rather\ than|in\ place\ of|no\ longer)\ (?P<gone>[^,;.:()]{2,60})",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -70,10 +71,10 @@ _NAME = (
 )
 """What is called by its name is known before; 'the tests' may be those of the moment."""
 
-_SWAP = re.compile(rf"\b{_NAME}(?:[,;:.!—–]|\ [-—–])\ ", re.IGNORECASE | re.VERBOSE)
+_SWAP = compile_later(rf"\b{_NAME}(?:[,;:.!—–]|\ [-—–])\ ", re.IGNORECASE | re.VERBOSE)
 """Takes back whatever names a thing, and says in the same breath what is to be used."""
 
-_NAME_OFF = re.compile(rf"{_OPENING}{_NAME}[.!]*$", re.IGNORECASE | re.VERBOSE)
+_NAME_OFF = compile_later(rf"{_OPENING}{_NAME}[.!]*$", re.IGNORECASE | re.VERBOSE)
 """Takes back a thing by its name; what is to be used stands in a sentence beside it."""
 
 _FORMS: Mapping[Form, re.Pattern[str]] = {
@@ -87,12 +88,12 @@ _FORMS: Mapping[Form, re.Pattern[str]] = {
 _TOGETHER: tuple[Form, ...] = ("swap", "instead")
 """What takes one thing back and asks for another."""
 
-_LASTING = re.compile(
+_LASTING = compile_later(
     r"\b(?:from\ now\ on|from\ here\ on|from\ this\ point|going\ forward|henceforth|in\ (?:the\ )?"
     r"future|always|i\ (?:now\ )?prefer)\b",
     re.IGNORECASE | re.VERBOSE,
 )
-_LIMITED = re.compile(
+_LIMITED = compile_later(
     r"\b(?:for\ now|right\ now|today|tonight|tomorrow|this\ (?:time|once|week|morning|afternoon)"
     r"|(?:for|in|on|with|within|during)\ (?:this|these|that|those|one)|yet|until|unless|if|once"
     r"|when(?:ever)?|while|except|just\ for|only\ for|maybe|perhaps|might|i\ think|i\ guess"
@@ -101,19 +102,19 @@ _LIMITED = re.compile(
 )
 """What holds for a while, for a case or by hearsay takes no rule away."""
 
-_OFTEN = re.compile(r"\b(?:every|each\ time)\b", re.IGNORECASE | re.VERBOSE)
+_OFTEN = compile_later(r"\b(?:every|each\ time)\b", re.IGNORECASE | re.VERBOSE)
 """What is done less often is done still; a thing that another replaces is not."""
 
-_BEHIND = re.compile(
+_BEHIND = compile_later(
     r"\ *(?:[,;:.!()—–]|\ -\ |\b(?:because|since|now\ that|as\ (?:we|the|it|i|ci)|any\s?more"
     r"|any\ longer|from\ now\ on|going\ forward|at\ all|please|i\ gave\ you|that\ i\b)).*$",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
-_DENIED = re.compile(r"\b(?:never|not|no|avoid|stop|without)\b|n't\b", re.IGNORECASE)
-_CONDITION = re.compile(
+_DENIED = compile_later(r"\b(?:never|not|no|avoid|stop|without)\b|n't\b", re.IGNORECASE)
+_CONDITION = compile_later(
     r"\b(?:without|unless|until|before|prior\ to)\b", re.IGNORECASE | re.VERBOSE
 )
-_REJECTED = re.compile(
+_REJECTED = compile_later(
     r"\b(?:instead\ of|rather\ than|in\ place\ of|no\ longer|over|not|never|avoid|stop|don't"
     r"|do\ not)\b",
     re.IGNORECASE | re.VERBOSE,
@@ -129,8 +130,8 @@ _RULE_WORDS = frozenset(
 )
 """Words that make a sentence a rule and do not say what it is about."""
 
-_MAKE_SURE = re.compile(r"\bmake sure\b", re.IGNORECASE)
-_BROAD = re.compile(r"\b(?:use|using|prefer|go\ with|take)\b", re.IGNORECASE | re.VERBOSE)
+_MAKE_SURE = compile_later(r"\bmake sure\b", re.IGNORECASE)
+_BROAD = compile_later(r"\b(?:use|using|prefer|go\ with|take)\b", re.IGNORECASE | re.VERBOSE)
 _MOST_LEFT = 2
 """Where one thing is to be used instead of another, whatever for, a rule that asks for the other
 may have so many words of its own: a verb and what it is done to."""

@@ -10,6 +10,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from lore.text.later import compile_later
+
 STOP_WORDS = frozenset(
     """a about above after again against all also am an and any are aren't as at be because been
     before being below between both but by can can't cannot could couldn't did didn't do
@@ -36,9 +38,9 @@ _DENSE_LETTERS = (
 """Letters of scripts that put no spaces between words: Thai, kana, Han."""
 
 _LETTERS = rf"[^\W_]+(?:[{_MARKS}][^\W_]*)*"
-_WORD = re.compile(rf"{_LETTERS}(?:['’]{_LETTERS})*")
-_MARK = re.compile(rf"[{_MARKS}]")
-_SYMBOL = re.compile(rf"[^\w\x00-\x7f{_MARKS}]")
+_WORD = compile_later(rf"{_LETTERS}(?:['’]{_LETTERS})*")
+_MARK = compile_later(rf"[{_MARKS}]")
+_SYMBOL = compile_later(rf"[^\w\x00-\x7f{_MARKS}]")
 """Emoji and signs: the keyword index takes those younger than 2012 for letters."""
 
 _CASES = bytes(
@@ -50,15 +52,15 @@ _CASES = bytes(
 """Turns ASCII into 'A' for capitals, 'a' for other letters and digits, and spaces; other
 letters belong to the word beside them."""
 
-_HUMPED = re.compile(rb"A(?:(?<=aA)|(?=Aa))[^ ]*")
+_HUMPED = compile_later(rb"A(?:(?<=aA)|(?=Aa))[^ ]*")
 """What a camel-case word has in it, from there to its end: 'userName', 'HTTPServer'."""
 
 _RECENT_NAMES = 4_096
 """A project's names come again and again: in a single session most were there before."""
 
-_CAMEL = re.compile(rb"[A-Za-z]*[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
-_HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_IDENTIFIER = re.compile(
+_CAMEL = compile_later(rb"[A-Za-z]*[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
+_HUMP = compile_later(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_IDENTIFIER = compile_later(
     r"""(?<![\w/.\-])(?:
         [\w.\-]*(?:/[\w.\-]+)+          # a path
       | \w+(?:[.:\-]{1,2}\w+)+\(?       # dotted, dashed, namespaced
@@ -68,18 +70,18 @@ _IDENTIFIER = re.compile(
     )""",
     re.VERBOSE,
 )
-_DENSE = re.compile(rf"[{_DENSE_LETTERS}]+")
-_DENSE_OR_NOT = re.compile(rf"[{_DENSE_LETTERS}]+|[^{_DENSE_LETTERS}]+")
-_BESIDE_DENSE = re.compile(
+_DENSE = compile_later(rf"[{_DENSE_LETTERS}]+")
+_DENSE_OR_NOT = compile_later(rf"[{_DENSE_LETTERS}]+|[^{_DENSE_LETTERS}]+")
+_BESIDE_DENSE = compile_later(
     rf"(?<![^\W_])[^\W_{_DENSE_LETTERS}]+(?=[{_DENSE_LETTERS}])"
     rf"|(?<=[{_DENSE_LETTERS}])[^\W_{_DENSE_LETTERS}]+"
 )
-_QUOTED = re.compile(r'"([^"]{2,200})"|“([^”]{2,200})”|`([^`]{2,200})`')
-_NOT_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
-_BEHIND_JOINT = re.compile(r"(?<=[=:\"'`])[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]+")
+_QUOTED = compile_later(r'"([^"]{2,200})"|“([^”]{2,200})”|`([^`]{2,200})`')
+_NOT_TEXT = compile_later(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
+_BEHIND_JOINT = compile_later(r"(?<=[=:\"'`])[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]+")
 """Between a name and its value nothing may take the place of what cannot be held."""
 
-_ESCAPE = re.compile(
+_ESCAPE = compile_later(
     r"\x1b[\]PX^_][^\x07\x1b\x9c\n]{0,2048}(?:\x07|\x1b\\|\x9c)"
     r"|(?:\x1b\[[0-?]*|\x9b[0-?]+)[ -/]*([@-~])?|\x9b[HJKm]?"
     r"|\x1b(?:[#%()*+][0-9AB@]|[78=>\\cDEHMNOZ])?"
