@@ -44,6 +44,12 @@ def test_only_the_last_texts_are_remembered_and_no_question():
     assert inner.texts[-1] == "one"
 
 
+def test_no_text_is_kept():
+    embedder = RememberingEmbedder(FakeEmbedder())
+    embedder.embed(["The harbour opens at dawn."])
+    assert "harbour" not in str(vars(embedder))
+
+
 def test_curation_embeds_a_statement_once(tmp_path):
     inner = Counting()
     rule = "Always run the linter before you commit."

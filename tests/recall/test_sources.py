@@ -20,6 +20,18 @@ def test_the_last_questions_are_embedded_once(tmp_path: Path):
     assert embedder.asked.count("deploy") == 1
 
 
+def test_once_anything_is_forgotten_no_words_are_in_mind(tmp_path: Path):
+    embedder = FakeEmbedder()
+    with Memory.open(home=tmp_path, embedder=embedder) as memory:
+        (one, _) = say(memory, "s", "The harbour opens at dawn.", "The gate is blue.")
+        memory.recall("when does the harbour open?")
+        assert "harbour" in str(memory.sources.texts._known)
+        memory.forget(id=one)
+        assert "harbour" not in str(memory.sources.texts._known)
+        memory.recall("when does the harbour open?")
+    assert embedder.asked.count("when does the harbour open?") == 2
+
+
 def test_a_missing_vector_index_is_filled_again_from_the_database(tmp_path: Path):
     with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
         ids = say(memory, "s", "one boat", "two lamps", "three doors")

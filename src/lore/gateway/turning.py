@@ -105,6 +105,7 @@ class MemoryTurning:
         self._latest.clear()
         self._awaited.clear()
         self._composer.let_go(era)
+        self._memory.let_go()
 
     def prepare(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded."""

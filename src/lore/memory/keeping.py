@@ -68,4 +68,9 @@ class Keeping(Desk):
             doomed = forgetting.with_derived(db, doomed)
         gone = upkeep.forget(self.database, doomed, match, self.settings.backups)
         self.sources.forget_vectors(doomed.item_ns)
+        self.let_go()
         return gone
+
+    def let_go(self) -> None:
+        """Have no words in mind that may have been forgotten, here or by another process."""
+        self.sources.let_go()

@@ -154,6 +154,13 @@ class Sources:
         with self.database.read() as db:
             return vectors.load(db, ns, self.embedder.dimension)
 
+    def let_go(self) -> None:
+        """Have no words in mind that may have been forgotten, here or by another process."""
+        self.texts.clear()
+        self.beginnings.clear()
+        with self._lock:
+            self._queries.clear()
+
     def forget_vectors(self, ns: Sequence[int]) -> None:
         """Erase vectors of items that are gone from the files of the index.
 

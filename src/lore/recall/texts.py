@@ -57,6 +57,12 @@ class Texts:
             self._remember(fresh, set(changing.tolist()))
         return found
 
+    def clear(self) -> None:
+        """Remember nothing: some of it may have been forgotten."""
+        with self._lock:
+            self._known.clear()
+            self._chars = 0
+
     def _remember(self, fresh: dict[int, str], changing: set[int]) -> None:
         with self._lock:
             for n, text in fresh.items():
