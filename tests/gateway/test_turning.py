@@ -624,6 +624,28 @@ def test_what_changes_elsewhere_comes_once_as_a_note_and_stays(tmp_path: Path, u
         assert "6001" not in str(list(kept))
 
 
+def test_what_was_said_around_a_search_stays_stored_once_after_forgetting(
+    tmp_path: Path, up: Upstream
+):
+    with life(tmp_path, up) as talk:
+        port = talk.memory.remember("The staging port is 5436", kind="config", project=HERE)
+        up.reply_with(
+            Says(Text("Let me see."), Call("recall", {"query": "staging port"})),
+            Says(Text("It is 5436.")),
+        )
+        talk.ask("Which port has staging?")
+        eventually(lambda: "It is 5436." in talk.stored())
+        talk.memory.forget(id=port.id)
+        talk.ask("Go on.")
+        talk.ask("And on.")
+        eventually(lambda: talk.stored()[-1] == "Understood." and "And on." in talk.stored())
+        assert [one for one in talk.stored() if "see" in one or "5436" in one] == [
+            "Let me see.", "It is 5436.",
+        ]  # fmt: skip
+        assert talk.stored().count("Go on.") == 1
+        assert not any("memory searched" in one for one in talk.stored())
+
+
 def test_what_is_typed_to_lore_is_no_part_of_the_talk(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.ask("Good morning to you.")
