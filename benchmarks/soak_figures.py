@@ -140,7 +140,8 @@ def stored_marks(home: Path) -> Counter[str]:
     with Memory.open(config=config, embedder=NoEmbedder()) as memory:
         for session in memory.sessions(limit=10_000):
             for message in memory.messages(session.id):
-                text = "\n".join(part.text for part in message.parts)
+                said = (part.text for part in message.parts if part.kind != "aside")
+                text = "\n".join(said)  # asides quote what was said elsewhere
                 found.update(set(MARK.findall(text)))
     return found
 

@@ -161,7 +161,7 @@ def _spoken(block: Block, key: str, at: datetime) -> Iterator[NewMessage]:
 
 
 def _result(block: Block, key: str, at: datetime) -> NewMessage:
-    text = blocks.GIVEN if block.tool == _RECALL else block.text
+    text = asides.GIVEN if block.tool == _RECALL else block.text
     parts = blocks.result(text, block.tool, block.call_id, failed=block.failed)
     return NewMessage(
         "tool", parts, at, _by_call("result", block, key), origin=tools.origin_of(block.tool)
