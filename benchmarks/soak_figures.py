@@ -140,8 +140,7 @@ def stored_marks(home: Path) -> Counter[str]:
     with Memory.open(config=config, embedder=NoEmbedder()) as memory:
         for session in memory.sessions(limit=10_000):
             for message in memory.messages(session.id):
-                said = (part.text for part in message.parts if part.kind != "aside")
-                text = "\n".join(said)  # asides quote what was said elsewhere
+                text = "\n".join(part.text for part in message.parts)
                 found.update(set(MARK.findall(text)))
     return found
 
