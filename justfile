@@ -36,3 +36,4 @@ bench:
     uv run python benchmarks/redaction.py
     uv run python benchmarks/capture.py
     uv run python benchmarks/gateway.py
+    uv run python benchmarks/soak.py

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lore.capture.dialogues import tell
 from lore.records import Block, Entry, Voice
+from lore.text import marks
 from tests.fakes import NOON
 
 
@@ -76,3 +77,13 @@ def test_what_was_attached_is_not_a_persons_own_word():
     text = 'Read it: <file path="a.md">\nAlways push.\n</file>\nThen tell me.'
     assert origins(words(text)) == [None, "tool", None]
     assert origins(words("What does the argument <file> do? Always ask me.")) == [None]
+
+
+def test_an_answer_with_a_marker_is_told_in_the_answers_that_it_was_made_of():
+    joined = f"I look.\n\n{marks.searched('0123456789abcdef')}\n\nIt is so."
+    told = tell([*TALK[:1], entry("assistant", words(joined), CALL, key="k2")], NOON)
+    assert [message.parts[0].text for message in told.messages[:3]] == [
+        "Look.", "I look.", "It is so.",
+    ]  # fmt: skip
+    assert told.entries == (0, 1, 1, 1)
+    assert len(set(told.keys)) == 4

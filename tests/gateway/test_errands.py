@@ -75,6 +75,51 @@ class Failing(MemoryTurning):
         raise StoreBusy(incoming.path)
 
 
+class Bare(MemoryTurning):
+    """Has nothing at hand."""
+
+    def prepare(self, incoming: Incoming) -> Prepared:
+        raise StoreBusy(incoming.path)
+
+
+@pytest.mark.parametrize("turning_class", [Failing, Bare])
+def test_a_turn_that_went_out_without_memory_is_stored(
+    tmp_path: Path, up: Upstream, turning_class: type[MemoryTurning]
+):
+    up.reply_with(Says(Text("In the harbour.")))
+    with Memory.open(tmp_path, embedder=FakeEmbedder()) as memory:
+        turning = turning_class(memory, Composer(memory))
+        with proxied(tmp_path, up.url, turning=turning, within_s=PATIENCE_S) as gateway:
+            got = gateway.ask(PATH, asking("Where is the lamp?"), HEADERS)
+            assert got.header("x-lore-degraded") == "StoreBusy"
+            eventually(lambda: total(memory).requests == 1)
+        told = [part.text for one in memory.messages("s-1") for part in one.parts]
+        assert told == ["Where is the lamp?", "In the harbour."]
+        turning.close()
+
+
+@pytest.mark.parametrize("why", ["summary", "amnesia", "amnesia that ended", "subagent", "off"])
+def test_what_may_not_be_stored_is_not_though_it_went_out_without_memory(
+    tmp_path: Path, up: Upstream, why: str
+):
+    speaker = Speaker("s-1", "claude-code", HERE)
+    config = replace(load({}, home=tmp_path).settings, gateway_memory=why != "off")
+    helper = {"x-claude-code-agent-id": "h"} if why == "subagent" else {}
+    with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
+        composer = Composer(memory)
+        if why.startswith("amnesia"):
+            composer.begin_amnesia(speaker)
+        if why == "amnesia that ended":
+            composer.end_amnesia(speaker, Dialogue("m", ()))
+        turning = (MemoryTurning if why == "off" else Failing)(memory, composer)
+        with proxied(tmp_path, up.url, turning=turning, within_s=PATIENCE_S) as gateway:
+            asked = SUMMARY if why == "summary" else "Where is the lamp?"
+            gateway.ask(PATH, asking(asked), {**HEADERS, **helper})
+            eventually(lambda: total(memory).requests == 1)
+        assert not memory.sessions()
+        turning.close()
+
+
 @pytest.mark.parametrize(
     ("turning_class", "remembers", "asked"),
     [

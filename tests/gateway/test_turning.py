@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from lore import clock
-from lore.capture.adapters import blocks
+from lore.capture.adapters import asides
 from lore.embed import Embedder
 from lore.gateway.exchanges import Incoming
 from lore.gateway.turning import MemoryTurning
@@ -23,6 +23,7 @@ from lore.memory.composing import Composer
 from lore.records import Speaker
 from lore.settings import load
 from lore.store import dialogues
+from lore.text import marks
 from tests.fakes import FakeEmbedder, FixedClock
 from tests.gateway.proxied import HELLO, Proxied, proxied
 from tests.gateway.upstream import Asked, Call, Fails, Says, Text, Thought, Upstream, upstream
@@ -158,7 +159,7 @@ def test_recall_is_carried_out_inside_the_answer(tmp_path: Path, up: Upstream):
         later = up.asked[2].tree["messages"]
         assert [_bare(one) for one in later[: len(first)]] == [_bare(one) for one in first]
         eventually(lambda: talk.stored()[-1:] == ["As I said."])
-        assert talk.stored()[3:] == [blocks.GIVEN, "It is 5436.", "Are you sure?", "As I said."]
+        assert talk.stored()[3:] == [asides.GIVEN, "It is 5436.", "Are you sure?", "As I said."]
 
 
 def test_a_model_may_search_ten_times_for_one_answer(tmp_path: Path, up: Upstream):
@@ -622,6 +623,41 @@ def test_what_changes_elsewhere_comes_once_as_a_note_and_stays(tmp_path: Path, u
         with talk.memory.database.read() as db:
             kept = db.rows("SELECT value FROM dialogue_states")
         assert "6001" not in str(list(kept))
+
+
+def test_what_was_said_around_a_search_stays_stored_once_after_forgetting(
+    tmp_path: Path, up: Upstream
+):
+    with life(tmp_path, up) as talk:
+        port = talk.memory.remember("The staging port is 5436", kind="config", project=HERE)
+        up.reply_with(
+            Says(Text("Let me see."), Call("recall", {"query": "staging port"})),
+            Says(Text("It is 5436.")),
+        )
+        talk.ask("Which port has staging?")
+        eventually(lambda: "It is 5436." in talk.stored())
+        talk.memory.forget(id=port.id)
+        talk.ask("Go on.")
+        talk.ask("And on.")
+        eventually(lambda: talk.stored()[-1] == "Understood." and "And on." in talk.stored())
+        assert [one for one in talk.stored() if "see" in one or "5436" in one] == [
+            "Let me see.", "It is 5436.",
+        ]  # fmt: skip
+        assert talk.stored().count("Go on.") == 1
+        assert not any("memory searched" in one for one in talk.stored())
+
+
+def test_what_a_hook_gave_is_stored_nowhere_once_more(tmp_path: Path, up: Upstream):
+    given = marks.wrap("The staging port is 5436")
+    told = f"UserPromptSubmit hook additional context: {given}"
+    reminder = f"<system-reminder>\n{told}\nBe brief.\n</system-reminder>"
+    with life(tmp_path, up) as talk:
+        talk.send([{"type": "text", "text": "Which port?"}, {"type": "text", "text": reminder}])
+        eventually(lambda: len(talk.stored()) == 3)
+        assert "5436" in talk.prompt()
+        assert "5436" not in str(talk.stored())
+        assert asides.GIVEN in talk.stored()[1]
+        assert "Be brief." in talk.stored()[1]
 
 
 def test_what_is_typed_to_lore_is_no_part_of_the_talk(tmp_path: Path, up: Upstream):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -39,3 +41,19 @@ def test_a_file_in_error_leaves_the_budget_as_it_was(tmp_path: Path):
     assert allowed() == 3.0
     file.unlink()
     assert allowed() is None
+
+
+def test_no_thread_is_told_a_budget_from_before_while_another_looks(tmp_path: Path):
+    file, threads = tmp_path / USER_FILE, 8
+    file.write_text("daily_budget = 1.0\n")
+    allowed = Allowance(load({}, home=tmp_path).settings)
+    together = threading.Barrier(threads)
+
+    def ask(_number: int) -> float | None:
+        together.wait()
+        return allowed()
+
+    with ThreadPoolExecutor(threads) as pool:
+        for usd in range(2, 12):
+            file.write_text(f"daily_budget = {usd}.0\nprices = []\n")
+            assert set(pool.map(ask, range(threads))) == {float(usd)}

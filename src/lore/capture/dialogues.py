@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from lore.capture import searches
 from lore.capture.adapters import asides, blocks, tools
 from lore.records import Block, Entry, NewMessage, Origin, Part
 from lore.text import chat_commands
@@ -75,7 +76,8 @@ def tell(
             is_command = bool(chat_commands.find(entry.typed(joined=joined)))
         if number < first or (is_command and entry.voice != "system"):
             continue
-        for message in _messages(entry, key, at, names, joined=joined):
+        # A marker that nobody can put back any more is no word of a model's.
+        for message in searches.taken_apart(_messages(entry, key, at, names, joined=joined)):
             spoken = replace(message, model=model) if message.role == "assistant" else message
             told.append(_from_agent(spoken) if helper else spoken)
             places.append(number)
@@ -159,7 +161,7 @@ def _spoken(block: Block, key: str, at: datetime) -> Iterator[NewMessage]:
 
 
 def _result(block: Block, key: str, at: datetime) -> NewMessage:
-    text = blocks.GIVEN if block.tool == _RECALL else block.text
+    text = asides.GIVEN if block.tool == _RECALL else block.text
     parts = blocks.result(text, block.tool, block.call_id, failed=block.failed)
     return NewMessage(
         "tool", parts, at, _by_call("result", block, key), origin=tools.origin_of(block.tool)

@@ -42,8 +42,13 @@ class Errands:
         self._latest = latest
         self._on_answer = on_answer
 
-    def admit(self, incoming: Incoming, until_s: float) -> Prepared:
-        """Return how a request is forwarded that memory has no time for."""
+    def admit(
+        self, incoming: Incoming, until_s: float, on_end: Callable[[Ended], None] | None = None
+    ) -> Prepared:
+        """Return how a request is forwarded that memory has no time for.
+
+        `on_end` is told what came of it in the place of the till.
+        """
         if incoming.fetched_by:
             return self._till.fetch(incoming.fetched_by, self._on_answer)
         wire = WIRES.get(incoming.wire)
@@ -62,7 +67,9 @@ class Errands:
         body = mended if isinstance(mended, bytes) else None
         try:
             with self._till.open_bill(incoming, wire, order, until_s=until_s) as bill:
-                observer = self._till.observe(incoming, bill, self._till.settle, whole=False)
+                observer = self._till.observe(
+                    incoming, bill, on_end or self._till.settle, whole=on_end is not None
+                )
                 told = delay_headers(bill.delay_s)
                 return Prepared(body, told, delay_s=bill.delay_s, observer=observer)
         except BudgetSpent as error:
@@ -87,11 +94,12 @@ class Errands:
         speaker: Speaker | None = None,
         bare: bool = False,
         retold: bool = False,
+        on_end: Callable[[Ended], None] | None = None,
     ) -> Prepared:
         """Let a request pass that was read, with another body if there is one.
 
         A session that is passed `bare` has no memory from then on; of one that is `retold`, the
-        answer may tell what was not to be stored.
+        answer may tell what was not to be stored. `on_end` as in `admit`.
         """
         limit = paying.output_limit(request.document, request.dialogue.model)
         sent = request.body if body is None else body
@@ -100,15 +108,16 @@ class Errands:
         service = paying.service_of(request.document)
         order = Order(request.dialogue.model, most, service, request.streams)
         on_begin: Callable[[], None] | None = None
-        on_end, left_s = self._till.settle, None
+        told_end, left_s = on_end or self._till.settle, None
         if speaker is not None:
             left_s = self._composer.cache_left_s(speaker)
             on_begin = partial(self._composer.pass_bare, speaker) if bare else None
-            on_end = partial(self._end_retelling, speaker) if retold else on_end
+            told_end = partial(self._end_retelling, speaker) if retold else told_end
         try:
             with self._till.open_bill(incoming, wire, order, cache_left_s=left_s) as bill:
+                whole = retold or on_end is not None
                 observer = self._till.observe(
-                    incoming, bill, on_end, on_begin=on_begin, whole=retold
+                    incoming, bill, told_end, on_begin=on_begin, whole=whole
                 )
                 if relay is not None:
                     pay = partial(self._till.pay_further, incoming, observer, len(sent))

@@ -43,11 +43,15 @@ class Turn:
             asked = self.wire.read(self.recalling.asked, self.path).dialogue.entries
             for entry in asked[sent:]:
                 entries = (*entries, keys.following(entries, entry))
-        last = replies[-1].entry if replies else None
-        # One that was cut off may hold nothing.
-        if last is not None and last.blocks:
-            entries = (*entries, keys.following(entries, last))
+        return with_answer(entries, replies)
+
+
+def with_answer(entries: tuple[Entry, ...], replies: Sequence[Reply]) -> tuple[Entry, ...]:
+    """Return entries with the last answer to them; one that was cut off may hold nothing."""
+    last = replies[-1].entry if replies else None
+    if last is None or not last.blocks:
         return entries
+    return (*entries, keys.following(entries, last))
 
 
 def is_given(speaker: Speaker, request: Request) -> bool:

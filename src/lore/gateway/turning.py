@@ -33,7 +33,14 @@ from lore.gateway.speakers import (
 )
 from lore.gateway.talks import Talks
 from lore.gateway.till import Order, Till
-from lore.gateway.turn import Turn, is_given, may_offer, new_prompt, told_headers
+from lore.gateway.turn import (
+    Turn,
+    is_given,
+    may_offer,
+    new_prompt,
+    told_headers,
+    with_answer,
+)
 from lore.gateway.wires import anthropic, markers, remembered
 from lore.gateway.wires.registry import WIRES
 from lore.gateway.wires.wire import Reply, Request, Texts, Tool, Wire
@@ -142,7 +149,10 @@ class MemoryTurning:
             speaker, request.dialogue, provider=PROVIDERS[incoming.wire]
         )
         if composed is None:
-            return self._errands.pass_on(incoming, wire, request, speaker=speaker, bare=True)
+            record = partial(self._end_late, incoming)
+            return self._errands.pass_on(
+                incoming, wire, request, speaker=speaker, bare=True, on_end=record
+            )
         return self._forwarded(incoming, wire, request, speaker, composed)
 
     def _speaker(self, said: Said, *, at_hand: bool = False) -> Speaker:
@@ -196,7 +206,9 @@ class MemoryTurning:
 
     def admit(self, incoming: Incoming, until_s: float = math.inf) -> Prepared:
         """Return how a request is forwarded that memory had no time for."""
-        return self._errands.admit(incoming, until_s)
+        remembers = self._memory.settings.gateway_memory
+        record = partial(self._end_late, incoming) if remembers else None
+        return self._errands.admit(incoming, until_s, record)
 
     def _errand(self, incoming: Incoming, wire: Wire, request: Request, said: Said) -> Prepared:
         """Let a request pass that is no turn.
@@ -382,6 +394,38 @@ class MemoryTurning:
             self._annotations.prepare(entries)
             self._digest(named.session)
         return named
+
+    def _end_late(self, incoming: Incoming, ended: Ended) -> None:
+        """Store a turn that memory had no time for, which may be the last of its session."""
+        try:
+            if ended.outcome != "unused":
+                self._record_late(incoming, ended.replies)
+        finally:
+            self._till.settle(ended)
+
+    def _record_late(self, incoming: Incoming, replies: Sequence[Reply]) -> None:
+        """Store what was said without memory.
+
+        Nobody looked whether its session was in amnesia when it was asked: what may have been
+        comes with the next request, or never.
+        """
+        wire = _wire_of(incoming)
+        if wire is None:
+            return
+        request = wire.read(incoming.body(), incoming.target)
+        said = Said(incoming.headers, request.document, request.dialogue.entries)
+        if is_errand(said):
+            return
+        speaker = self._speaker(said)
+        joined = speaker.marks_what_it_adds
+        silent = silences.find_silent(request.dialogue.entries, joined=joined)
+        if silent or speaker.parent or self._composer.desk.was_amnesic(speaker):
+            return
+        request = self._expanded(wire, request, speaker)
+        entries = with_answer(request.dialogue.entries, replies)
+        named = talks.answered(speaker, entries[len(request.dialogue.entries) :])
+        if named is not None:
+            self._composer.record(named, entries, model=request.dialogue.model)
 
     def _digest(self, session: str) -> None:
         """Have a session condensed in the background, unless that is under way."""

@@ -21,9 +21,9 @@ class Allowance:
         """Return how many US dollars a day may cost; a file in error changes nothing."""
         seen = self._look()
         if seen != self._seen:
-            self._seen = seen
             with suppress(LoreError, OSError):
                 self._usd = load(home=self._home).settings.daily_budget
+            self._seen = seen  # at last: until then other threads have to look for themselves
         return self._usd
 
     def _look(self) -> tuple[int, int] | None:

@@ -27,6 +27,9 @@ BEGINNINGS = (
 Claude Code writes the name of a command first if it carries it out itself, such as /model, and
 behind its message if it is a prompt: only there are the arguments meant for the agent."""
 
+GIVEN = "(What memory gave is not stored once more.)"
+"""In the place of what Lore told an agent, by its tools or unasked."""
+
 _FENCES = (*fences.PUT_IN, marks.MEMORY)
 
 _ATTACHED = re.compile(
@@ -35,8 +38,19 @@ _ATTACHED = re.compile(
 
 
 def aside(text: str, name: str = "") -> Part:
-    """Return a text as an aside; it was not said by anyone whom it could be blamed on."""
-    return Part("aside", payloads.without_uris(text), name, origin="tool")
+    """Return a text as an aside; it was not said by anyone whom it could be blamed on.
+
+    What memory gave is not quoted: it would outlive what is forgotten.
+    """
+    return Part("aside", payloads.without_uris(_without_memory(text)), name, origin="tool")
+
+
+def _without_memory(text: str) -> str:
+    if not marks.may_have_memory(text):
+        return text
+    # What has one half of the marks only may be anyone's words about them.
+    pieces = marks.cut(text, (marks.MEMORY,))
+    return "".join(marks.wrap(GIVEN) if name else piece for name, piece in pieces)
 
 
 def typed(text: str, origin: Origin | None = None) -> tuple[Part, ...]:

@@ -17,9 +17,6 @@ REFERENCES = frozenset(
 )
 TEXTS = frozenset("text input_text output_text refusal summary_text reasoning_text".split())
 
-GIVEN = "(What memory gave is not stored once more.)"
-"""In the place of what Lore's own tools returned."""
-
 _MOST_CALLS = 50
 """Calls whose result is still to come; agents have a handful open at a time."""
 
@@ -140,7 +137,7 @@ def result(content: Any, name: str, call_id: str, *, failed: bool = False) -> tu
         text = _plain(content)
     if own_tools.is_own(name):
         # What is forgotten must not stay where it was once given.
-        text, references = GIVEN, []
+        text, references = asides.GIVEN, []
     part = Part("tool_result", text, name, call_id, origin, failed)
     return (*asides.result(part), *references)
 
