@@ -36,4 +36,7 @@ bench:
     uv run python benchmarks/redaction.py
     uv run python benchmarks/capture.py
     uv run python benchmarks/gateway.py
-    uv run python benchmarks/soak.py
+
+# half an hour of real work before one daemon
+soak *args:
+    uv run python benchmarks/soak.py {{args}}

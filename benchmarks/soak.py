@@ -31,6 +31,7 @@ from daemon import LORE, cpu_s, environment, wait_until
 from lore.bridges.address import Address, find_address
 from soak_agents import Agent, Book, ClaudeCode, Stage, agents
 from soak_figures import (
+    FAULTS,
     HEAD,
     PRICES,
     Row,
@@ -356,7 +357,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = given.home or Path(folder)
         home.mkdir(parents=True, exist_ok=True)
-        print(json.dumps(asyncio.run(soak(home, given.minutes)), indent=2))
+        told = asyncio.run(soak(home, given.minutes))
+    print(json.dumps(told, indent=2))
+    if told["integrity"] != "ok" or any(told["store"][name][0] for name in FAULTS):
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -231,12 +231,12 @@ class Agent:
         mark, book = self._mark(), self._stage.book
         if fault in ("500", "429"):
             book.expected[fault] += 1
-            status, answer = await self._send({"mark": mark, "fails": int(fault)}, b"")
+            status, answer = await self._send({"mark": mark, "fails": int(fault)})
             if status != int(fault) and b"budget" not in answer.lower():
                 book.errors[f"{status} instead of {fault}"] += 1
         elif fault in ("cut", "stop"):
             book.expected[fault] += 1
-            await self._send({"mark": mark, "step": place, "gap_s": 0.02}, b"", cut=True)
+            await self._send({"mark": mark, "step": place, "gap_s": 0.02}, cut=True)
             book.cut.add(mark)
             self._expect(f"{mark}.said", sure=False)
             self._expect(f"{mark}.called", sure=False)
@@ -249,7 +249,7 @@ class Agent:
         """Return the answer with its mark, asked for as often as it takes."""
         for _ in range(MOST_TRIES):
             mark = self._mark()
-            status, answer = await self._send({"mark": mark, **wanted}, b"")
+            status, answer = await self._send({"mark": mark, **wanted})
             if status == 200 and not any(told in answer for told in BROKEN):
                 self._expect_sent()
                 return mark, answer
@@ -261,10 +261,8 @@ class Agent:
         msg = f"no answer to {wanted}"
         raise RuntimeError(msg)
 
-    async def _send(
-        self, wanted: dict[str, Any], answer: bytes, *, cut: bool = False
-    ) -> tuple[int, bytes]:
-        stage = self._stage
+    async def _send(self, wanted: dict[str, Any], *, cut: bool = False) -> tuple[int, bytes]:
+        stage, answer = self._stage, b""
         headers = {
             **self.wire.headers(),
             "x-lore-project": self._project,

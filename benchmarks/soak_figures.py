@@ -33,6 +33,8 @@ PRICES = {
 STEADY = 0.003
 """Of its mean in a minute: what grows by less would take hours to be seen among the noise."""
 
+FAULTS = LOST, TWICE, LEAKED = "lost", "stored twice", "stored though it should not be"
+
 NAMES = ("input", "output", "cache_read", "cache_write")
 Told = tuple[str, int, int, int, int]
 """A model and its tokens by these names."""
@@ -153,9 +155,9 @@ def check_store(book: Book, found: Counter[str]) -> dict[str, Any]:
     leaked = sorted(mark for mark in book.never if found[mark])
     return {
         "said": len(book.once),
-        "lost": [len(lost), lost[:8]],
-        "stored twice": [len(twice), twice[:8]],
-        "stored though it should not be": [len(leaked), leaked[:8]],
+        LOST: [len(lost), lost[:8]],
+        TWICE: [len(twice), twice[:8]],
+        LEAKED: [len(leaked), leaked[:8]],
         "unknown": len(set(found) - known),
         "broken off and kept": sum(found[mark] > 0 for mark in book.perhaps),
         "broken off": len(book.perhaps),

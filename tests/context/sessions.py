@@ -13,7 +13,7 @@ from lore.context.sizing import Measure
 from lore.context.turns import turn_starts
 from lore.records.dialogues import Distilled, Entry, Layer, Pins
 from tests.context.playing import Below, Planner, Step
-from tests.context.talks import dialogue, requests, summarised, talks
+from tests.context.talks import dialogue, requests, condensed, talks
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ _FEW = st.frozensets(st.integers(0, 30), max_size=3)
 def sessions(draw: st.DrawFn, most_turns: int = 12) -> Session:
     """Return a session in which anything may come late or change."""
     entries = draw(talks(most_turns))
-    told = summarised(
+    told = condensed(
         entries,
         until=len(entries),
         each=draw(st.integers(1, 9)),

@@ -84,7 +84,7 @@ def rendered(made: Dialogue, plan: Plan) -> list[Item]:
     return items
 
 
-def summarised(
+def condensed(
     entries: Sequence[Entry], *, until: int, each: int = 4, meta_after: int = 0, share: float = 0.1
 ) -> list[Distilled]:
     """Return distillations of all entries before a number, made at the end of each turn."""

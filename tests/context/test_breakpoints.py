@@ -15,7 +15,7 @@ def made(start: int = 0, *prefix: Distilled) -> Plan:
     return Plan(1, Pins(), start, prefix)
 
 
-def test_the_end_comes_first_then_the_summaries_then_the_last_end():
+def test_the_end_comes_first_then_the_distillations_then_the_last_end():
     entries = plain_talk(3)[:-1]
     found = [breakpoints(dialogue(entries, breakpoints=n), made(6, TOLD)) for n in range(5)]
     last = len(entries) - 1
@@ -24,7 +24,7 @@ def test_the_end_comes_first_then_the_summaries_then_the_last_end():
     assert found[3] == found[4] == (last,)
 
 
-def test_the_last_end_comes_before_the_summaries_where_nobody_looks_for_it():
+def test_the_last_end_comes_before_the_distillations_where_nobody_looks_for_it():
     entries = plain_talk(3)[:-1]
     last = len(entries) - 1
     many = tuple(Block("result", 9, "x", f"c{n}") for n in range(LOOKED_BACK))
@@ -39,7 +39,7 @@ def test_there_are_never_more_than_four_and_one_at_least_is_ours(own):
     assert 1 <= len(found) <= max(1, MOST - own)
 
 
-def test_a_prompt_without_summaries_marks_where_the_last_one_ended():
+def test_a_prompt_without_distillations_marks_where_the_last_one_ended():
     entries = plain_talk(2)[:-1]
     found = breakpoints(dialogue(entries, breakpoints=2), made())
     assert found == (len(entries) - 1, len(entries) - 3)
@@ -52,7 +52,7 @@ def test_what_a_program_says_at_the_end_is_not_marked():
     assert found == (len(entries) - 1, len(entries) - 3)
 
 
-def test_where_nothing_was_said_only_the_summaries_are_marked():
+def test_where_nothing_was_said_only_the_distillations_are_marked():
     told = Entry("system", (Block("text", 5, "Hello"),), "told")
     assert breakpoints(dialogue([told]), made()) == ()
     assert breakpoints(dialogue([told]), made(0, TOLD)) == (PREFIX,)

@@ -15,7 +15,7 @@ from tests.context.talks import (
     entry,
     plain_talk,
     plain_turn,
-    summarised,
+    condensed,
     talks,
     text,
 )
@@ -49,7 +49,7 @@ def test_a_window_is_cut_to_what_is_to_be_kept():
 
 def test_the_turn_before_the_current_one_is_kept_where_it_needs_twice_the_room():
     entries = [*plain_talk(6, chars=900), *plain_turn(7, chars=900)]
-    told = summarised(entries, until=40, each=3, share=0.01)
+    told = condensed(entries, until=40, each=3, share=0.01)
     starts = turn_starts(entries)
     tight = scene(entries, told, room=Room(100_000, keep_tokens=600)).shapes(0)[1]
     assert tight.start == starts[-2]
@@ -66,7 +66,7 @@ def test_of_several_metas_the_newest_stands():
     assert found.covered == 12
 
 
-def test_summaries_that_do_not_fit_go_the_oldest_first_and_metas_last():
+def test_distillations_that_do_not_fit_go_the_oldest_first_and_metas_last():
     entries = plain_talk(30, chars=900)
     logs = [Distilled(f"log-{n}", "x", 300, n) for n in range(8, 160, 8)]
     meta = Distilled("meta", "m", 300, 8, 1)
@@ -107,7 +107,7 @@ def test_the_tail_of_an_emergency_begins_with_a_turn_and_so_may_be_shorter():
 )
 def test_a_higher_layer_is_never_larger(entries, window, keep, share, each):
     until = (turn_starts(entries) or (0,))[-1]
-    told = summarised(entries, until=until, each=each, meta_after=3, share=share)
+    told = condensed(entries, until=until, each=each, meta_after=3, share=share)
     found = scene(entries, told, room=Room(window, keep_tokens=keep))
     sizes = [found.whole().tokens, *(shape.tokens for shape in found.shapes(0).values())]
     assert sizes == sorted(sizes, reverse=True)

@@ -29,7 +29,7 @@ from tests.context.talks import (
     recorded_talks,
     rendered,
     requests,
-    summarised,
+    condensed,
     talks,
     turns,
 )
@@ -41,7 +41,7 @@ EXACT = Measure(0.25)
 def known_of(entries, *, each: int = 3, meta_after: int = 0, share: float = 0.05):
     """Return the distillations that there are while the last turn goes on."""
     until = (turn_starts(entries) or (0,))[-1]
-    return summarised(entries, until=until, each=each, meta_after=meta_after, share=share)
+    return condensed(entries, until=until, each=each, meta_after=meta_after, share=share)
 
 
 def decide(entries, pins: Pins, *, room: Room = ROOM, **more) -> Plan:
@@ -148,7 +148,7 @@ def test_a_short_session_is_left_as_it_is():
     assert (made.layer, made.start, made.prefix, made.busts) == (0, 0, (), False)
 
 
-def test_what_does_not_fit_is_told_by_summaries_and_the_window_begins_with_a_turn():
+def test_what_does_not_fit_is_told_by_distillations_and_the_window_begins_with_a_turn():
     entries = plain_talk(12, chars=900)
     made = decide(entries, Pins())
     assert made.layer == 1
@@ -174,7 +174,7 @@ def test_between_two_busts_there_are_many_turns():
     assert sum(step.plan.busts for step in steps) < len(steps) / 6
 
 
-def test_new_summaries_wait_for_a_bust():
+def test_new_distillations_wait_for_a_bust():
     entries = plain_talk(12, chars=900)
     made = decide(entries, Pins())
     more = [*entries, *plain_turn(13, chars=40)]
@@ -220,7 +220,7 @@ def test_at_layer_three_all_outputs_but_those_of_the_current_turn_are_annotated(
 
 def test_at_layer_three_five_logs_and_the_metas_are_left():
     entries = plain_talk(30, chars=900)
-    told = summarised(entries, until=100, each=4)
+    told = condensed(entries, until=100, each=4)
     meta = Distilled("meta", "all before", 10, 20, 1)
     terms = Terms(Room(20_000, keep_tokens=1_000), EXACT)
     made = plan(dialogue(entries), Pins(floor=3), [*told, meta], terms)
@@ -231,16 +231,16 @@ def test_at_layer_three_five_logs_and_the_metas_are_left():
 def test_a_meta_takes_the_place_of_logs_that_find_no_room():
     entries = plain_talk(30, chars=900)
     meta = Distilled("meta", "all before", 10, 20, 1)
-    few = summarised(entries, until=170, each=4, share=0.01)
+    few = condensed(entries, until=170, each=4, share=0.01)
     made = plan(dialogue(entries), Pins(), [*few, meta], Terms(ROOM, EXACT))
     assert meta not in made.prefix
-    many = summarised(entries, until=170, each=4, share=0.1)
+    many = condensed(entries, until=170, each=4, share=0.1)
     made = plan(dialogue(entries), Pins(), [*many, meta], Terms(ROOM, EXACT))
     assert made.prefix[0] == meta
     assert len(made.prefix) > 2
 
 
-def test_what_no_summary_tells_of_stays_until_nothing_else_helps():
+def test_what_no_distillation_tells_of_stays_until_nothing_else_helps():
     entries = plain_talk(12, chars=700)
     terms = Terms(Room(9_000), EXACT)
     stays = plan(dialogue(entries), Pins(), (), terms)
@@ -337,7 +337,7 @@ def test_two_entries_that_say_the_same_are_told_apart():
     assert not again.busts
 
 
-def test_a_forgotten_summary_is_not_told_again():
+def test_a_forgotten_distillation_is_not_told_again():
     entries = plain_talk(12, chars=900)
     first = decide(entries, Pins())
     left = [one for one in known_of(entries) if one.id != first.prefix[0].id]
@@ -374,7 +374,7 @@ def test_the_budget_of_the_day_can_demand_a_layer():
 
 def test_no_bust_is_made_for_a_prompt_that_would_be_longer():
     entries = plain_talk(12, chars=40)
-    told = summarised(entries, until=40, each=4, share=9.0)
+    told = condensed(entries, until=40, each=4, share=9.0)
     room = Room(100_000, keep_tokens=9_000)
     made = plan(dialogue(entries), Pins(), told, Terms(room, EXACT, Below(1.0)))
     assert made.layer == 0

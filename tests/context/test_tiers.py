@@ -23,7 +23,7 @@ from tests.context.talks import (
     plain_talk,
     plain_turn,
     recorded_talks,
-    summarised,
+    condensed,
 )
 
 
@@ -52,7 +52,7 @@ def known(entries, *, each=3, share=0.05):
     until = (turn_starts(entries) or (0,))[-1]
     return [
         Distilled(one.id, "x" * 4 * one.tokens, one.tokens, one.until)
-        for one in summarised(entries, until=until, each=each, share=share)
+        for one in condensed(entries, until=until, each=each, share=share)
     ]
 
 
@@ -87,12 +87,12 @@ def test_topics_that_are_too_many_become_bulks_which_stand_first():
     assert untils[-1] >= made.start
 
 
-def test_a_summary_that_was_made_here_is_known_by_its_name():
+def test_a_distillation_that_was_made_here_is_known_by_its_name():
     made = decide(plain_talk(60, chars=900))
     assert {one.id.startswith(MADE) for one in made.prefix if one.generation} == {True}
 
 
-def test_a_summary_that_is_not_shorter_is_refused():
+def test_a_distillation_that_is_not_shorter_is_refused():
     made = decide(plain_talk(60, chars=900), condense=lengthen)
     assert all(not one.generation for one in made.prefix)
 
@@ -151,7 +151,7 @@ def test_what_was_made_is_kept_and_few_turns_bust():
 
 
 @pytest.mark.parametrize("until", [0, 5, 40])
-def test_what_no_summary_tells_of_yet_is_annotated_before_the_window_overflows(until):
+def test_what_no_distillation_tells_of_yet_is_annotated_before_the_window_overflows(until):
     entries, terms = plain_talk(40, steps=3, chars=3_000), Terms(Room(36_000), Measure(0.25))
     told = [one for one in known(entries) if one.until <= until]
     made = plan_tiers(dialogue(entries), Pins(), told, terms, condense=shorten)

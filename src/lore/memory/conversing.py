@@ -80,16 +80,15 @@ class Conversing:
             states = dialogues.find_all(db, self._place(speaker))
             amnesic = self._is_amnesic(db, speaker)
         return Held(
-            _pins(states.get("pins") or {}),
-            Measured(**(states.get("measured") or {})),
-            states.get("knowledge"),
-            states.get("notes") or {},
-            tuple(Distilled(**one) for one in states.get("tiers") or ()),
-            amnesic,
-            bool(states.get("bare")),
-            {key: tuple(Given(*one) for one in told)
-             for key, told in (states.get("told") or {}).items()},
-        )  # fmt: skip
+            pins=_pins(states.get("pins") or {}),
+            measured=Measured(**(states.get("measured") or {})),
+            knowledge=states.get("knowledge"),
+            notes=states.get("notes") or {},
+            tiers=tuple(Distilled(**one) for one in states.get("tiers") or ()),
+            amnesic=amnesic,
+            bare=bool(states.get("bare")),
+            told=_told(states.get("told") or {}),
+        )
 
     def era(self) -> str:
         """Return a name of the time since anything was forgotten; texts of another may quote it."""
@@ -412,6 +411,10 @@ def changes(held: Held, before: Held | None) -> frozenset[dialogues.Name]:
 
 def _packed(pins: Pins) -> dict[str, Any]:
     return asdict(pins) | {"annotated": sorted(pins.annotated)}
+
+
+def _told(packed: Mapping[str, Any]) -> dict[str, tuple[Given, ...]]:
+    return {key: tuple(Given(*one) for one in told) for key, told in packed.items()}
 
 
 def _pins(packed: Mapping[str, Any]) -> Pins:
