@@ -13,7 +13,7 @@ from lore.context.sizing import Measure
 from lore.context.turns import turn_starts
 from lore.records.dialogues import Distilled, Entry, Layer, Pins
 from tests.context.playing import Below, Planner, Step
-from tests.context.talks import dialogue, requests, condensed, talks
+from tests.context.talks import condensed, dialogue, requests, talks
 
 
 @dataclass(frozen=True)

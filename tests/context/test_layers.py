@@ -11,11 +11,11 @@ from lore.context.sizing import Measure
 from lore.context.turns import turn_starts
 from lore.records.dialogues import Distilled, Layer
 from tests.context.talks import (
+    condensed,
     dialogue,
     entry,
     plain_talk,
     plain_turn,
-    condensed,
     talks,
     text,
 )

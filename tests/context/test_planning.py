@@ -23,13 +23,13 @@ from tests.context.sessions import sessions
 from tests.context.talks import (
     LONG,
     SESSIONS,
+    condensed,
     dialogue,
     plain_talk,
     plain_turn,
     recorded_talks,
     rendered,
     requests,
-    condensed,
     talks,
     turns,
 )

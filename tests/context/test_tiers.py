@@ -19,11 +19,11 @@ from tests.context.playing import assert_follows, assert_legal, play
 from tests.context.sessions import sessions
 from tests.context.talks import (
     SESSIONS,
+    condensed,
     dialogue,
     plain_talk,
     plain_turn,
     recorded_talks,
-    condensed,
 )
 
 

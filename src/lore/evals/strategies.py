@@ -119,8 +119,8 @@ class Compaction:
         until = len(sent.entries) - 1
         told = [one.text for one in moment.known if not one.generation and one.until <= until]
         text = condense(told, COMPACTED_TOKENS)
-        told = Distilled(f"compaction {until}", text, COMPACTED_TOKENS, until, 1)
-        self.made = Plan(1, Pins(), until, (told,), busts=True, why="fit")
+        compacted = Distilled(f"compaction {until}", text, COMPACTED_TOKENS, until, 1)
+        self.made = Plan(1, Pins(), until, (compacted,), busts=True, why="fit")
         after = pieces_of(sent, self.made, self.measure)
         return Prompt(after, self.made, asked=pieces, written_tokens=COMPACTED_TOKENS)
 
