@@ -1,4 +1,4 @@
-"""Who sees what upstream answers may come late, and is told all of it where it may take its time."""
+"""Who sees what upstream answers may come late, and is told all where it may take its time."""
 
 from __future__ import annotations
 
