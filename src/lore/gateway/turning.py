@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import astuple, replace
 from functools import partial
@@ -16,7 +16,7 @@ from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt, log
 from lore.gateway.errands import COUNTING, Errands
 from lore.gateway.exchanges import Answer, Command, Incoming, Prepared
-from lore.gateway.fetching import AwaitedTurns
+from lore.gateway.fetching import Awaited, AwaitedTurns
 from lore.gateway.forgetting import Forgetting
 from lore.gateway.glancing import is_cached_long
 from lore.gateway.latest import LatestMarkers
@@ -107,9 +107,14 @@ class MemoryTurning:
         remembered.let_go()
         self._annotations.clear()
         self._latest.clear()
-        self._awaited.clear()
         self._composer.let_go(era)
         self._memory.let_go()
+        self._awaited.keep(self._is_whole)
+
+    def _is_whole(self, awaited: Awaited) -> bool:
+        """Tell whether nothing of a turn was forgotten since its answer is awaited."""
+        unstored = self._composer.desk.find_unstored(awaited.speaker, awaited.entries)
+        return unstored <= awaited.unstored
 
     def prepare(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded."""
@@ -361,7 +366,9 @@ class MemoryTurning:
                     without = None  # It went out as it came.
             if ended.outcome != "unused":
                 speaker = self._record(turn, replies)
-                self._await_rest(turn, replies)
+                if not turn.composed.amnesic:
+                    entries = turn.request.dialogue.entries
+                    self._await_rest(replies, speaker, entries, partial(self._record, turn))
         finally:
             # Session and project are known to the ledger once they are stored.
             reserved = replace(ended.bill.reserved, session=speaker.session)
@@ -369,19 +376,26 @@ class MemoryTurning:
             course = Course(plan.layer, plan.busts, without=without)
             paying.settle(self._memory, ended, course)
 
-    def _await_rest(self, turn: Turn, replies: Sequence[Reply]) -> None:
+    def _await_rest(
+        self,
+        replies: Sequence[Reply],
+        speaker: Speaker,
+        entries: tuple[Entry, ...],
+        store: Callable[[Sequence[Reply]], object],
+    ) -> None:
         """Keep a turn whose answer is written in the background, unless it is forgotten."""
         fetched_by = replies[-1].fetched_by if replies else ""
         if fetched_by:
             self._forgetting.look()
-            self._awaited.put(fetched_by, turn)
+            unstored = self._composer.desk.find_unstored(speaker, entries)
+            self._awaited.put(fetched_by, Awaited(speaker, entries, unstored, store))
 
     def _end_awaited(self, fetched_by: str, reply: Reply) -> None:
         """Store what was written in the background, once it is there."""
         self._forgetting.look()
-        turn = self._awaited.take(fetched_by)
-        if turn is not None:
-            self._record(turn, [reply])
+        awaited = self._awaited.take(fetched_by)
+        if awaited is not None:
+            awaited.store([reply])
 
     def _record(self, turn: Turn, replies: Sequence[Reply]) -> Speaker:
         """Store what was said, and return whose words they are by what was answered."""
@@ -407,11 +421,13 @@ class MemoryTurning:
         """Store a turn that memory had no time for, which may be the last of its session."""
         try:
             if ended.outcome != "unused":
-                self._record_late(incoming, ended.replies)
+                self._record_late(incoming, ended.replies, awaits=True)
         finally:
             self._till.settle(ended)
 
-    def _record_late(self, incoming: Incoming, replies: Sequence[Reply]) -> None:
+    def _record_late(
+        self, incoming: Incoming, replies: Sequence[Reply], *, awaits: bool = False
+    ) -> None:
         """Store what was said without memory.
 
         Nobody looked whether its session was in amnesia when it was asked: what may have been
@@ -432,6 +448,9 @@ class MemoryTurning:
         named = talks.answered(speaker, entries[len(request.dialogue.entries) :])
         if named is not None:
             self._composer.record(named, entries, model=request.dialogue.model)
+        if awaits:
+            record = partial(self._record_late, incoming)
+            self._await_rest(replies, speaker, request.dialogue.entries, record)
 
     def _digest(self, session: str) -> None:
         """Have a session condensed in the background, unless that is under way."""
