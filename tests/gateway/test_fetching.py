@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 from collections.abc import Iterator
@@ -12,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from lore.errors import StoreBusy
+from lore.gateway.exchanges import Incoming, Prepared
+from lore.gateway.fetching import Awaited
 from lore.gateway.turning import MemoryTurning
 from lore.memory import Memory
 from lore.memory.composing import Composer
@@ -71,10 +75,12 @@ def up() -> Iterator[Upstream]:
 
 
 @contextmanager
-def paying(home: Path, url: str, **settings: Any) -> Iterator[tuple[Memory, Proxied]]:
+def paying(
+    home: Path, url: str, turning_class: type[MemoryTurning] = MemoryTurning, **settings: Any
+) -> Iterator[tuple[Memory, Proxied]]:
     config = replace(load({}, home=home).settings, prices=PRICES, **settings)
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
-        turning = MemoryTurning(memory, Composer(memory))
+        turning = turning_class(memory, Composer(memory))
         with proxied(home, url, turning=turning, within_s=PATIENCE_S) as gateway:
             yield memory, gateway
         turning.close()
@@ -85,10 +91,16 @@ def total(memory: Memory) -> SpendLine:
     return memory.spend_report().total
 
 
-def begin(up: Upstream, memory: Memory, gateway: Proxied, **more: Any) -> SpendLine:
+def begin(
+    up: Upstream,
+    memory: Memory,
+    gateway: Proxied,
+    headers: dict[str, str] = HEADERS,
+    **more: Any,
+) -> SpendLine:
     """Ask for something in the background, and return what was entered of that."""
     up.reply_with(told(QUEUED))
-    assert gateway.ask("/v1/responses", {**ASKED, **more}, HEADERS).tree["status"] == "queued"
+    assert gateway.ask("/v1/responses", {**ASKED, **more}, headers).tree["status"] == "queued"
     eventually(lambda: total(memory).requests == 1)
     entered = total(memory)
     assert entered.estimated == 1
@@ -232,12 +244,63 @@ def test_what_was_written_in_the_background_is_remembered_once(tmp_path: Path, u
         assert sum("Tell me all about tides" in one for one in stored(memory)) == 1
 
 
-def test_what_was_forgotten_meanwhile_is_not_remembered_when_it_is_fetched(
-    tmp_path: Path, up: Upstream
+class Late(MemoryTurning):
+    """Lets all requests pass without memory."""
+
+    def prepare(self, incoming: Incoming) -> Prepared:
+        raise StoreBusy(incoming.path)
+
+    def go_on(self, incoming: Incoming) -> Prepared | None:
+        raise StoreBusy(incoming.path)
+
+
+TURNINGS = pytest.mark.parametrize("turning", [MemoryTurning, Late], ids=["in time", "late"])
+SESSION = {**HEADERS, "session_id": "s-1", "originator": "codex_cli_rs"}
+
+
+@TURNINGS
+@pytest.mark.parametrize("headers", [HEADERS, SESSION], ids=["unnamed", "named"])
+def test_what_was_written_in_the_background_is_remembered_though_others_are_forgotten(
+    tmp_path: Path, up: Upstream, headers: dict[str, str], turning: type[MemoryTurning]
 ):
-    with paying(tmp_path, up.url) as (memory, gateway):
-        begin(up, memory, gateway)
+    with paying(tmp_path, up.url, turning) as (memory, gateway):
+        begin(up, memory, gateway, headers)
         memory.forget(id=memory.remember("The staging port is 5436").id)
+        fetch(up, gateway, told(WHOLE))
+        eventually(lambda: sum(TIDE in one for one in stored(memory)) == 1)
+        assert sum("Tell me all about tides" in one for one in stored(memory)) == 1
+
+
+@TURNINGS
+@pytest.mark.parametrize("forgets", ["session", "words"])
+def test_what_was_forgotten_meanwhile_is_not_remembered_when_it_is_fetched(
+    tmp_path: Path, up: Upstream, forgets: str, turning: type[MemoryTurning]
+):
+    with paying(tmp_path, up.url, turning) as (memory, gateway):
+        begin(up, memory, gateway, SESSION)
+        eventually(lambda: stored(memory))
+        how = {"session": "s-1"} if forgets == "session" else {"match": "all about tides"}
+        assert memory.forget(**how)
+        fetch(up, gateway, told(WHOLE))
+        eventually(lambda: total(memory).tokens == TOOK)
+    with paying(tmp_path, up.url) as (memory, gateway):
+        assert not stored(memory)
+
+
+@TURNINGS
+def test_what_was_asked_in_amnesia_is_not_awaited(
+    tmp_path: Path, up: Upstream, turning: type[MemoryTurning]
+):
+    said = [
+        {"role": "user", "content": "/lore:amnesia on"},
+        {"role": "assistant", "content": "Done."},
+        {"role": "user", "content": "The staging port is 5436."},
+    ]
+    with paying(tmp_path, up.url, turning) as (memory, gateway):
+        begin(up, memory, gateway, SESSION, input=said)
+        assert not any(
+            "5436" in str(one.entries) for one in gc.get_objects() if type(one) is Awaited
+        )
         fetch(up, gateway, told(WHOLE))
         eventually(lambda: total(memory).tokens == TOOK)
     with paying(tmp_path, up.url) as (memory, gateway):

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lore.errors import StoreBusy
-from lore.gateway.exchanges import Incoming
+from lore.gateway.exchanges import Incoming, Prepared
 from lore.gateway.forgetting import Forgetting
 from lore.gateway.turning import MemoryTurning
-from lore.gateway.wires import anthropic
+from lore.gateway.wires import anthropic, remembered
+from lore.gateway.wires.remembered import Remembered
 from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.records import Speaker
 from lore.settings import load
 from tests.fakes import FakeEmbedder
 from tests.gateway.proxied import HELLO
+from tests.gateway.test_settling import MESSAGE
 from tests.waiting import eventually
 
 HEADERS = {"x-claude-code-session-id": "s-1"}
@@ -30,10 +34,12 @@ class Eras:
     def __init__(self) -> None:
         self.now = "a"
         self.fails = False
+        self.failed = 0
         self.gone: list[str] = []
 
     def find(self) -> str:
         if self.fails:
+            self.failed += 1
             raise StoreBusy(self.now)
         return self.now
 
@@ -51,6 +57,7 @@ def test_it_is_looked_again_and_again_though_the_store_is_busy():
     eras.fails = True
     forgetting = Forgetting(eras.find, eras.gone.append, every_s=0.001)
     forgetting.watch()
+    eventually(lambda: eras.failed)
     eras.fails = False
     eventually(lambda: eras.gone == ["a"])
     eras.now = "b"
@@ -81,10 +88,10 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         yield opened
 
 
-def asked(*said: str) -> Incoming:
+def asked(*said: str, **more: Any) -> Incoming:
     speakers = ("user", "assistant")
     told = [{"role": speakers[n % 2], "content": one} for n, one in enumerate(said)]
-    body = json.dumps({**HELLO, "messages": told}).encode()
+    body = json.dumps({**HELLO, "messages": told, **more}).encode()
     return Incoming("anthropic", "/v1/messages", "", HEADERS, body, 1_000_000)
 
 
@@ -108,18 +115,79 @@ def test_requests_are_not_in_mind_once_anything_is_forgotten(memory: Memory, els
     turning.close()
 
 
-@pytest.mark.parametrize("by_history", [False, True])
-def test_requests_in_amnesia_are_not_in_mind(memory: Memory, by_history: bool):
+SECRET = "The staging port is 5436."
+ON, OFF = "/lore:amnesia on", "/lore:amnesia off"
+SAID = ("Hello.", "Yes.", ON, "Done.", SECRET, "Well.", OFF, "Done.")
+HISTORIES: dict[str, tuple[str, ...]] = {
+    "history": SAID,
+    "capitals": tuple(one.upper() if "amnesia" in one else one for one in SAID),
+    "store": ("Hello.", "Yes.", SECRET, "Well."),
+}
+ERRANDS: dict[str, dict[str, Any]] = {
+    "Go on.": {},
+    "Anything?": {"max_tokens": 1},
+    "CRITICAL: Respond with TEXT ONLY. Sum it up.": {},
+    "[SUGGESTION MODE: What might the user type next?]": {},
+}
+"""A turn, a probe, a summary and what is asked on the side."""
+
+
+def are_in_mind(words: str) -> bool:
+    """Tell whether any cache of requests has some words."""
+    held = [one for one in gc.get_objects() if type(one) is Remembered]
+    assert held
+    return any(words in repr(vars(one)) for one in held)
+
+
+def end(prepared: Prepared | None) -> None:
+    """Let a request be answered."""
+    if prepared is not None:
+        assert prepared.observer is not None
+        prepared.observer.begin(200, {"content-type": "application/json"})
+        prepared.observer.see(json.dumps(MESSAGE).encode())
+        prepared.observer.end("complete")
+
+
+def way_of(turning: MemoryTurning, name: str) -> Callable[[Incoming], Prepared | None]:
+    ways = {"prepare": turning.prepare, "go_on": turning.go_on, "admit": turning.admit}
+    return ways[name]
+
+
+@pytest.mark.parametrize("asks", ERRANDS, ids=["turn", "probe", "summary", "aside"])
+@pytest.mark.parametrize("way", ["prepare", "go_on", "admit"])
+@pytest.mark.parametrize("told_by", HISTORIES)
+def test_requests_in_amnesia_are_not_in_mind(memory: Memory, told_by: str, way: str, asks: str):
     composer = Composer(memory)
     turning = MemoryTurning(memory, composer)
-    secret = "The staging port is 5436."
-    if by_history:
-        on, off = "/lore:amnesia on", "/lore:amnesia off"
-        incoming = asked(secret, "Yes.", on, "Done.", secret, "Well.", off, "Done.", "Go on.")
-    else:
+    if told_by == "store":
         composer.begin_amnesia(Speaker("s-1", "claude-code"))
-        incoming = asked(secret)
-    before = anthropic.read(incoming.raw).dialogue.entries[0].blocks
-    turning.prepare(incoming)
-    assert anthropic.read(incoming.raw).dialogue.entries[0].blocks is not before
+        turning.prepare(asked("Hello."))
+    incoming = asked(*HISTORIES[told_by], asks, **ERRANDS[asks])
+    remembered.let_go()
+    prepared = way_of(turning, way)(incoming)
+    end(prepared)
+    if prepared is None:  # It is no turn, and goes out as it came.
+        end(turning.admit(incoming))
+    assert not are_in_mind(SECRET)
+    turning.close()
+
+
+def test_a_command_in_amnesia_leaves_nothing_in_mind(memory: Memory):
+    composer = Composer(memory)
+    turning = MemoryTurning(memory, composer)
+    composer.begin_amnesia(Speaker("s-1", "claude-code"))
+    incoming = asked(SECRET, "Well.", "/lore:status")
+    for find in (turning.prepare, turning.find_command):
+        remembered.let_go()
+        assert find(incoming)
+        assert not are_in_mind(SECRET)
+    turning.close()
+
+
+@pytest.mark.parametrize("way", ["prepare", "admit"])
+def test_requests_that_only_speak_of_amnesia_are_in_mind(memory: Memory, way: str):
+    turning = MemoryTurning(memory, Composer(memory))
+    remembered.let_go()
+    end(way_of(turning, way)(asked(SECRET, "Well.", f"What does {ON} do?")))
+    assert are_in_mind(SECRET)
     turning.close()

@@ -30,7 +30,7 @@ TESTED_BY_NEIGHBOURS = {
     "daemon": "attempts background chores",
     "embed": "embedder graph",
     "evals": "baselines recordings",
-    "gateway": "boundary exchanges questions refusals searching streaming watching",
+    "gateway": "boundary exchanges questions refusals searching streaming",
     "gateway/wires": "arranging framing listening searches summing wire",
     "gateway/wires/anthropic": "expanding loading reading replies splicing writing",
     "gateway/wires/chat": "calls expanding reading replies splicing writing",

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lore.errors import InvalidInput
 from lore.gateway.exchanges import Outcome
 from lore.gateway.keeping import WELL, Kept
 from lore.gateway.taking import Answered, take
-from lore.gateway.turn import Turn
 from lore.gateway.wires import responses
 from lore.gateway.wires.wire import Reply
 from lore.memory import Memory
-from lore.records import Course, TokenUse
+from lore.records import Course, Entry, Speaker, TokenUse
 
 PROVIDER = "openai"
 """Who writes in the background."""
@@ -28,30 +27,44 @@ _UNKNOWN = TokenUse()
 """The prompt is as long as it was entered."""
 
 
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """A turn whose answer is written in the background, and who stores it with that."""
+
+    speaker: Speaker
+    entries: tuple[Entry, ...]
+    unstored: frozenset[str]
+    """Keys of the entries that were not stored when it began to be awaited."""
+    store: Callable[[Sequence[Reply]], object]
+
+
 class AwaitedTurns:
     """Turns whose answers are written in the background, until those are fetched."""
 
     def __init__(self, most: int = MOST_AWAITED) -> None:
         self._most = most
-        self._turns: OrderedDict[str, Turn] = OrderedDict()
+        self._turns: OrderedDict[str, Awaited] = OrderedDict()
         self._lock = threading.Lock()
 
-    def put(self, fetched_by: str, turn: Turn) -> None:
+    def put(self, fetched_by: str, turn: Awaited) -> None:
         """Keep a turn whose answer is fetched by an id."""
         with self._lock:
             self._turns[fetched_by] = turn
             while len(self._turns) > self._most:
                 self._turns.popitem(last=False)
 
-    def take(self, fetched_by: str) -> Turn | None:
+    def take(self, fetched_by: str) -> Awaited | None:
         """Return the turn whose answer is there, once."""
         with self._lock:
             return self._turns.pop(fetched_by, None)
 
-    def clear(self) -> None:
-        """Await nothing more."""
+    def keep(self, is_kept: Callable[[Awaited], bool]) -> None:
+        """Await no more turns than those that are to be kept, which may take a while to tell."""
         with self._lock:
-            self._turns.clear()
+            held = dict(self._turns)
+        for fetched_by, turn in held.items():
+            if not is_kept(turn):
+                self.take(fetched_by)
 
 
 @dataclass(slots=True)

@@ -179,7 +179,8 @@ class Preparing:
             if found is None and self._turning.is_limited():
                 found = await asked.answer()
             if found is None:
-                return Prepared(observer=Arriving(asked.hand_over()))
+                late = Arriving(asked.hand_over(), self._end, len(incoming.raw))
+                return Prepared(observer=late)
         if isinstance(found, Prepared):
             return found
         if not self._turning.is_limited():
@@ -246,10 +247,15 @@ class Preparing:
             self._tell("not recorded", {"waiting_bytes": self._waiting_bytes})
             self._settle(observer, outcome)
             return
-        ended = self._recording.submit(attempt, "record", partial(observer.end, outcome))
-        ended.add_done_callback(partial(self._recorded, held_bytes))
+        try:
+            ended = self._recording.submit(attempt, "record", partial(observer.end, outcome))
+        except RuntimeError:  # It is closed: of what comes so late, only the money is entered.
+            self._recorded(held_bytes)
+            self._settle(observer, outcome)
+        else:
+            ended.add_done_callback(partial(self._recorded, held_bytes))
 
-    def _recorded(self, held_bytes: int, _ended: Future[Failure | None]) -> None:
+    def _recorded(self, held_bytes: int, _ended: Future[Failure | None] | None = None) -> None:
         with self._lock:
             self._waiting_bytes -= held_bytes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import astuple, replace
 from functools import partial
@@ -16,7 +16,7 @@ from lore.gateway.annotations import Annotations
 from lore.gateway.boundary import attempt, log
 from lore.gateway.errands import COUNTING, Errands
 from lore.gateway.exchanges import Answer, Command, Incoming, Prepared
-from lore.gateway.fetching import AwaitedTurns
+from lore.gateway.fetching import Awaited, AwaitedTurns
 from lore.gateway.forgetting import Forgetting
 from lore.gateway.glancing import is_cached_long
 from lore.gateway.latest import LatestMarkers
@@ -47,7 +47,7 @@ from lore.gateway.wires.wire import Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.memory.holding import Composed
-from lore.records import Course, Injection, Speaker
+from lore.records import Course, Entry, Injection, Speaker
 
 PROMPT_S = 0.08
 """So much of the time that a request has may go into finding what its prompt needs."""
@@ -55,9 +55,6 @@ PROMPT_S = 0.08
 WARM_S = 10.0
 """A start waits so long for the model and the price lists, which take one to three seconds: the
 first request of a session would go out without memory, and the second begin differently."""
-
-_AMNESIA = b"lore:amnesia"
-"""Stands in what a person types to let nothing of a conversation be stored."""
 
 _TOOL_CHARS = sum(len(str(part)) for part in astuple(commands.RECALL))
 
@@ -110,9 +107,14 @@ class MemoryTurning:
         remembered.let_go()
         self._annotations.clear()
         self._latest.clear()
-        self._awaited.clear()
         self._composer.let_go(era)
         self._memory.let_go()
+        self._awaited.keep(self._is_whole)
+
+    def _is_whole(self, awaited: Awaited) -> bool:
+        """Tell whether nothing of a turn was forgotten since its answer is awaited."""
+        unstored = self._composer.desk.find_unstored(awaited.speaker, awaited.entries)
+        return unstored <= awaited.unstored
 
     def prepare(self, incoming: Incoming) -> Prepared:
         """Return how a request is forwarded."""
@@ -121,8 +123,7 @@ class MemoryTurning:
         wire = _wire_of(incoming)
         if wire is None:
             return Prepared()
-        request = _read(wire, incoming)
-        said = Said(incoming.headers, request.document, request.dialogue.entries)
+        request, said = _read(wire, incoming)
         if is_errand(said):
             return self._errand(incoming, wire, request, said)
         with self._memory.database.read():  # All of it is asked at one moment, and in one go.
@@ -139,8 +140,7 @@ class MemoryTurning:
         wire = _wire_of(incoming)
         if wire is None or not self._memory.settings.gateway_memory:
             return None
-        request = _read(wire, incoming)
-        said = Said(incoming.headers, request.document, request.dialogue.entries)
+        request, said = _read(wire, incoming)
         speaker = self._speaker(said, at_hand=True)
         if is_errand(said) or commands.find(speaker, request.dialogue) is not None:
             return None
@@ -175,8 +175,7 @@ class MemoryTurning:
         wire = _wire_of(incoming)
         if not self._memory.settings.gateway_memory or wire is None:
             return None
-        request = _read(wire, incoming)
-        said = Said(incoming.headers, request.document, request.dialogue.entries)
+        request, said = _read(wire, incoming)
         speaker = self._speaker(said, at_hand=True)
         return None if is_errand(said) else self._command(wire, request, speaker)
 
@@ -185,6 +184,7 @@ class MemoryTurning:
         typed = commands.find(speaker, request.dialogue)
         if typed is None:
             return None
+        remembered.let_go()  # Nobody has looked whether its session is in amnesia.
         if typed.begins_amnesia:
             self._composer.hush(speaker)
 
@@ -219,7 +219,7 @@ class MemoryTurning:
         known = find_speaker(said)
         if known is None:
             return self._errands.pass_on(incoming, wire, request)
-        retold = self._composer.desk.was_amnesic(known)
+        retold = self._was_amnesic(known)
         pass_on = partial(self._errands.pass_on, incoming, wire, speaker=known, retold=retold)
         if not is_compaction(said) and not is_aside(said):
             return pass_on(request)
@@ -237,6 +237,17 @@ class MemoryTurning:
             return pass_on(request)
         recalling = self._searching.splice(wire, request, known, body, tool) if tool else None
         return pass_on(request, body=body, relay=recalling)
+
+    def _was_amnesic(self, speaker: Speaker) -> bool:
+        """Tell whether a session ever was in amnesia.
+
+        None of its requests is kept in mind then, nor while its parent is.
+        """
+        desk = self._composer.desk
+        was, (_, amnesic) = desk.was_amnesic(speaker), desk.standing(speaker)
+        if was or amnesic:
+            remembered.let_go()
+        return was
 
     def _composed(self, incoming: Incoming, request: Request, speaker: Speaker) -> Composed:
         gives = not is_given(speaker, request)
@@ -260,10 +271,10 @@ class MemoryTurning:
         composed: Composed,
     ) -> Prepared:
         """Return how a composed prompt is forwarded, paid for and listened to."""
-        if composed.amnesic:
-            remembered.let_go()
         tool = self._offered(request, composed)
         body, tool = self._rewritten(wire, request, composed, tool)
+        if composed.amnesic:
+            remembered.let_go()
         limit = paying.output_limit(request.document, request.dialogue.model)
         long = is_cached_long(request.body)
         most = paying.most_of(incoming.wire, composed.plan.tokens, limit, long=long)
@@ -355,7 +366,9 @@ class MemoryTurning:
                     without = None  # It went out as it came.
             if ended.outcome != "unused":
                 speaker = self._record(turn, replies)
-                self._await_rest(turn, replies)
+                if not turn.composed.amnesic:
+                    entries = turn.request.dialogue.entries
+                    self._await_rest(replies, speaker, entries, partial(self._record, turn))
         finally:
             # Session and project are known to the ledger once they are stored.
             reserved = replace(ended.bill.reserved, session=speaker.session)
@@ -363,19 +376,26 @@ class MemoryTurning:
             course = Course(plan.layer, plan.busts, without=without)
             paying.settle(self._memory, ended, course)
 
-    def _await_rest(self, turn: Turn, replies: Sequence[Reply]) -> None:
+    def _await_rest(
+        self,
+        replies: Sequence[Reply],
+        speaker: Speaker,
+        entries: tuple[Entry, ...],
+        store: Callable[[Sequence[Reply]], object],
+    ) -> None:
         """Keep a turn whose answer is written in the background, unless it is forgotten."""
         fetched_by = replies[-1].fetched_by if replies else ""
         if fetched_by:
             self._forgetting.look()
-            self._awaited.put(fetched_by, turn)
+            unstored = self._composer.desk.find_unstored(speaker, entries)
+            self._awaited.put(fetched_by, Awaited(speaker, entries, unstored, store))
 
     def _end_awaited(self, fetched_by: str, reply: Reply) -> None:
         """Store what was written in the background, once it is there."""
         self._forgetting.look()
-        turn = self._awaited.take(fetched_by)
-        if turn is not None:
-            self._record(turn, [reply])
+        awaited = self._awaited.take(fetched_by)
+        if awaited is not None:
+            awaited.store([reply])
 
     def _record(self, turn: Turn, replies: Sequence[Reply]) -> Speaker:
         """Store what was said, and return whose words they are by what was answered."""
@@ -385,6 +405,8 @@ class MemoryTurning:
                 told = (reply.fault.prompt_tokens, reply.fault.most_tokens)
                 composer.raise_floor(speaker, *told, layer=turn.composed.plan.layer)
         entries = turn.said(replies)
+        if turn.recalling is not None and _has_silence(speaker, entries):
+            remembered.let_go()  # What was asked further is read by now.
         named = talks.answered(speaker, entries[len(turn.request.dialogue.entries) :])
         if named is None:
             return speaker
@@ -399,11 +421,13 @@ class MemoryTurning:
         """Store a turn that memory had no time for, which may be the last of its session."""
         try:
             if ended.outcome != "unused":
-                self._record_late(incoming, ended.replies)
+                self._record_late(incoming, ended.replies, awaits=True)
         finally:
             self._till.settle(ended)
 
-    def _record_late(self, incoming: Incoming, replies: Sequence[Reply]) -> None:
+    def _record_late(
+        self, incoming: Incoming, replies: Sequence[Reply], *, awaits: bool = False
+    ) -> None:
         """Store what was said without memory.
 
         Nobody looked whether its session was in amnesia when it was asked: what may have been
@@ -412,20 +436,21 @@ class MemoryTurning:
         wire = _wire_of(incoming)
         if wire is None:
             return
-        request = wire.read(incoming.body(), incoming.target)
-        said = Said(incoming.headers, request.document, request.dialogue.entries)
-        if is_errand(said):
+        request, said = _read(wire, incoming)
+        errand = is_errand(said)
+        speaker = find_speaker(said) if errand else self._speaker(said)
+        if speaker is None or self._was_amnesic(speaker) or errand or speaker.parent:
             return
-        speaker = self._speaker(said)
-        joined = speaker.marks_what_it_adds
-        silent = silences.find_silent(request.dialogue.entries, joined=joined)
-        if silent or speaker.parent or self._composer.desk.was_amnesic(speaker):
+        if _has_silence(speaker, said.entries):
             return
         request = self._expanded(wire, request, speaker)
         entries = with_answer(request.dialogue.entries, replies)
         named = talks.answered(speaker, entries[len(request.dialogue.entries) :])
         if named is not None:
             self._composer.record(named, entries, model=request.dialogue.model)
+        if awaits:
+            record = partial(self._record_late, incoming)
+            self._await_rest(replies, speaker, request.dialogue.entries, record)
 
     def _digest(self, session: str) -> None:
         """Have a session condensed in the background, unless that is under way."""
@@ -448,9 +473,16 @@ def _wire_of(incoming: Incoming) -> Wire | None:
     return None if incoming.path.endswith(COUNTING) else WIRES.get(incoming.wire)
 
 
-def _read(wire: Wire, incoming: Incoming) -> Request:
+def _read(wire: Wire, incoming: Incoming) -> tuple[Request, Said]:
     """Read a request; one with an amnesia in its history is not kept in mind for the next."""
     request = wire.read(incoming.body(), incoming.target)
-    if _AMNESIA in request.body:
+    said = Said(incoming.headers, request.document, request.dialogue.entries)
+    speaker = find_speaker(said) or Speaker("", agent_of(said))
+    if _has_silence(speaker, said.entries):
         remembered.let_go()
-    return request
+    return request, said
+
+
+def _has_silence(speaker: Speaker, entries: Sequence[Entry]) -> bool:
+    """Tell whether anything in a history was said in amnesia, as it tells itself."""
+    return bool(silences.find_silent(entries, joined=speaker.marks_what_it_adds))

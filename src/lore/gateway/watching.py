@@ -58,8 +58,11 @@ class Arriving:
     for that.
     """
 
-    def __init__(self, admission: Admission) -> None:
+    def __init__(self, admission: Admission, later: Later, held_bytes: int = 0) -> None:
+        """Stand in; `later` as in `Watched`, for who comes when nobody records any more."""
         self._admission = admission
+        self._later = later
+        self._held_bytes = held_bytes
         self._answers: list[tuple[Kept, Mapping[str, str]]] = []
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
@@ -71,20 +74,28 @@ class Arriving:
         self._answers[-1][0].add(piece)
 
     def end(self, outcome: Outcome) -> None:
-        """Have all told that was kept, now or when there is someone to tell it to."""
-        self._admission.add_done_callback(partial(self._tell, outcome))
+        """Have all told that was kept: now, or when there is someone to tell it to."""
+        later = _end_now if self._admission.done() else self._later
+        self._admission.add_done_callback(partial(self._tell, outcome, later))
 
-    settle = end
-    """What is admitted late is only paid for."""
+    def settle(self, outcome: Outcome) -> None:
+        """Have of that only settled what concerns money."""
+        self._admission.add_done_callback(partial(self._tell, outcome, _settle_now))
 
-    def _tell(self, outcome: Outcome, admission: Admission) -> None:
+    def _tell(self, outcome: Outcome, later: Later, admission: Admission) -> None:
         found = None if admission.cancelled() else admission.result()
-        if isinstance(found, Prepared) and found.observer is not None:
-            attempt("record", partial(self._tell_all, found.observer, outcome))
-
-    def _tell_all(self, observer: Observer, outcome: Outcome) -> None:
+        observer = found.observer if isinstance(found, Prepared) else None
+        watched = Watched(observer, later, self._held_bytes)
         for kept, headers in self._answers:
-            observer.begin(kept.status, headers)
+            watched.begin(kept.status, headers)
             for piece in kept.pieces:
-                observer.see(piece)
-        observer.end(outcome)
+                watched.see(piece)
+        watched.end(outcome)
+
+
+def _end_now(observer: Observer, outcome: Outcome, _held_bytes: int) -> None:
+    attempt("record", partial(observer.end, outcome))
+
+
+def _settle_now(observer: Observer, outcome: Outcome, _held_bytes: int) -> None:
+    attempt("settle", partial(observer.settle, outcome))

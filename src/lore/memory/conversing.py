@@ -289,6 +289,12 @@ class Conversing:
 
         self._database.write(leave)
 
+    def find_unstored(self, speaker: Speaker, entries: Sequence[Entry]) -> frozenset[str]:
+        """Return the keys of the entries of which something is not stored, or no more."""
+        told = self._told(speaker, entries)
+        with self._database.read() as db:
+            return frozenset(self._unstored(db, speaker, entries, told))
+
     def _unstored(
         self, db: Connection, speaker: Speaker, entries: Sequence[Entry], told: Told
     ) -> set[str]:

@@ -1,0 +1,124 @@
+"""Who sees what upstream answers may come late, and is told all where it may take its time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from lore.gateway.exchanges import Observer, Outcome, Prepared
+from lore.gateway.preparing import MOST_WAITING_BYTES, Preparing
+from lore.gateway.watching import Admission, Arriving
+from tests.gateway.test_preparing import INCOMING, Admitting, Noting
+from tests.waiting import PATIENCE_S, eventually
+
+
+class Placed(Noting):
+    """Notes also in which thread it was told."""
+
+    def __init__(self, fails_at: str = "") -> None:
+        super().__init__(fails_at)
+        self.threads: list[str] = []
+
+    def end(self, outcome: Outcome) -> None:
+        self.threads.append(threading.current_thread().name)
+        super().end(outcome)
+
+    def settle(self, outcome: Outcome) -> None:
+        self.threads.append(threading.current_thread().name)
+        super().settle(outcome)
+
+
+class Later:
+    """Takes what is to be ended later, and leaves it."""
+
+    def __init__(self) -> None:
+        self.held: list[tuple[Observer, Outcome, int]] = []
+
+    def __call__(self, observer: Observer, outcome: Outcome, held_bytes: int) -> None:
+        self.held.append((observer, outcome, held_bytes))
+
+
+def arriving(later: Later, admission: Admission) -> Arriving:
+    late = Arriving(admission, later, held_bytes=10)
+    late.begin(200, {})
+    late.see(b"all")
+    return late
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_only_money_is_settled_of_what_arrives_where_nothing_is_to_be_stored(is_there: bool):
+    noting, later, admission = Noting(), Later(), Admission()
+    if is_there:
+        admission.set_result(Prepared(observer=noting))
+    arriving(later, admission).settle("complete")
+    if not is_there:
+        admission.set_result(Prepared(observer=noting))
+    assert (noting.settled, noting.outcomes, noting.body) == (["complete"], [], b"all")
+    assert not later.held
+
+
+def test_who_is_there_by_the_end_is_told_at_once_and_who_comes_then_later():
+    noting, later, admission = Noting(), Later(), Admission()
+    late = arriving(later, admission)
+    late.end("complete")
+    admission.set_result(Prepared(observer=noting))
+    assert (noting.outcomes, noting.body) == ([], b"all")
+    assert later.held == [(noting, "complete", 13)]
+    late.end("aborted")
+    assert noting.outcomes == ["aborted"]
+    assert len(later.held) == 1
+
+
+def test_who_fails_while_it_is_told_is_told_the_end_nevertheless():
+    noting, later, admission = Noting(fails_at="begin"), Later(), Admission()
+    admission.set_result(Prepared(observer=noting))
+    arriving(later, admission).end("failed")
+    assert noting.outcomes == ["failed"]
+
+
+def test_nobody_is_told_of_what_is_not_admitted():
+    later, admission = Later(), Admission()
+    arriving(later, admission).end("complete")
+    admission.cancel()
+    assert not later.held
+
+
+@pytest.mark.parametrize("is_full", [False, True], ids=["room", "no room"])
+@pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
+def test_what_is_admitted_late_is_stored_where_others_are_and_within_the_same_bounds(
+    is_full: bool, closed: bool
+):
+    noting, other = Placed(), Noting()
+    turning = Admitting(Prepared(observer=noting), limited=False)
+    release = threading.Event()
+
+    class Waiting(Noting):
+        def end(self, outcome: Outcome) -> None:
+            assert release.wait(PATIENCE_S)
+            super().end(outcome)
+
+    async def watch() -> None:
+        preparing = Preparing(turning, 0.0)
+        late = preparing.watch((await preparing.prepare(INCOMING)).observer)
+        late.begin(200, {})
+        late.end("complete")
+        preparing.watch(other).end("complete")
+        await asyncio.to_thread(eventually, lambda: other.outcomes)
+        if is_full:
+            preparing.watch(Waiting(), MOST_WAITING_BYTES).end("complete")
+        if closed:
+            await preparing.close()
+        turning.release.set()
+        await asyncio.to_thread(eventually, lambda: noting.threads)
+        release.set()
+        if not closed:
+            await preparing.close()
+
+    asyncio.run(watch())
+    if is_full or closed:
+        assert (noting.outcomes, noting.settled) == ([], ["complete"])
+    else:
+        assert (noting.outcomes, noting.settled) == (["complete"], [])
+        assert noting.threads[0].startswith("lore-recording")
