@@ -21,7 +21,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from lore import clock
 from lore.budget.catalogue import LOAD_S, Catalogue
 from lore.budget.counters import Counters
-from lore.budget.entries import Corrected, correct, fetched_key, key_of, usage_of
+from lore.budget.entries import (
+    Corrected,
+    correct,
+    corrected,
+    fetched_key,
+    is_awaited,
+    key_of,
+    usage_of,
+)
 from lore.budget.holders import HELD_FOR, settle_dead, this_process
 from lore.budget.pressing import AT_HAND, Pressing, look, midnight
 from lore.budget.throttle import Pace
@@ -212,10 +220,14 @@ class RequestLedger:
         """
         self.catalogue.wait(LOAD_S)
         price = partial(self.catalogue.find, provider=provider, service=course.service, wait_s=0)
-        work = partial(correct, key=fetched_key(fetched_by), used=used, course=course, price=price)
-        # Where the store does not take it, the estimate stands until it is fetched again.
-        with suppress(StoreError):
-            self._database.submit(work).add_done_callback(self._corrected)
+        change = partial(corrected, used=used, course=course, price=price)
+        key = fetched_key(fetched_by)
+        try:
+            future = self._database.submit(partial(self._correct, key=key, change=change))
+        except StoreError:
+            self._correct_unwritten(key, change)
+            return
+        future.add_done_callback(partial(self._corrected, key=key, change=change))
 
     def release(self, reserved: Reserved) -> None:
         """Give back what was set aside for a request that took nothing."""
@@ -357,24 +369,53 @@ class RequestLedger:
         patient = self._allowed() is None
         try:
             future = self._database.submit(
-                partial(_enter, entry=entry, reserved=reserved), patient=patient
+                partial(self._write, entry=entry, reserved=reserved), patient=patient
             )
         except StoreError:
             self._put_off(entry.key)
             return
         future.add_done_callback(partial(self._entered, entry))
 
+    def _write(self, db: Connection, entry: Spend, reserved: Reserved) -> None:
+        """Write an entry as it is by now: its answer may have been fetched while it waited."""
+        with self._lock:
+            latest, _ = self._unwritten.get(entry.key, (entry, reserved))
+        _enter(db, latest, reserved)
+
     def _entered(self, entry: Spend, future: Future[None]) -> None:
         if future.cancelled() or future.exception() is not None:
             self._put_off(entry.key)
             return
         with self._lock:
-            self._unwritten.pop(entry.key, None)
-            if self._day == midnight(entry.at):
-                self._known_usd += entry.usd
+            latest, _ = self._unwritten.pop(entry.key, (entry, None))
+            if self._day == midnight(latest.at):
+                self._known_usd += latest.usd
 
-    def _corrected(self, future: Future[Corrected | None]) -> None:
+    def _correct(
+        self, db: Connection, key: str, change: Callable[[Spend], Corrected]
+    ) -> Corrected | None:
+        """Correct an entry where it is: in the store, or among those that wait for it."""
+        told = correct(db, key, change)
+        if told is None:
+            self._correct_unwritten(key, change)
+        return told
+
+    def _correct_unwritten(self, key: str, change: Callable[[Spend], Corrected]) -> None:
+        with self._lock:
+            waiting = (one for one, _ in self._unwritten.values() if is_awaited(one, key))
+            entry = next(waiting, None)
+            if entry is None:
+                return
+            told = change(entry)
+            self._unwritten[entry.key] = (told.entry, self._unwritten[entry.key][1])
+        self._counters.correct(told.entry, told.used)
+
+    def _corrected(
+        self, future: Future[Corrected | None], key: str, change: Callable[[Spend], Corrected]
+    ) -> None:
         if future.cancelled() or future.exception() is not None:
+            # An entry that is in the store keeps its estimate until it is fetched again.
+            self._correct_unwritten(key, change)
             return
         told = future.result()
         if told is None:

@@ -59,16 +59,13 @@ def usage_of(used: TokenUse, course: Course, *, priced: bool) -> dict[str, int]:
     return named | ({spend.AWAITED: 1} if course.fetched_by else {})
 
 
-def correct(
-    db: Connection, key: str, used: TokenUse, course: Course, price: Callable[[str], Pricing | None]
-) -> Corrected | None:
-    """Say what an answer took that was fetched, once; None where none is awaited under the key.
+def corrected(
+    entered: Spend, used: TokenUse, course: Course, price: Callable[[str], Pricing | None]
+) -> Corrected:
+    """Return what an entry is once its answer was fetched.
 
     Of one that is estimated, the prompt is as long as it was taken to be.
     """
-    entered = spend.find_awaited(db, key)
-    if entered is None:
-        return None
     if course.estimated:
         before = TokenUse(*tokens_of(entered.usage))
         used = replace(before, output_tokens=used.output_tokens)
@@ -76,5 +73,19 @@ def correct(
     usd = 0.0 if pricing is None else pricing.cost(used)
     usage = usage_of(used, course, priced=pricing is not None)
     entry = replace(entered, usage=usage, usd=usd, without_usd=usd)
-    spend.correct(db, entry)
     return Corrected(entry, used, entered.usd)
+
+
+def correct(db: Connection, key: str, change: Callable[[Spend], Corrected]) -> Corrected | None:
+    """Say what an answer took that was fetched, once; None where none is awaited under the key."""
+    entered = spend.find_awaited(db, key)
+    if entered is None:
+        return None
+    told = change(entered)
+    spend.correct(db, told.entry)
+    return told
+
+
+def is_awaited(entry: Spend, key: str) -> bool:
+    """Tell whether the answer of an entry is still to be fetched under a key."""
+    return spend.AWAITED in entry.usage and entry.key.startswith(f"{key}-")
