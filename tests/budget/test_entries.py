@@ -88,7 +88,8 @@ def test_what_is_fetched_is_not_lost_while_its_entry_waits_for_a_full_store(data
     assert (entry.usd, spend.AWAITED in entry.usage) == (pytest.approx(0.6), False)
     assert ledger.day().spent_usd == pytest.approx(0.6)
     (counted,) = ledger.counters()
-    assert (counted.requests, counted.tokens, counted.usd) == (1, USED, pytest.approx(0.6))
+    assert (counted.requests, counted.tokens) == (1, USED)
+    assert counted.usd == pytest.approx(0.6)
 
 
 def test_a_key_says_nothing_of_the_id_that_it_is_made_of():
