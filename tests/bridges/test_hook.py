@@ -222,6 +222,46 @@ def test_sessions_that_begin_together_wake_one_daemon(tmp_path: Path):
     )
 
 
+ALONE = """
+import os, sys
+from lore.bridges import hook
+
+def disk_of(home):
+    files, left, blocks = map(int, sys.argv[2:])
+    return os.statvfs_result((4096, 4096, 9, blocks, blocks, files, left, left, 0, 255))
+
+hook.run("SessionStart", sys.argv[1], lambda home: print("woken"), lambda *_: b"alone", disk_of)
+"""
+
+
+def alone_on(home: Path, *disk: int) -> bytes:
+    """Return what a hook says on a disk of so many files, of which so many and blocks are left."""
+    command = [sys.executable, "-c", ALONE, str(home), *map(str, disk)]
+    done = subprocess.run(
+        command, input=INPUT, capture_output=True, env=environment(home), timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    return done.stdout
+
+
+@pytest.mark.parametrize("disk", [(9, 9, 0), (9, 0, 9), (0, 0, 0)])
+def test_a_session_that_begins_on_a_full_disk_is_answered_alone(
+    tmp_path: Path, disk: tuple[int, int, int]
+):
+    waking = tmp_path / WAKING_FILE
+    waking.mkdir()  # nothing can be written there, as where a disk has no room
+    os.utime(waking, (1, 1))
+    eventually(lambda: alone_on(tmp_path, *disk) == b"alone")
+
+
+@pytest.mark.parametrize("disk", [(9, 9, 9), (0, 0, 9)])
+def test_a_disk_with_room_or_that_counts_no_files_is_not_full(
+    tmp_path: Path, disk: tuple[int, int, int]
+):
+    (tmp_path / WAKING_FILE).touch()
+    assert alone_on(tmp_path, *disk) == b""
+
+
 def test_a_daemon_that_hangs_holds_up_no_session_that_begins(tmp_path: Path):
     with mute(tmp_path):
         assert says_nothing(run_hook(tmp_path, "SessionStart"))

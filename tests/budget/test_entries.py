@@ -71,6 +71,27 @@ def test_an_id_that_a_provider_gives_twice_hides_no_money(database, ledger):
     assert ledger.day().spent_usd == pytest.approx(2.6)
 
 
+@pytest.mark.parametrize("full", [True, False])
+def test_what_is_fetched_is_not_lost_while_its_entry_waits_for_a_full_store(database, full):
+    ledger = RequestLedger(database, Catalogue(PRICES), 10.0, patience_s=30)
+    reserved = ledger.reserve("m", MOST)
+    database.full = True
+    ledger.settle(reserved, MOST, AWAITED)
+    database.full = full
+    ledger.correct("resp_1", USED, Course(), provider="")
+    ledger.correct("resp_1", MOST, Course(), provider="")
+    database.full = False
+    database.write(lambda _: None)
+    assert ledger.day().spent_usd == pytest.approx(0.6)
+    ledger.close()
+    entry = entered(database)
+    assert (entry.usd, spend.AWAITED in entry.usage) == (pytest.approx(0.6), False)
+    assert ledger.day().spent_usd == pytest.approx(0.6)
+    (counted,) = ledger.counters()
+    assert (counted.requests, counted.tokens) == (1, USED)
+    assert counted.usd == pytest.approx(0.6)
+
+
 def test_a_key_says_nothing_of_the_id_that_it_is_made_of():
     assert fetched_key("resp_1") != fetched_key("resp_2")
     assert "resp" not in fetched_key("resp_1")

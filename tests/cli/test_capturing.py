@@ -59,9 +59,11 @@ def test_files_of_a_folder_that_nobody_can_read_are_counted(lore: Lore, talk: Pa
     folder = tmp_path / "kept"
     folder.mkdir()
     talk.rename(folder / talk.name)
+    (folder / "other.jsonl").write_text(said(9) + "torn {\n")
     (folder / "packed.jsonl.gz").write_bytes(b"\x1f\x8b\x08 packed")
     out = lore("capture", str(folder)).works().out
-    assert "4 messages stored" in out
+    assert "5 messages stored" in out
+    assert "has lines that are not JSON" in out
     assert re.search(r"passed over +1 that are no transcripts Lore knows", out)
 
 

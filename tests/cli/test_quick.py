@@ -116,17 +116,30 @@ def test_of_many_agents_that_begin_at_once_one_starts_the_daemon(home):
     assert told.count(b"Lore is") == 1, told
 
 
-def test_who_waited_for_another_to_start_the_daemon_starts_it_if_that_one_has_gone(home):
+def test_who_waited_for_another_to_start_the_daemon_starts_it_in_what_is_left_of_its_time(home):
     turn = os.open(home / WAKING_FILE, os.O_WRONLY | os.O_CREAT, 0o600)
     fcntl.flock(turn, fcntl.LOCK_EX)
-    with bridge(home) as process:
-        process.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
-        process.stdin.flush()
-        time.sleep(0.5)
-        assert lock.find_holder(home) is None
-        os.close(turn)
-        assert "result" in json.loads(process.stdout.readline())
-        assert lock.find_holder(home)
+    paused: list[float] = []
+    told: list[tuple[str, float]] = []
+
+    def pause(seconds):
+        assert not told
+        paused.append(time.monotonic())
+        time.sleep(seconds)
+        if len(paused) == 3:
+            os.close(turn)  # as the end of the one that started it
+
+    begun = time.monotonic()
+    assert quick.start(str(home), lambda *given: told.append(given), pause) is None
+    assert len(paused) == 3
+    [(started, until)] = told
+    assert started == str(home)
+    assert begun + quick._WHOLE_S <= until <= paused[0] + quick._WHOLE_S
+
+
+def test_who_has_no_time_left_starts_no_daemon(home):
+    assert quick.start_by(str(home), time.monotonic()) is None
+    assert lock.find_holder(home) is None
 
 
 def test_where_no_daemon_may_be_started_the_process_serves_itself(home):

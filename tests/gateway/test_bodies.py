@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import gzip
+import resource
 import tracemalloc
 import zlib
 from collections.abc import Callable
+from typing import Any
 
 import brotli
 import pytest
@@ -56,7 +58,7 @@ def test_garbage_is_refused_or_read_and_never_an_accident(name: str, body: bytes
         return
 
 
-@pytest.mark.parametrize("name", ["gzip", "deflate", "br"])
+@EVERY
 def test_a_body_that_was_cut_off_is_refused(name: str):
     encoded = ENCODERS[name](bytes(range(256)) * 50)
     with pytest.raises(InvalidInput):
@@ -127,6 +129,57 @@ def test_what_was_said_is_told_before_the_body_ends():
 def test_a_body_that_grows_too_long_while_it_is_unpacked_is_refused(name: str):
     with pytest.raises(InvalidInput):
         _unpacked(ENCODERS[name](b"\0" * (MOST + 1)), name, 1_000)
+
+
+def _bomb(name: str) -> bytes:
+    """Return half a gigabyte in a few bytes."""
+    packing: Any = {
+        "gzip": lambda: zlib.compressobj(wbits=31),
+        "deflate": zlib.compressobj,
+        "br": lambda: _Brotli(quality=1),
+        "zstd": zstandard.ZstdCompressor().compressobj,
+    }[name]()
+    zeros = bytes(10_000_000)
+    return b"".join([*(packing.compress(zeros) for _ in range(50)), packing.flush()])
+
+
+class _Brotli:
+    """Brotli's compressor under the names that the others have."""
+
+    def __init__(self, quality: int) -> None:
+        packing = brotli.Compressor(quality=quality)
+        self.compress, self.flush = packing.process, packing.finish
+
+
+@EVERY
+def test_a_piece_that_holds_very_much_is_unpacked_in_steps_of_a_few_megabytes(name: str):
+    packed, before = _bomb(name), _peak_kb()
+    unpacking, longest, whole = Unpacking(name, 1_000_000_000), 0, 0
+    for step in unpacking.steps(packed):
+        longest, whole = max(longest, len(step)), whole + len(step)
+    assert whole == 500_000_000
+    assert longest < 5_000_000
+    assert _peak_kb() - before < 60_000
+    assert unpacking.is_whole
+
+
+@EVERY
+def test_a_piece_that_holds_too_much_is_refused_before_it_is_unpacked(name: str):
+    packed, before = _bomb(name), _peak_kb()
+    with pytest.raises(InvalidInput):
+        Unpacking(name, 5_000_000).feed(packed)
+    assert _peak_kb() - before < 60_000
+
+
+def _peak_kb() -> int:
+    """Return the most memory that this process has ever had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def test_no_encoding_hides_much_behind_little():
+    hidden = gzip.compress(gzip.compress(b"\0" * 100) + b"".join([gzip.compress(b"")] * 10_000))
+    with pytest.raises(InvalidInput):
+        Unpacking("gzip, gzip", MOST).feed(hidden)
 
 
 @EVERY

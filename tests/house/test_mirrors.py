@@ -21,16 +21,14 @@ TESTED_BY_NEIGHBOURS = {
         "gathering peers rehearsing shapes slips staging transcript_files transcript_lines "
         "transcripts"
     ),
-    "capture/adapters": (
-        "asides blocks chatgpt claude_ai opencode_files opencode_messages places tools"
-    ),
+    "capture/adapters": ("blocks chatgpt claude_ai opencode_files opencode_messages places tools"),
     "cli": "app completion evaluation finding keeping knowledge looking model serving trust",
     "consolidate": "prune_edges prune_fragments",
     "curate": "means nearness working",
     "daemon": "attempts background chores",
     "embed": "embedder graph",
     "evals": "baselines recordings",
-    "gateway": "boundary exchanges questions refusals searching streaming",
+    "gateway": "boundary encodings exchanges questions refusals searching streaming",
     "gateway/wires": "arranging framing listening searches summing wire",
     "gateway/wires/anthropic": "expanding loading reading replies splicing writing",
     "gateway/wires/chat": "calls expanding reading replies splicing writing",
@@ -45,7 +43,8 @@ TESTED_BY_NEIGHBOURS = {
     "records": "access answers dialogues digest kinds knowledge prompting spending talk upkeep",
     "store": (
         "access_keys conflicts consolidation copies echoes episodes foreign listing loading names "
-        "session_figures shared surroundings turn_times turns vector_layout vector_snapshot writing"
+        "origins session_figures shared surroundings turn_times turns vector_layout "
+        "vector_snapshot writing"
     ),
     "text": (
         "fences secret_addresses secret_codes secret_commands secret_crowds secret_fitting "

@@ -26,8 +26,10 @@ def test_once_anything_is_forgotten_no_words_are_in_mind(tmp_path: Path):
         (one, _) = say(memory, "s", "The harbour opens at dawn.", "The gate is blue.")
         memory.recall("when does the harbour open?")
         assert "harbour" in str(memory.sources.texts._known)
+        assert "harbour" in str(memory.sources._uses)
         memory.forget(id=one)
         assert "harbour" not in str(memory.sources.texts._known)
+        assert not memory.sources._uses
         memory.recall("when does the harbour open?")
     assert embedder.asked.count("when does the harbour open?") == 2
 

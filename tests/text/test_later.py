@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -49,6 +51,28 @@ def test_what_no_pattern_has_is_missed_as_ever():
     ],
 )
 def test_every_pattern_can_be_compiled(module: str):
-    for value in vars(import_module(module)).values():
-        if isinstance(value, Later):
-            assert value.search
+    for pattern in _patterns(vars(import_module(module)), set()):
+        assert pattern.search
+
+
+def _patterns(value: object, seen: set[int]) -> Iterator[Later]:
+    """Yield the patterns in a value, and in what it holds."""
+    if isinstance(value, Later):
+        yield value
+    elif id(value) in seen:
+        return
+    elif isinstance(value, Mapping | list | tuple | set | frozenset):
+        seen.add(id(value))
+        for one in value:
+            yield from _patterns(one, seen)
+            if isinstance(value, Mapping):
+                yield from _patterns(value[one], seen)
+    elif is_dataclass(value) and not isinstance(value, type):
+        seen.add(id(value))
+        yield from _patterns([getattr(value, field.name) for field in fields(value)], seen)
+
+
+def test_patterns_are_found_in_whatever_holds_them():
+    one, two, three = map(compile_later, "abc")
+    found = _patterns({"x": one, "y": ((two,), {three: 1})}, set())
+    assert list(found) == [one, two, three]

@@ -61,7 +61,11 @@ _ASSUMED_AGE_S = 0.04
 
 
 def run(
-    event: str, home: str, wake: Callable[[str], None], alone: Callable[[str, str, bytes], bytes]
+    event: str,
+    home: str,
+    wake: Callable[[str], None],
+    alone: Callable[[str, str, bytes], bytes],
+    disk_of: Callable[[str], os.statvfs_result] = os.statvfs,
 ) -> None:
     """Pass on what the agent says and print what it is given; `wake` starts a Lore, unwaited.
 
@@ -75,7 +79,7 @@ def run(
         if address is None:
             if event in _WAKING and _may_wake(home, event):
                 wake(home)
-            if event == _BEGINNING and _is_full(home):
+            if event == _BEGINNING and _is_full(disk_of(home)):
                 _print(alone(event, home, _input()))
         elif event in TOLD:
             _pass_on(event, address)
@@ -91,7 +95,8 @@ def run(
 def _may_wake(home: str, event: str) -> bool:
     """Tell whether nobody has begun to start a daemon just now; from then on this process has.
 
-    A prompt alone starts none for a home that nobody has made yet.
+    A prompt alone starts none for a home that nobody has made yet, and nobody starts one where
+    nothing can be written: each prompt would.
     """
     path = os.path.join(home, WAKING_FILE)
     try:
@@ -105,6 +110,8 @@ def _may_wake(home: str, event: str) -> bool:
         os.utime(path)
     except FileNotFoundError:
         return event == _BEGINNING
+    except OSError:
+        return False
     return True
 
 
@@ -124,10 +131,13 @@ def _print(answer: bytes) -> None:
         sys.stdout.buffer.flush()
 
 
-def _is_full(home: str) -> bool:
-    """Tell whether the disk of a home has no room for the few bytes that say where Lore listens."""
-    disk = os.statvfs(home)
-    return disk.f_bavail * disk.f_frsize < _LEAST_ROOM
+def _is_full(disk: os.statvfs_result) -> bool:
+    """Tell whether a disk has no room for the few bytes that say where Lore listens.
+
+    One may have room and yet no place for a file more; one that counts no files has.
+    """
+    has_no_place = disk.f_files > 0 and disk.f_favail == 0
+    return has_no_place or disk.f_bavail * disk.f_frsize < _LEAST_ROOM
 
 
 def _pass_on(event: str, address: Address) -> None:

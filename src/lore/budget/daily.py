@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from lore import clock
 from lore.budget.catalogue import LOAD_S, Catalogue
 from lore.budget.counters import Counters
-from lore.budget.entries import Corrected, correct, fetched_key, key_of, usage_of
+from lore.budget.entries import Corrected, Correction, enter, key_of, usage_of
 from lore.budget.holders import HELD_FOR, settle_dead, this_process
 from lore.budget.pressing import AT_HAND, Pressing, look, midnight
 from lore.budget.throttle import Pace
-from lore.errors import BudgetSpent, InvalidInput, NotFound, StoreError
+from lore.errors import BudgetSpent, StoreError
 from lore.records import Course, DayBudget, Reserved, Spend, SpendCounter, SpendPressure
 from lore.records.dialogues import TokenUse
-from lore.store import sessions, spend
+from lore.store import spend
 from lore.text.money import dollars
 
 if TYPE_CHECKING:
@@ -212,10 +212,13 @@ class RequestLedger:
         """
         self.catalogue.wait(LOAD_S)
         price = partial(self.catalogue.find, provider=provider, service=course.service, wait_s=0)
-        work = partial(correct, key=fetched_key(fetched_by), used=used, course=course, price=price)
-        # Where the store does not take it, the estimate stands until it is fetched again.
-        with suppress(StoreError):
-            self._database.submit(work).add_done_callback(self._corrected)
+        correction = Correction(fetched_by, used, course, price)
+        try:
+            future = self._database.submit(partial(self._correct, correction=correction))
+        except StoreError:
+            self._correct_unwritten(correction)
+            return
+        future.add_done_callback(partial(self._corrected, correction))
 
     def release(self, reserved: Reserved) -> None:
         """Give back what was set aside for a request that took nothing."""
@@ -357,24 +360,48 @@ class RequestLedger:
         patient = self._allowed() is None
         try:
             future = self._database.submit(
-                partial(_enter, entry=entry, reserved=reserved), patient=patient
+                partial(self._write, entry=entry, reserved=reserved), patient=patient
             )
         except StoreError:
             self._put_off(entry.key)
             return
         future.add_done_callback(partial(self._entered, entry))
 
+    def _write(self, db: Connection, entry: Spend, reserved: Reserved) -> None:
+        """Write an entry as it is by now: its answer may have been fetched while it waited."""
+        with self._lock:
+            latest, _ = self._unwritten.get(entry.key, (entry, reserved))
+        enter(db, latest, reserved)
+
     def _entered(self, entry: Spend, future: Future[None]) -> None:
         if future.cancelled() or future.exception() is not None:
             self._put_off(entry.key)
             return
         with self._lock:
-            self._unwritten.pop(entry.key, None)
-            if self._day == midnight(entry.at):
-                self._known_usd += entry.usd
+            latest, _ = self._unwritten.pop(entry.key, (entry, None))
+            if self._day == midnight(latest.at):
+                self._known_usd += latest.usd
 
-    def _corrected(self, future: Future[Corrected | None]) -> None:
+    def _correct(self, db: Connection, correction: Correction) -> Corrected | None:
+        """Correct an entry where it is: in the store, or among those that wait for it."""
+        told = correction.write(db)
+        if told is None:
+            self._correct_unwritten(correction)
+        return told
+
+    def _correct_unwritten(self, correction: Correction) -> None:
+        with self._lock:
+            entry = correction.find(one for one, _ in self._unwritten.values())
+            if entry is None:
+                return
+            told = correction.applied(entry)
+            self._unwritten[entry.key] = (told.entry, self._unwritten[entry.key][1])
+        self._counters.correct(told.entry, told.used)
+
+    def _corrected(self, correction: Correction, future: Future[Corrected | None]) -> None:
         if future.cancelled() or future.exception() is not None:
+            # An entry that is in the store keeps its estimate until it is fetched again.
+            self._correct_unwritten(correction)
             return
         told = future.result()
         if told is None:
@@ -446,30 +473,6 @@ def _set_aside(
     )
     spend.reserve(db, held)
     return _Told(granted=True, spent_usd=spent_usd, pace=pace)
-
-
-def _enter(db: Connection, entry: Spend, reserved: Reserved) -> None:
-    spend.release(db, reserved.key)
-    session_n = _find_session(db, reserved.session)
-    project_n = _find_project(db, reserved.project)
-    if session_n is not None and project_n is None:
-        project_n = sessions.project_number(db, session_n)
-    spend.add(db, entry, session_n=session_n, project_n=project_n)
-
-
-def _find_session(db: Connection, name: str) -> int | None:
-    """Return the session of a name; money is entered whether or not there is one."""
-    try:
-        return sessions.get_number(db, name) if name else None
-    except (InvalidInput, NotFound):
-        return None
-
-
-def _find_project(db: Connection, name: str) -> int | None:
-    try:
-        return sessions.find_project(db, name) if name else None
-    except InvalidInput:
-        return None
 
 
 def _left(until: float) -> float:

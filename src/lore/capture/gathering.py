@@ -142,6 +142,7 @@ def capture_files(
         redacted=tuple(tally.redacted),
         seconds=seconds,
         each=tuple(tally.each),
+        passed_over=tally.passed_over,
     )
 
 
@@ -151,6 +152,7 @@ class _Tally:
 
     summed: Counts = field(default_factory=Counts)
     captured: int = 0
+    passed_over: int = 0
     problems: list[FileProblem] = field(default_factory=list)
     redacted: list[Redaction] = field(default_factory=list)
     each: list[CapturedFile] = field(default_factory=list)
@@ -174,7 +176,9 @@ class _Tally:
         if counts.agent:
             named = tuple(sorted(name for _, name in counts.sessions))
             self.each.append(CapturedFile(source, counts.agent, counts.added, counts.known, named))
-        if counts.problem and (file.named or counts.problem != UNKNOWN):
+        if counts.problem == UNKNOWN and not file.named:
+            self.passed_over += 1
+        elif counts.problem:
             self.problems.append(FileProblem(source, counts.problem, counts.news))
 
 

@@ -97,9 +97,8 @@ def capture(
         print_json(done if show_redactions else replace(done, redacted=()))
     else:
         _print_summary(done, dry_run=dry_run, show_redactions=show_redactions)
-        passed_over = expected.files - done.files - len(done.problems)
-        if paths and passed_over > 0:
-            print(f"   passed over {passed_over:>8,} that are no transcripts Lore knows")
+        if paths and done.passed_over:
+            print(f"   passed over {done.passed_over:>8,} that are no transcripts Lore knows")
         if verbose:
             _print_files(done.each)
         if waiting:

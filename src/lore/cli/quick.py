@@ -11,6 +11,8 @@ import sys
 TYPE_CHECKING = False  # as type checkers read it; `typing` would double the start of a hook
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lore.bridges.address import Address
     from lore.bridges.greeting import Greeting
     from lore.settings import Settings
@@ -20,6 +22,9 @@ _START_S = 30.0
 
 _LISTEN_S = 10.0
 """The daemon listens a moment after it is up, also one that another agent has just started."""
+
+_WHOLE_S = _START_S + _LISTEN_S
+"""How long all of it may take, waiting for another that starts one included."""
 
 _POLL_S = 0.02
 
@@ -156,10 +161,15 @@ def _folder() -> str:
         return ""
 
 
-def start(home: str) -> Address | None:
+def start(
+    home: str,
+    starter: Callable[[str, float], Address | None] | None = None,
+    pause: Callable[[float], None] | None = None,
+) -> Address | None:
     """Start the daemon and wait until it listens; None where that is not wanted or fails.
 
-    Of many that find none at the same time one starts it, and the others wait for that one.
+    Of many that find none at the same time one starts it, and the others wait for that one. A
+    `starter` is told by when it is to be done.
     """
     import time
 
@@ -168,15 +178,15 @@ def start(home: str) -> Address | None:
     settings = _find_settings(home)
     if settings is None or not settings.mcp_start or not _can_be(home):
         return None
-    until = time.monotonic() + _START_S
+    until = time.monotonic() + _WHOLE_S
     turn = _open_turn(home)
     try:
         while turn is not None and not _takes(turn):
             found = find_address(home)
             if found is not None or time.monotonic() > until:
                 return found
-            time.sleep(_POLL_S)
-        return find_address(home) or _start(home)
+            (pause or time.sleep)(_POLL_S)
+        return find_address(home) or (starter or start_by)(home, until)
     finally:
         if turn is not None:
             os.close(turn)
@@ -188,7 +198,7 @@ def _open_turn(home: str) -> int | None:
 
     try:
         os.makedirs(home, 0o700, exist_ok=True)  # the daemon makes it in a moment
-        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         return os.open(os.path.join(home, WAKING_FILE), flags, 0o600)
     except OSError:
         return None
@@ -207,23 +217,27 @@ def _takes(turn: int) -> bool:
     return True
 
 
-def _start(home: str) -> Address | None:
+def start_by(home: str, until: float) -> Address | None:
+    """Start the daemon and wait until it listens, but not beyond a moment of the clock."""
     import subprocess
     import time
 
     from lore.bridges.address import find_address
 
+    left_s = min(_START_S, until - time.monotonic())
+    if left_s <= 0:
+        return None
     command = [sys.executable, "-m", "lore.cli", "--home", home, "up", "--detach"]
     try:
         done = subprocess.run(  # noqa: S603 - our own program
-            command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_START_S
+            command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=left_s
         )
     except (OSError, subprocess.SubprocessError):
         return None
     if done.returncode:  # what is wrong is told by who serves instead, once
         return None
     os.write(2, done.stdout + done.stderr)
-    until = time.monotonic() + _LISTEN_S
+    until = min(until, time.monotonic() + _LISTEN_S)
     while (found := find_address(home)) is None and time.monotonic() < until:
         time.sleep(_POLL_S)
     return found

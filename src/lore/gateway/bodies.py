@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import zlib
-from collections.abc import AsyncIterator, Callable
-from io import BytesIO
+from collections.abc import AsyncIterator, Iterator, Sequence
 
-import brotli
-import zstandard
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
 from lore.errors import InvalidInput
-
-Unpack = Callable[[bytes], bytes]
-"""Returns what the next piece of a body says."""
+from lore.gateway.encodings import UNPACKERS, WRONG
 
 PIECE_S = 60.0
 """A client that sends nothing more of a body for so long is not waited for."""
@@ -24,20 +18,11 @@ PIECE_S = 60.0
 _THROWN_AWAY = 4
 """So many times the limit is read of a body before its client is cut off."""
 
-_PIECE_BYTES = 65_536
-"""Decoded at once: what is left behind a member is copied, and there may be thousands of them."""
-
 MOST_UNPACKED_BYTES = 64_000_000
 """Of an answer that is unpacked while it comes; no model writes so much."""
 
-_UNKNOWN = "The body has an encoding that is not known here."
-
-_WRONG = (zlib.error, brotli.error, zstandard.ZstdError)
-"""What decoders raise where a body is in another encoding than theirs."""
-
-_GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
-_WIDEST_ZSTD_BYTES = 128_000_000
-"""What a decoder may keep of what went before; the widest that zstd makes without being told."""
+_STEP_BYTES = 1_000_000
+"""Handed on at once of a piece that holds more: others are served meanwhile."""
 
 
 async def pieces(receive: Receive, most_bytes: int = 0) -> AsyncIterator[bytes]:
@@ -87,23 +72,17 @@ def _too_large(most_bytes: int) -> HTTPException:
 
 def decoded(body: bytes, encodings: str, most_bytes: int) -> bytes:
     """Return a body without its encodings, the last of which is undone first."""
-    for name in _names(encodings):
-        decode = _DECODERS.get(name)
-        if decode is None:
-            raise InvalidInput(_UNKNOWN)
-        try:
-            body = decode(body, most_bytes)
-        except (*_WRONG, EOFError) as error:
-            msg = f"The body is not {name}."
-            raise InvalidInput(msg) from error
-        if len(body) > most_bytes:
-            raise _too_long(most_bytes)
-    return body
+    unpacking = Unpacking(encodings, most_bytes)
+    found = unpacking.feed(body)
+    if body and not unpacking.is_whole:
+        msg = "The body is cut off, or not in the encoding that it names."
+        raise InvalidInput(msg)
+    return found
 
 
 def can_decode(encodings: str) -> bool:
     """Tell whether a body can be freed of all its encodings."""
-    return all(name in _DECODERS for name in _names(encodings))
+    return all(name in UNPACKERS for name in _names(encodings))
 
 
 class Unpacking:
@@ -112,24 +91,52 @@ class Unpacking:
     def __init__(self, encodings: str, most_bytes: int = MOST_UNPACKED_BYTES) -> None:
         """Begin a body, or raise `InvalidInput` if it has an encoding that is not known."""
         if not can_decode(encodings):
-            raise InvalidInput(_UNKNOWN)
-        self._steps = [_UNPACKERS[name]() for name in _names(encodings)]
-        self._most_bytes = self._left_bytes = most_bytes
+            msg = "The body has an encoding that is not known here."
+            raise InvalidInput(msg)
+        self._unpackers = [UNPACKERS[name]() for name in _names(encodings)]
+        self._most_bytes = most_bytes
+        self._left_bytes = [most_bytes] * len(self._unpackers)
+        """What each of them may still make, so that none hides much behind little."""
+
+    @property
+    def is_packed(self) -> bool:
+        """Tell whether the body has an encoding at all."""
+        return bool(self._unpackers)
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether what came so far has an end in all its encodings."""
+        return all(unpacker.is_whole for unpacker in self._unpackers)
 
     def feed(self, piece: bytes) -> bytes:
         """Return what the next piece says, as far as that can be told; raise where it says none."""
-        if not self._steps:
-            return piece
+        return b"".join(self.steps(piece))
+
+    def steps(self, piece: bytes) -> Iterator[bytes]:
+        """Yield what the next piece says, no more than a few megabytes at once."""
+        found = bytearray()
         try:
-            for unpack in self._steps:
-                piece = unpack(piece)
-        except _WRONG as error:
+            for step in self._undone(piece, range(len(self._unpackers))):
+                found += step
+                if len(found) >= _STEP_BYTES:
+                    yield bytes(found)
+                    found.clear()
+        except WRONG as error:
             msg = "The body is not in the encoding that it names."
             raise InvalidInput(msg) from error
-        self._left_bytes -= len(piece)
-        if self._left_bytes < 0:
-            raise _too_long(self._most_bytes)
-        return piece
+        if found:
+            yield bytes(found)
+
+    def _undone(self, piece: bytes, order: Sequence[int]) -> Iterator[bytes]:
+        if not order:
+            yield piece
+            return
+        for step in self._unpackers[order[0]].steps(piece):
+            self._left_bytes[order[0]] -= len(step)
+            if self._left_bytes[order[0]] < 0:
+                raise _too_long(self._most_bytes)
+            if step:
+                yield from self._undone(step, order[1:])
 
 
 def _names(encodings: str) -> list[str]:
@@ -140,82 +147,3 @@ def _names(encodings: str) -> list[str]:
 
 def _too_long(most_bytes: int) -> InvalidInput:
     return InvalidInput(f"The body is larger than {most_bytes:,} bytes once it is decoded.")
-
-
-def _gunzip(body: bytes, most_bytes: int) -> bytes:
-    """Return what one or more members of gzip hold, up to the limit for all of them."""
-    found = bytearray()
-    decoder = zlib.decompressobj(_GZIP_OR_ZLIB)
-    for start in range(0, len(body), _PIECE_BYTES):
-        left = body[start : start + _PIECE_BYTES]
-        while left:
-            if decoder.eof:
-                decoder = zlib.decompressobj(_GZIP_OR_ZLIB)
-            found += decoder.decompress(left, most_bytes + 1 - len(found))
-            if len(found) > most_bytes:
-                return bytes(found)
-            left = decoder.unused_data
-    if body and not decoder.eof:
-        raise EOFError
-    return bytes(found)
-
-
-def _unbrotli(body: bytes, most_bytes: int) -> bytes:
-    decoder = brotli.Decompressor()
-    found = bytearray(decoder.process(body, output_buffer_limit=most_bytes + 1))
-    while len(found) <= most_bytes and not decoder.is_finished():
-        more = decoder.process(b"", output_buffer_limit=most_bytes + 1)
-        if not more:
-            raise EOFError
-        found += more
-    return bytes(found)
-
-
-def _unzstd(body: bytes, most_bytes: int) -> bytes:
-    decoder = zstandard.ZstdDecompressor(max_window_size=_WIDEST_ZSTD_BYTES)
-    with decoder.stream_reader(BytesIO(body), read_across_frames=True) as reader:
-        return bytes(reader.read(most_bytes + 1))
-
-
-_DECODERS: dict[str, Callable[[bytes, int], bytes]] = {
-    "gzip": _gunzip,
-    "x-gzip": _gunzip,
-    "deflate": _gunzip,
-    "br": _unbrotli,
-    "zstd": _unzstd,
-}
-
-
-def _open_gunzip() -> Unpack:
-    decoder = zlib.decompressobj(_GZIP_OR_ZLIB)
-
-    def unpack(piece: bytes) -> bytes:
-        nonlocal decoder
-        found = bytearray()
-        while piece:
-            if decoder.eof:
-                decoder = zlib.decompressobj(_GZIP_OR_ZLIB)
-            found += decoder.decompress(piece)
-            piece = decoder.unused_data
-        return bytes(found)
-
-    return unpack
-
-
-def _open_unbrotli() -> Unpack:
-    decoder = brotli.Decompressor()
-    return lambda piece: bytes(decoder.process(piece))
-
-
-def _open_unzstd() -> Unpack:
-    decoder = zstandard.ZstdDecompressor(max_window_size=_WIDEST_ZSTD_BYTES)
-    return decoder.decompressobj(read_across_frames=True).decompress
-
-
-_UNPACKERS: dict[str, Callable[[], Unpack]] = {
-    "gzip": _open_gunzip,
-    "x-gzip": _open_gunzip,
-    "deflate": _open_gunzip,
-    "br": _open_unbrotli,
-    "zstd": _open_unzstd,
-}

@@ -7,7 +7,7 @@ at once, also before it has said anything.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -181,16 +181,21 @@ async def _feed(
         raise ConnectionAbortedError
     unpacking = Unpacking(_encodings(response))
     async for piece in response.content.iter_any():
-        fed = attempt("splice", partial(_fed, relay, unpacking, piece))
-        if isinstance(fed, Failure):
-            # what was held back is lost: the client has to ask again
-            raise ConnectionAbortedError
-        await client.say(fed)
+        steps = unpacking.steps(piece)
+        while (fed := attempt("splice", partial(_fed, relay, steps))) is not None:
+            if isinstance(fed, Failure):
+                # what was held back is lost: the client has to ask again
+                raise ConnectionAbortedError
+            await client.say(fed)
+            if unpacking.is_packed:
+                await asyncio.sleep(0)  # a piece may have many steps, and others are served too
         watched.see(piece)
 
 
-def _fed(relay: Relay, unpacking: Unpacking, piece: bytes) -> bytes:
-    return relay.feed(unpacking.feed(piece))
+def _fed(relay: Relay, steps: Iterator[bytes]) -> bytes | None:
+    """Return what a relay makes of the next step of a piece; None behind the last."""
+    step = next(steps, None)
+    return None if step is None else relay.feed(step)
 
 
 def _encodings(response: aiohttp.ClientResponse) -> str:

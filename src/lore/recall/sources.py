@@ -160,6 +160,7 @@ class Sources:
         self.beginnings.clear()
         with self._lock:
             self._queries.clear()
+            self._uses.clear()
 
     def forget_vectors(self, ns: Sequence[int]) -> None:
         """Erase vectors of items that are gone from the files of the index.

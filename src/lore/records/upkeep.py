@@ -229,3 +229,5 @@ class Captured:
     redacted: tuple[Redaction, ...] = ()
     seconds: float = 0.0
     each: tuple[CapturedFile, ...] = ()
+    passed_over: int = 0
+    """Files found in a folder that are no transcripts."""

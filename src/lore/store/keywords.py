@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from lore import clock
 from lore.records import UNASKED_TRUST, ItemType, Role
+from lore.store.origins import TRUSTED_SQL
 from lore.store.packing import pack_role, unpack_parts, unpack_role
 from lore.store.sqlite import Connection, among, listed, numbers, word_tables
-from lore.store.trusting import TRUSTED_SQL
 from lore.text import parts, words
 
 _TABLES = {

@@ -6,14 +6,10 @@ from collections.abc import Sequence
 
 from lore.records import TRUST, UNASKED_TRUST, Origin
 from lore.store import messages
+from lore.store.origins import TRUSTED_ORIGINS, TRUSTED_SQL
 from lore.store.packing import may_mix, unpack_parts
 from lore.store.sqlite import Connection, among, id_of, numbers
 from lore.text.parts import lowest_origin
-
-TRUSTED_ORIGINS = tuple(origin for origin, trust in TRUST.items() if trust >= UNASKED_TRUST)
-
-TRUSTED_SQL = ", ".join(f"'{origin}'" for origin in TRUSTED_ORIGINS)
-"""The same as a list in SQL."""
 
 
 def lowest(db: Connection, origin: Origin, source_ns: Sequence[int]) -> Origin:

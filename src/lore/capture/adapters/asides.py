@@ -48,9 +48,10 @@ def aside(text: str, name: str = "") -> Part:
 def _without_memory(text: str) -> str:
     if not marks.may_have_memory(text):
         return text
-    # What has one half of the marks only may be anyone's words about them.
-    pieces = marks.cut(text, (marks.MEMORY,))
-    return "".join(marks.wrap(GIVEN) if name else piece for name, piece in pieces)
+    # An agent may have cut what it was given, and with it one half of the marks.
+    return "".join(
+        marks.wrap(GIVEN) if recalled else piece for recalled, piece in marks.split(text)
+    )
 
 
 def typed(text: str, origin: Origin | None = None) -> tuple[Part, ...]:
