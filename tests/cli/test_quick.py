@@ -142,6 +142,13 @@ def test_who_has_no_time_left_starts_no_daemon(home):
     assert lock.find_holder(home) is None
 
 
+def test_a_pipe_in_the_place_of_the_turn_is_not_waited_for(home):
+    told: list[object] = []
+    os.mkfifo(home / WAKING_FILE)
+    assert quick.start(str(home), lambda *given: told.append(given)) is None
+    assert len(told) == 1
+
+
 def test_where_no_daemon_may_be_started_the_process_serves_itself(home):
     with bridge(home, LORE_MCP_START="false") as process:
         assert ask(process, INITIALIZE)["result"]["serverInfo"]["name"] == "lore"

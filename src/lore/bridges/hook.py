@@ -106,7 +106,8 @@ def _may_wake(home: str, event: str) -> bool:
     except FileNotFoundError:
         pass
     try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        os.close(os.open(path, flags, 0o600))
         os.utime(path)
     except FileNotFoundError:
         return event == _BEGINNING
