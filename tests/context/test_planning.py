@@ -123,7 +123,7 @@ def test_every_invariant_holds_in_recorded_sessions(window):
     room = Room(window, keep_tokens=window // 8)
     seen = 0
     for _, entries in recorded_talks():
-        short = entries[:160]
+        short = entries[:120]
         steps = play(
             short, lambda told: known_of(told, each=6, meta_after=8), room, cost=Below(0.6)
         )

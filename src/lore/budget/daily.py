@@ -210,6 +210,7 @@ class RequestLedger:
 
         It is done once, after all that was entered before, and not waited for.
         """
+        self.catalogue.load()
         self.catalogue.wait(LOAD_S)
         price = partial(self.catalogue.find, provider=provider, service=course.service, wait_s=0)
         correction = Correction(fetched_by, used, course, price)

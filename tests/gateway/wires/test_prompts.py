@@ -143,7 +143,7 @@ def test_real_sessions_keep_the_rules(name):
     for talk in real_talks():
         stages = talk.asked()
         earlier: tuple[bytes, Plan] | None = None
-        for stage in stages[len(stages) // 2 :: max(1, len(stages) // 6)]:
+        for stage in stages[len(stages) // 2 :: max(1, len(stages) // 3)]:
             request = wire.read(form.body(stage, Form(marked=True)))
             starts = turn_starts(request.dialogue)
             start = starts[len(starts) // 2]
