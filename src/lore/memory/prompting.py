@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -267,9 +268,14 @@ class Prompting(Capturing, Digesting):
         """
         captured, until = None, time.monotonic() + TURN_S
         if transcript is not None:
-            captured = self.capture_files(
-                _with_helpers(transcript), stopping=lambda: time.monotonic() > until
+            look = partial(
+                self.capture_files,
+                _with_helpers(transcript),
+                stopping=lambda: time.monotonic() > until,
             )
+            captured = look()
+            if not captured.added and not captured.known:
+                captured = look()  # who was faster may not have seen the last of it
         from lore.curate import working
 
         with suppress(NotFound, InvalidInput):
