@@ -31,29 +31,17 @@ remote_plugin = false
 """Codex as a person has it: it goes to OpenAI, and tries a WebSocket first."""
 
 COMPACT_LIMIT_TOKENS = 60_000
-CONFIG = """\
-model = "{model}"
+CONFIG = f"""\
 model_provider = "scripted"
-model_auto_compact_token_limit = {limit}
-approval_policy = "never"
-sandbox_mode = "danger-full-access"
-check_for_update_on_startup = false
-
+model_auto_compact_token_limit = {{limit}}
+{PLAIN}
 [model_providers.scripted]
 name = "scripted"
-base_url = "{url}/v1"
+base_url = "{{url}}/v1"
 wire_api = "responses"
 env_key = "OPENAI_API_KEY"
 request_max_retries = 3
 stream_max_retries = 2
-
-[analytics]
-enabled = false
-
-[features]
-apps = false
-plugins = false
-remote_plugin = false
 """
 
 FIX = "Please look at src/dates.py, run it and mend it. The bucket key is " + CANARY + "."

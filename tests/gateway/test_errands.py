@@ -21,8 +21,8 @@ from lore.records import Dialogue, Speaker, Spend
 from lore.settings import load
 from lore.store import spend
 from tests.fakes import FakeEmbedder, FixedClock
+from tests.gateway.paid import PRICES, total
 from tests.gateway.proxied import HELLO, proxied
-from tests.gateway.test_settling import PRICES, total
 from tests.gateway.test_turning import HEADERS, HERE, PATH
 from tests.gateway.upstream import Says, Text, Upstream, upstream
 from tests.waiting import PATIENCE_S, eventually

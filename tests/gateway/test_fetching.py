@@ -6,8 +6,6 @@ import gc
 import gzip
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +16,17 @@ from lore.gateway.exchanges import Incoming, Prepared
 from lore.gateway.fetching import Awaited
 from lore.gateway.turning import MemoryTurning
 from lore.memory import Memory
-from lore.memory.composing import Composer
 from lore.records import SpendLine, TokenUse
-from lore.settings import load
-from tests.fakes import FakeEmbedder
-from tests.gateway.proxied import Got, Proxied, proxied
+from tests.gateway.paid import paying, total
+from tests.gateway.proxied import Got, Proxied
 from tests.gateway.upstream import Answers, Upstream, upstream
-from tests.waiting import PATIENCE_S, eventually
+from tests.waiting import eventually
 
 ASKED: dict[str, Any] = {
     "model": "dear",
     "background": True,
     "input": [{"role": "user", "content": "Tell me all about tides. " * 40}],
 }
-PRICES = ("dear input=1000 output=1000",)
 HEADERS = {"authorization": "Bearer of a client"}
 JSON = {"content-type": "application/json"}
 STREAM = {"content-type": "text/event-stream"}
@@ -72,23 +67,6 @@ def streamed(*events: dict[str, Any]) -> Answers:
 def up() -> Iterator[Upstream]:
     with upstream() as served:
         yield served
-
-
-@contextmanager
-def paying(
-    home: Path, url: str, turning_class: type[MemoryTurning] = MemoryTurning, **settings: Any
-) -> Iterator[tuple[Memory, Proxied]]:
-    config = replace(load({}, home=home).settings, prices=PRICES, **settings)
-    with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
-        turning = turning_class(memory, Composer(memory))
-        with proxied(home, url, turning=turning, within_s=PATIENCE_S) as gateway:
-            yield memory, gateway
-        turning.close()
-
-
-def total(memory: Memory) -> SpendLine:
-    memory.database.write(lambda _: None)
-    return memory.spend_report().total
 
 
 def begin(

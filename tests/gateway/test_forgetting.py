@@ -99,10 +99,10 @@ def asked(*said: str, **more: Any) -> Incoming:
 def test_requests_are_not_in_mind_once_anything_is_forgotten(memory: Memory, elsewhere: bool):
     turning = MemoryTurning(memory, Composer(memory))
     incoming = asked("The staging port is 5436.")
-    turning.let_go_of_forgotten()
+    turning.forgetting.look()
     turning.prepare(incoming)
     before = anthropic.read(incoming.raw).dialogue.entries[0].blocks
-    turning.let_go_of_forgotten()
+    turning.forgetting.look()
     assert anthropic.read(incoming.raw).dialogue.entries[0].blocks is before
     kept = memory.remember("The staging port is 5436")
     if elsewhere:
@@ -110,7 +110,7 @@ def test_requests_are_not_in_mind_once_anything_is_forgotten(memory: Memory, els
             other.forget(id=kept.id)
     else:
         memory.forget(id=kept.id)
-    turning.let_go_of_forgotten()
+    turning.forgetting.look()
     assert anthropic.read(incoming.raw).dialogue.entries[0].blocks is not before
     turning.close()
 

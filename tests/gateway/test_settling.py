@@ -6,8 +6,7 @@ import gzip
 import http.client
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,11 @@ import brotli
 import pytest
 import zstandard
 
-from lore.gateway.turning import MemoryTurning
-from lore.memory import Memory
-from lore.memory.composing import Composer
-from lore.records import SpendLine, TokenUse
-from lore.settings import USER_FILE, load
-from tests.fakes import FakeEmbedder
+from lore.records import TokenUse
+from lore.settings import USER_FILE
 from tests.gateway.faulty import HEAD, Peer, chunk, faulty
-from tests.gateway.proxied import HELLO, Proxied, proxied
+from tests.gateway.paid import paying, total
+from tests.gateway.proxied import HELLO
 from tests.gateway.upstream import Answers, Upstream, upstream
 from tests.waiting import PATIENCE_S, eventually
 
@@ -32,25 +28,7 @@ ASKED: dict[str, Any] = {
     "stream": True,
     "messages": [{"role": "user", "content": "Tell me all about tides. " * 40}],
 }
-PRICES = ("dear input=1000 output=1000",)
 HEADERS = {"x-api-key": "of a client"}
-
-
-@contextmanager
-def paying(
-    home: Path, url: str, *, within_s: float = PATIENCE_S, **settings: Any
-) -> Iterator[tuple[Memory, Proxied]]:
-    config = replace(load({}, home=home).settings, prices=PRICES, **settings)
-    with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
-        turning = MemoryTurning(memory, Composer(memory))
-        with proxied(home, url, turning=turning, within_s=within_s) as gateway:
-            yield memory, gateway
-        turning.close()
-
-
-def total(memory: Memory) -> SpendLine:
-    memory.database.write(lambda _: None)
-    return memory.spend_report().total
 
 
 @pytest.fixture

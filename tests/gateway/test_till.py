@@ -19,8 +19,8 @@ from lore.memory import Memory
 from lore.records import TokenUse
 from lore.settings import load
 from tests.fakes import FakeEmbedder
+from tests.gateway.paid import PRICES, paying, total
 from tests.gateway.proxied import HELLO
-from tests.gateway.test_settling import PRICES, paying, total
 from tests.gateway.test_turning import HEADERS, PATH
 from tests.gateway.upstream import Call, Says, Text, Upstream, upstream
 from tests.waiting import eventually

@@ -73,7 +73,7 @@ class MemoryTurning:
         self._awaited = AwaitedTurns()
         self._errands = Errands(composer, self._till, self._latest, self._end_awaited)
         self._searching = Searching(memory, composer, self._latest)
-        self._forgetting = Forgetting(composer.desk.era, self._let_go)
+        self.forgetting = Forgetting(composer.desk.era, self._let_go)
         self._digested: set[str] = set()
         self._warming: Future[object] | None = None
         self._lock = threading.Lock()
@@ -82,7 +82,7 @@ class MemoryTurning:
         """Begin to load what the first requests would have to wait for."""
         self._memory.load_prices()
         self._warming = self._digesting.submit(attempt, "warm up", self._load)
-        self._forgetting.watch()
+        self.forgetting.watch()
 
     def wait_until_warm(self, within_s: float = WARM_S) -> None:
         """Wait for what was begun, unless it takes too long."""
@@ -95,13 +95,9 @@ class MemoryTurning:
 
     def close(self) -> None:
         """Begin nothing more."""
-        self._forgetting.close()
+        self.forgetting.close()
         self._digesting.shutdown(wait=False, cancel_futures=True)
         self._searching.close()
-
-    def let_go_of_forgotten(self) -> None:
-        """Have nothing in mind that was forgotten, here or by another process."""
-        self._forgetting.look()
 
     def _let_go(self, era: str) -> None:
         remembered.let_go()
@@ -386,13 +382,13 @@ class MemoryTurning:
         """Keep a turn whose answer is written in the background, unless it is forgotten."""
         fetched_by = replies[-1].fetched_by if replies else ""
         if fetched_by:
-            self._forgetting.look()
+            self.forgetting.look()
             unstored = self._composer.desk.find_unstored(speaker, entries)
             self._awaited.put(fetched_by, Awaited(speaker, entries, unstored, store))
 
     def _end_awaited(self, fetched_by: str, reply: Reply) -> None:
         """Store what was written in the background, once it is there."""
-        self._forgetting.look()
+        self.forgetting.look()
         awaited = self._awaited.take(fetched_by)
         if awaited is not None:
             awaited.store([reply])

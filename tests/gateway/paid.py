@@ -1,0 +1,45 @@
+"""A gateway with a memory whose one model is dear: what was paid is seen at a glance.
+
+with paying(home, up.url) as (memory, gateway): …  # total(memory) is what the ledger has by now
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from lore.gateway.turning import MemoryTurning
+from lore.memory import Memory
+from lore.memory.composing import Composer
+from lore.records import SpendLine
+from lore.settings import load
+from tests.fakes import FakeEmbedder
+from tests.gateway.proxied import Proxied, proxied
+from tests.waiting import PATIENCE_S
+
+PRICES = ("dear input=1000 output=1000",)
+
+
+@contextmanager
+def paying(
+    home: Path,
+    url: str,
+    turning_class: type[MemoryTurning] = MemoryTurning,
+    *,
+    within_s: float = PATIENCE_S,
+    **settings: Any,
+) -> Iterator[tuple[Memory, Proxied]]:
+    config = replace(load({}, home=home).settings, prices=PRICES, **settings)
+    with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
+        turning = turning_class(memory, Composer(memory))
+        with proxied(home, url, turning=turning, within_s=within_s) as gateway:
+            yield memory, gateway
+        turning.close()
+
+
+def total(memory: Memory) -> SpendLine:
+    memory.database.write(lambda _: None)
+    return memory.spend_report().total
