@@ -53,6 +53,17 @@ def test_where_nothing_was_asked_that_is_said(lore: Lore):
     assert "Nothing spent yet" in lore("spend").works().out
 
 
+@pytest.mark.parametrize("command", ["spend", "jobs", "key list"])
+@pytest.mark.parametrize("place", ["home", "memory.db"])
+def test_what_stands_in_the_place_of_a_memory_is_no_empty_one(lore: Lore, command: str, place: str):
+    if place == "home":
+        lore.home.write_text("a file")
+    else:
+        lore.home.mkdir()
+        (lore.home / place).symlink_to("nowhere")
+    assert lore(*command.split()).code != 0
+
+
 def test_before_there_is_a_memory_nothing_was_spent_and_none_is_made(lore: Lore):
     assert "Nothing spent yet" in lore("spend").works().out
     report = json.loads(lore("spend", "--json").works().out)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lore.memory import Memory
-from lore.records import NewMessage, Part
+from lore.records import Captured, NewMessage, Part
 from lore.settings import load
 from lore.store import injections, items
 from lore.text import tokens
@@ -387,6 +388,26 @@ def test_a_turn_that_ends_is_stored_at_once_and_once(memory: Memory, tmp_path: P
     assert (first.added, second.added) == (2, 0)
     memory.embed_waiting()
     assert FINDING in injected(memory)
+
+
+class Overtaken(Memory):
+    """One that at its first look sees a transcript as another reader did, a moment before."""
+
+    def capture_files(self, paths: Sequence[Path] = (), **how: Any) -> Captured:
+        (path,) = paths
+        whole = path.read_text()
+        if not self.sessions():
+            path.write_text(whole.splitlines(keepends=True)[0])
+        captured = super().capture_files(paths, **how)
+        path.write_text(whole)
+        return captured
+
+
+def test_a_turn_is_stored_to_its_end_though_another_reader_was_faster(tmp_path: Path):
+    path = transcript(tmp_path, "s1", "Mend the login test", FINDING)
+    with Overtaken.open(tmp_path / "home", embedder=FakeEmbedder()) as memory:
+        memory.end_turn("s1", path)
+        assert len(memory.messages("s1")) == 2
 
 
 def test_a_subagents_transcript_is_a_session_of_its_own(memory: Memory, tmp_path: Path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,6 +19,7 @@ from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
     from lore.memory import Memory
+    from lore.settings import Settings
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -72,7 +74,7 @@ def open_memory(
     loaded = load(home=context.obj, project_dir=Path.cwd())
     notice(loaded.warning)
     config = loaded.settings
-    if or_empty and not config.database.exists():
+    if or_empty and _is_yet_to_come(config):
         from tempfile import TemporaryDirectory
 
         with TemporaryDirectory() as folder:
@@ -82,6 +84,12 @@ def open_memory(
         return
     with Memory.open(config=config, create=create) as memory:
         yield memory
+
+
+def _is_yet_to_come(config: Settings) -> bool:
+    """Tell whether there is no memory, and nothing else in its place or that of its home."""
+    is_home = config.home.is_dir() or not os.path.lexists(config.home)
+    return is_home and not os.path.lexists(config.database)
 
 
 def called() -> str:

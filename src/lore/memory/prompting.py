@@ -268,14 +268,11 @@ class Prompting(Capturing, Digesting):
         """
         captured, until = None, time.monotonic() + TURN_S
         if transcript is not None:
-            look = partial(
-                self.capture_files,
-                _with_helpers(transcript),
-                stopping=lambda: time.monotonic() > until,
-            )
+            files = _with_helpers(transcript)
+            look = partial(self.capture_files, files, stopping=lambda: time.monotonic() > until)
             captured = look()
-            if not captured.added and not captured.known:
-                captured = look()  # who was faster may not have seen the last of it
+            if self.estimate_capture(files).files:
+                look()  # another reader was faster, and may not have seen the last of it
         from lore.curate import working
 
         with suppress(NotFound, InvalidInput):
