@@ -18,13 +18,12 @@ def find_silent(entries: Sequence[Entry], *, joined: bool) -> frozenset[int]:
     If entries are not `joined` of what was typed, only one of a single text holds a command.
     """
     found: list[int] = []
-    is_on = is_command = False
+    is_on, command = False, ""
     for number, entry in enumerate(entries):
         if entry.voice == "user":
-            said = entry.typed(joined=joined)
-            is_command = bool(chat_commands.find(said))
-            is_on = _switched(said, is_on=is_on)
-        if is_on and not is_command and entry.voice != "system":
+            command = chat_commands.find(entry.typed(joined=joined))
+            is_on = _switched(command, is_on=is_on)
+        if is_on and not command and entry.voice != "system":
             found.append(number)
     return frozenset(found)
 
@@ -34,10 +33,10 @@ def is_silent(entries: Sequence[Entry], *, joined: bool) -> bool:
     is_on = False
     for entry in entries:
         if entry.voice == "user":
-            is_on = _switched(entry.typed(joined=joined), is_on=is_on)
+            is_on = _switched(chat_commands.find(entry.typed(joined=joined)), is_on=is_on)
     return is_on
 
 
-def _switched(typed: Sequence[str], *, is_on: bool) -> bool:
-    switch = chat_commands.find_switch(typed)
+def _switched(command: str, *, is_on: bool) -> bool:
+    switch = chat_commands.switch_of(command)
     return is_on if switch is None else switch

@@ -27,7 +27,12 @@ _SWITCHES = {"lore:amnesia on": True, "lore:amnesia off": False}
 
 def find_switch(texts: Sequence[str]) -> bool | None:
     """Return whether amnesia is to begin or to end by what is typed, None if by neither."""
-    return _SWITCHES.get(" ".join(find(texts).lower().split()))
+    return switch_of(find(texts))
+
+
+def switch_of(command: str) -> bool | None:
+    """Return whether a command begins or ends amnesia, None if neither."""
+    return _SWITCHES.get(" ".join(command.lower().split()))
 
 
 def find(texts: Sequence[str]) -> str:
