@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lore import clock
-from lore.consolidate import near
-from lore.consolidate.cycle import run_cycle
-from lore.consolidate.phase import Means
+from lore.digest.consolidation import near
+from lore.digest.consolidation.cycle import run_cycle
+from lore.digest.consolidation.phase import Means
 from lore.llm.offline.digester import OfflineDigester
 from lore.records import CycleReport
 from lore.store import edges, fragments, sessions, vectors

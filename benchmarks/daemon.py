@@ -29,11 +29,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lore.bridges.address import find_address
 from lore.daemon.lock import find_holder
 from lore.embed import open_embedder
 from lore.embed.none import NoEmbedder
 from lore.memory import Memory
+from lore.proxy.address import find_address
 from lore.records import NewMessage, Part
 from lore.settings import Settings, load
 

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon import cpu_s, environment, wait_until
-from lore.bridges.address import find_address
+from lore.proxy.address import find_address
 
 EVENTS = 100
 SIZES = {"50 KB": 50_000, "1 MB": 1_000_000}

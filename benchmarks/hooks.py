@@ -28,13 +28,13 @@ from pathlib import Path
 from corpus import Corpus, ask
 from daemon import RandomVectors, append, daemon, environment, status, wait_until, write_files
 from latency_memory import messages_of
-from lore.bridges.address import Address, find_address
-from lore.bridges.hook import PATH
-from lore.bridges.wire import Call
 from lore.daemon import lock
 from lore.daemon.doors import Doors
 from lore.embed import open_embedder
 from lore.memory import Memory
+from lore.proxy.address import Address, find_address
+from lore.proxy.hook import PATH
+from lore.proxy.wire import Call
 from lore.settings import Settings, load
 
 PROJECT = "/code/benchmark"

@@ -28,7 +28,7 @@ from typing import Any
 import aiohttp
 
 from daemon import LORE, cpu_s, environment, wait_until
-from lore.bridges.address import Address, find_address
+from lore.proxy.address import Address, find_address
 from soak_agents import Agent, Book, ClaudeCode, Stage, agents
 from soak_figures import (
     FAULTS,

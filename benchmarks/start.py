@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 from daemon import daemon, environment, lore
-from lore.bridges.greeting import GREETING_FILE
+from lore.proxy.greeting import GREETING_FILE
 
 PROGRAM = (sys.executable, "-c", "from lore.cli import main; main()")
 """As the installed command does it."""

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from lore.bridges.address import SERVER_FILE, find_address
 from lore.daemon import lock
 from lore.errors import DaemonError, InvalidInput, NotFound
+from lore.proxy.address import SERVER_FILE, find_address
 from tests.cli.conftest import Lore, run_process
 
 

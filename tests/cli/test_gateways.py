@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from lore.bridges.address import Address, find_address
+from lore.proxy.address import Address, find_address
 from tests.cli.conftest import PROGRAM, Lore, environment, run_process
 from tests.gateway.faulty import HEAD, LAST, Peer, chunk, faulty
 from tests.gateway.proxied import HELLO

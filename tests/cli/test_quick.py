@@ -15,13 +15,13 @@ import pytest
 from mcp.client.stdio import stdio_client
 
 from lore import __version__
-from lore.bridges import address, greeting
-from lore.bridges.greeting import GREETING_FILE
-from lore.bridges.hook import WAKING_FILE
 from lore.cli import quick
 from lore.daemon import background, lock
 from lore.mcp import greeting as greetings
 from lore.memory import Memory
+from lore.proxy import address, greeting
+from lore.proxy.greeting import GREETING_FILE
+from lore.proxy.hook import WAKING_FILE
 from lore.settings import load
 from mcp import Client, StdioServerParameters
 from tests.cli.conftest import environment
@@ -324,7 +324,7 @@ def test_the_home_is_an_option_before_the_command(arguments, home, rest):
 
 def test_the_bridge_loads_nothing_but_the_standard_library(home):
     script = (
-        "import sys; before = set(sys.modules); import lore.bridges.mcp, lore.cli.quick;"
+        "import sys; before = set(sys.modules); import lore.proxy.mcp, lore.cli.quick;"
         " print([n for n in sys.modules if n not in before and not n.startswith('lore')"
         " and n.split('.')[0] not in sys.stdlib_module_names])"
     )

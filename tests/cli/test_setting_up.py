@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lore import __version__
-from lore.bridges.greeting import GREETING_FILE, find, mark_of
+from lore.proxy.greeting import GREETING_FILE, find, mark_of
 from lore.settings import load
 from tests.cli.conftest import PROGRAM, environment
 from tests.setup.files import FILES, turn_plugin_on, write

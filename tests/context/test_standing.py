@@ -11,8 +11,8 @@ from lore.context.layers import Room
 from lore.context.planning import Terms, plan
 from lore.context.sizing import Measure
 from lore.context.standing import MOST_CHARS, Standing
-from lore.gateway.wires import anthropic
-from lore.gateway.wires.wire import Texts
+from lore.gateway.apis import anthropic
+from lore.gateway.apis.wire import Texts
 from lore.records.dialogues import Dialogue, Distilled, Pins
 from tests.context.playing import Below
 from tests.context.talks import entry, plain_turn, reminder, talks, text

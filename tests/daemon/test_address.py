@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lore.bridges.address import KEY_FILE, SERVER_FILE, find_address
 from lore.daemon import address, lock
 from lore.daemon.address import PORT_FILE, Listening
+from lore.proxy.address import KEY_FILE, SERVER_FILE, find_address
 from tests.fakes import NOON
 
 HERE = Listening("127.0.0.1", 3207, os.getpid(), "0.1.0", hook_ms=250, greeting="m")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lore.consolidate import lock
 from lore.daemon import chores
+from lore.digest.consolidation import lock
 from lore.embed.none import NoEmbedder
 from lore.errors import BadReply, BudgetSpent, LoreError, ProviderUnavailable
 from lore.llm.offline.digester import OfflineDigester

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from lore.bridges.address import SERVER_FILE
 from lore.daemon import logfile
 from lore.daemon.doors import Doors
 from lore.embed.none import NoEmbedder
+from lore.http.serving import bind
 from lore.memory import Memory
-from lore.server.serving import bind
+from lore.proxy.address import SERVER_FILE
 from lore.settings import load
 from tests.fakes import FakeEmbedder
 

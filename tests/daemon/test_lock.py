@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from lore.bridges.address import LOCK_FILE
 from lore.daemon import lock
 from lore.errors import AlreadyRunning
+from lore.proxy.address import LOCK_FILE
 from tests.fakes import NOON
 
 HOLDING = """
 import sys, time
 from datetime import datetime, UTC
 from pathlib import Path
-from lore.bridges.address import LOCK_FILE
+from lore.proxy.address import LOCK_FILE
 from lore.daemon import lock
 held = lock.take(Path(sys.argv[1]), now=datetime.now(UTC), version="9.9")
 print("held", flush=True)

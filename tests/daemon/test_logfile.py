@@ -30,7 +30,7 @@ def test_an_event_is_one_line_with_its_fields(home: Path):
 
 
 def test_what_a_library_says_is_told_by_its_place_alone(home: Path):
-    forged = "hunter2\n2026-01-01T00:00:00Z warning lore.server: forged"
+    forged = "hunter2\n2026-01-01T00:00:00Z warning lore.http: forged"
     other = logging.getLogger("mcp.server.sse")
     other.warning("Received invalid session ID: %s", forged)
     other.info("Terminating session: hunter2")

@@ -15,7 +15,7 @@ class Ticks:
         return self.now_s
 
 
-def event(level: int = logging.WARNING, name: str = "lore.server", **fields: object):
+def event(level: int = logging.WARNING, name: str = "lore.http", **fields: object):
     return logging.makeLogRecord({
         "name": name,
         "levelno": level,

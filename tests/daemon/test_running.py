@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from lore.bridges.address import KEY_FILE, find_address
 from lore.daemon import address, status
 from lore.daemon.address import Listening
 from lore.daemon.chores import Chore, Done, chores_of
@@ -18,6 +17,7 @@ from lore.daemon.running import Clocks, Daemon, _locked
 from lore.embed.none import NoEmbedder
 from lore.errors import StoreFull
 from lore.memory import Memory
+from lore.proxy.address import KEY_FILE, find_address
 from lore.settings import Settings
 from tests.fakes import FakeEmbedder, FixedClock
 from tests.store.samples import new_message

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from lore.bridges import address
 from lore.daemon import background, lock
+from lore.proxy import address
 from tests.cli.conftest import environment
 from tests.clients.client import PREFIX_VARIABLE, Client, find_command
 from tests.clients.upstream import Exchange, Upstream

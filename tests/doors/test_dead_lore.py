@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from lore.bridges.address import SERVER_FILE
-from lore.bridges.events import EVENTS
+from lore.proxy.address import SERVER_FILE
+from lore.proxy.events import EVENTS
 from tests.clients import claude_code
 from tests.clients.script import Reply, Scene
 from tests.clients.upstream import running_upstream

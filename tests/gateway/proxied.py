@@ -15,9 +15,9 @@ from lore.gateway.app import Gateway
 from lore.gateway.exchanges import Turning
 from lore.gateway.peers import Owner
 from lore.gateway.routing import Upstreams
+from lore.http.app import Mount
 from lore.memory.passing import Passing
-from lore.server.app import Mount
-from tests.server.served import Served, serving
+from tests.http_api.served import Served, serving
 from tests.waiting import PATIENCE_S
 
 Pairs = Sequence[tuple[str, str | bytes]]

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from lore.budget.catalogue import Catalogue
+from lore.gateway.apis.registry import WIRES
 from lore.gateway.paying import PROVIDERS
 from lore.gateway.taking import Answered, take
-from lore.gateway.wires.registry import WIRES
 from lore.records import TokenUse
 
 K = 1_000

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from lore.errors import StoreBusy
+from lore.gateway.apis import anthropic, remembered
+from lore.gateway.apis.remembered import Remembered
 from lore.gateway.exchanges import Incoming, Prepared
 from lore.gateway.forgetting import Forgetting
 from lore.gateway.turning import MemoryTurning
-from lore.gateway.wires import anthropic, remembered
-from lore.gateway.wires.remembered import Remembered
 from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.records import Speaker

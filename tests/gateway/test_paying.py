@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from lore.gateway.apis import gemini
+from lore.gateway.apis.wire import Reply
 from lore.gateway.exchanges import Outcome
 from lore.gateway.keeping import MOST_KEPT_BYTES
 from lore.gateway.paying import (
@@ -23,8 +25,6 @@ from lore.gateway.paying import (
     service_of,
 )
 from lore.gateway.taking import Taken
-from lore.gateway.wires import gemini
-from lore.gateway.wires.wire import Reply
 from lore.records import Reserved, TokenUse
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lore.gateway import peers
-from lore.server.serving import CONNECTION
+from lore.http.serving import CONNECTION
 from tests.gateway.proxied import HELLO, proxied
 from tests.gateway.upstream import Upstream, upstream
 

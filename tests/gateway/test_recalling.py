@@ -15,18 +15,18 @@ import zstandard
 
 from lore.errors import StoreBusy, StoreFull
 from lore.gateway import events
+from lore.gateway.apis import anthropic
+from lore.gateway.apis.registry import WIRES
+from lore.gateway.apis.wire import Call, Texts, Tool
 from lore.gateway.exchanges import Command, Incoming, Prepared
 from lore.gateway.recalling import Recalling
-from lore.gateway.wires import anthropic
-from lore.gateway.wires.registry import WIRES
-from lore.gateway.wires.wire import Call, Texts, Tool
 from lore.records.dialogues import Pins, Plan
 from tests.gateway import replies
+from tests.gateway.apis import test_anthropic_splicing as messages
+from tests.gateway.apis import test_responses_splicing as responses
 from tests.gateway.faulty import Peer, faulty
 from tests.gateway.proxied import Proxied, proxied
 from tests.gateway.upstream import Answers, Fails, Says, Thought, Upstream, upstream
-from tests.gateway.wires import test_anthropic_splicing as messages
-from tests.gateway.wires import test_responses_splicing as responses
 
 Json = dict[str, Any]
 TOOL = Tool("recall", "Search memory.", {"type": "object", "properties": {"query": {}}})

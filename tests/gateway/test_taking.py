@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from lore.gateway.apis.registry import WIRES
+from lore.gateway.apis.wire import Fault, Reply
 from lore.gateway.taking import Answered, Taken, take
-from lore.gateway.wires.registry import WIRES
-from lore.gateway.wires.wire import Fault, Reply
 from lore.records import TokenUse
 
 PROMPT = TokenUse(fresh_tokens=1_000)

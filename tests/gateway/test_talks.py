@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from lore.gateway.apis import gemini
 from lore.gateway.speakers import UNNAMED
 from lore.gateway.talks import Talks, answered
-from lore.gateway.wires import gemini
 from lore.records import Block, Entry, Speaker, Voice
 from lore.text import marks
 

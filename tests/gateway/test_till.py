@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from lore.errors import BudgetSpent, StoreBusy
+from lore.gateway.apis import anthropic
 from lore.gateway.exchanges import Incoming
 from lore.gateway.paying import Bill, lengthened
 from lore.gateway.taking import Taken
 from lore.gateway.till import Order, Till
-from lore.gateway.wires import anthropic
 from lore.memory import Memory
 from lore.records import TokenUse
 from lore.settings import load

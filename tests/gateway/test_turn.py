@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from lore.gateway.apis.registry import WIRES
+from lore.gateway.apis.wire import Request
 from lore.gateway.turn import has_own_memory, is_given
-from lore.gateway.wires.registry import WIRES
-from lore.gateway.wires.wire import Request
 from lore.records import Speaker
 
 OWN = {"name": "mcp__lore__recall", "input_schema": {"type": "object"}}

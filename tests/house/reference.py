@@ -10,11 +10,11 @@ import typer
 
 from lore import errors
 from lore.cli.app import app
-from lore.server.app import endpoints_of
-from lore.server.calling import Toolbox
-from lore.server.logins import Logins
-from lore.server.openapi import describe
-from lore.server.problems import status_of
+from lore.http.app import endpoints_of
+from lore.http.calling import Toolbox
+from lore.http.logins import Logins
+from lore.http.openapi import describe
+from lore.http.problems import status_of
 from lore.settings import load
 from lore.tools import catalogue
 from lore.tools.aliases import ALIASES

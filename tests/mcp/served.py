@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lore.daemon.doors import mounts_of
 from lore.mcp.serving import make_server
-from tests.server.served import Served, serving
+from tests.http_api.served import Served, serving
 
 
 @contextmanager

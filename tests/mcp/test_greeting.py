@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from lore.bridges import greeting as kept
-from lore.bridges.address import Address
-from lore.bridges.greeting import DISCOVER, INITIALIZE, LISTS
 from lore.mcp import greeting
+from lore.proxy import greeting as kept
+from lore.proxy.address import Address
+from lore.proxy.greeting import DISCOVER, INITIALIZE, LISTS
 from lore.settings import load
-from tests.bridges.agent import Agent
 from tests.mcp.served import serving_mcp
+from tests.proxy.agent import Agent
 
 
 @pytest.fixture(scope="module")

@@ -12,14 +12,14 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from lore import clock
-from lore.bridges.wire import encoded
+from lore.http.app import Mount
 from lore.mcp.http import McpApps
 from lore.mcp.serving import make_server
-from lore.server.app import Mount
+from lore.proxy.wire import encoded
 from mcp import Client
+from tests.http_api.served import serving
 from tests.mcp.served import serving_mcp
 from tests.recall.talk import say
-from tests.server.served import serving
 
 DOORS = [("POST", "/mcp"), ("GET", "/sse"), ("POST", "/messages/")]
 

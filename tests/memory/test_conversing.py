@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lore.gateway.wires import keys
-from lore.gateway.wires.keys import Piece
+from lore.gateway.apis import keys
+from lore.gateway.apis.keys import Piece
 from lore.memory import Memory
 from lore.memory.conversing import Conversing
 from lore.records import Block, Distilled, Entry, Given, Held, Measured, Pins, Speaker, Voice

@@ -6,8 +6,8 @@ import tomllib
 
 import pytest
 
-from lore.bridges.events import EVENTS
 from lore.errors import InvalidInput
+from lore.proxy.events import EVENTS
 from lore.setup import jsonc
 from lore.setup.agents import AGENTS, get_agent
 from tests.house.source import ROOT

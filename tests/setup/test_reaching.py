@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from lore import __version__
-from lore.bridges.address import KEY_FILE
 from lore.daemon import address, lock
 from lore.daemon.address import Listening
+from lore.proxy.address import KEY_FILE
 from lore.records import Check
 from lore.settings import Settings, load
 from lore.setup import changing
@@ -21,7 +21,7 @@ from lore.setup.addressing import Address, with_gateway
 from lore.setup.agents import AGENTS, get_agent
 from lore.setup.reaching import check_agents, check_daemon, check_gateway
 from tests.fakes import NOON
-from tests.server.serving import serving
+from tests.http_api.serving import serving
 from tests.setup.files import FILES, turn_plugin_on, write
 
 

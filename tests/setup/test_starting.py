@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from lore import __version__
-from lore.bridges.events import EVENTS
 from lore.errors import InvalidInput, NotFound
+from lore.proxy.events import EVENTS
 from lore.setup.agents import get_agent
 from lore.setup.starting import Place, Through, find_plugin, prepare
 from tests.setup.files import turn_plugin_on

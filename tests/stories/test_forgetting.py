@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from lore.clock import new_id
-from lore.consolidate.conflicts import open_conflicts
-from lore.consolidate.cycle import phase_names, run_cycle
-from lore.consolidate.phase import Means
-from lore.consolidate.undoing import undo_cycle
+from lore.digest.consolidation.conflicts import open_conflicts
+from lore.digest.consolidation.cycle import phase_names, run_cycle
+from lore.digest.consolidation.phase import Means
+from lore.digest.consolidation.undoing import undo_cycle
 from lore.errors import StoreError
 from lore.llm.offline.digester import OfflineDigester
 from lore.memory import Memory
@@ -24,7 +24,7 @@ from lore.records import CycleReport, Fragment, NewMessage, Part
 from lore.settings import Settings
 from lore.store import cycles, edges, fragments, items
 from lore.store.db import open_database
-from tests.consolidate.samples import OFFLINE, full_world, phase, soundness, state
+from tests.digest.consolidation.samples import OFFLINE, full_world, phase, soundness, state
 from tests.fakes import FakeEmbedder, FixedClock
 
 ROOT = Path(__file__).parents[2]
@@ -271,9 +271,9 @@ def test_a_failed_extraction_loses_nothing(memory: Memory, clock: FixedClock):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from lore.consolidate.cycle import run_cycle
+from lore.digest.consolidation.cycle import run_cycle
 from lore.store.db import open_database
-from tests.consolidate.samples import OFFLINE
+from tests.digest.consolidation.samples import OFFLINE
 from tests.fakes import FixedClock
 
 def dies(name, done, total):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from lore.server.doing import Recall
+from lore.http.doing import Recall
 from lore.text.words import MAX_QUERY_CHARS
 from lore.tools.finding import RecallArguments
 from lore.tools.question import MOST_HITS, Question

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lore.http.access import local_key
 from lore.memory import Memory
-from lore.server.access import local_key
 from tests.fakes import FakeEmbedder
 
 

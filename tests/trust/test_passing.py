@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from lore.bridges.address import KEY_FILE
 from lore.daemon import lock
+from lore.proxy.address import KEY_FILE
 from tests.cli.conftest import Outcome, environment, run_process
 from tests.gateway.proxied import HELLO
 from tests.gateway.upstream import Upstream, upstream
-from tests.server.served import Reply
+from tests.http_api.served import Reply
 from tests.waiting import PATIENCE_S, eventually
 
 FACT = "the heron nests at the quay"

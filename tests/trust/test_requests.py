@@ -13,13 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lore.http.app import endpoints_of
+from lore.http.endpoint import Endpoint
+from lore.http.limits import Limits
+from lore.http.logins import Logins
 from lore.records import NewMessage, Part
-from lore.server.app import endpoints_of
-from lore.server.endpoint import Endpoint
-from lore.server.limits import Limits
-from lore.server.logins import Logins
 from tests.fakes import NOON
-from tests.server.served import TOOLBOX, Reply, Served, serving
+from tests.http_api.served import TOOLBOX, Reply, Served, serving
 
 ENDPOINTS = endpoints_of(TOOLBOX, Logins("lore"))
 READING = [endpoint for endpoint in ENDPOINTS if endpoint.method == "GET"]

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lore.bridges.address import PREFIX
 from lore.cli.output import (
     Json,
     clean,
@@ -17,9 +16,10 @@ from lore.cli.output import (
     print_json,
 )
 from lore.errors import DaemonError, InvalidInput
+from lore.proxy.address import PREFIX
 
 if TYPE_CHECKING:
-    from lore.bridges.address import Address
+    from lore.proxy.address import Address
     from lore.records import AccessKey
 
 key = typer.Typer(name="key", invoke_without_command=True, rich_markup_mode=None)
@@ -138,7 +138,7 @@ def open_browser(
     """
     import webbrowser
 
-    from lore.bridges.address import find_address
+    from lore.proxy.address import find_address
     from lore.settings import load
 
     found = find_address(str(load(home=context.obj).settings.home))
@@ -154,7 +154,7 @@ def _ticket_path(address: Address) -> str:
     """Ask the server for a ticket and return the path that redeems it."""
     import json
 
-    from lore.bridges.wire import Call
+    from lore.proxy.wire import Call
 
     try:
         status, body = Call().post(address, f"{PREFIX}/logins", b"", {}, _ANSWER_S)

@@ -36,8 +36,8 @@ def show(context: typer.Context, json: Json = False) -> None:
 
     It is part of the daemon: 'lore up' serves it, the setting gateway.on turns it off.
     """
-    from lore.bridges.address import LOOPBACK, find_address, url_of
     from lore.gateway.peers import TELLS_OWNERS
+    from lore.proxy.address import LOOPBACK, find_address, url_of
     from lore.settings import load
 
     settings = load(home=context.obj).settings
@@ -100,7 +100,7 @@ def through(settings: Settings, agent: str) -> Through | None:
 
     The daemon is started where none runs.
     """
-    from lore.bridges.address import LOOPBACK, find_address
+    from lore.proxy.address import LOOPBACK, find_address
     from lore.setup.starting import BASE_URLS, CUSTOM_HEADERS, Through
 
     environ = os.environb
@@ -131,7 +131,7 @@ def through(settings: Settings, agent: str) -> Through | None:
 
 def lasting_url(settings: Settings) -> str:
     """Return the address of the gateway for the files of agents, or raise if none would last."""
-    from lore.bridges.address import LOOPBACK, find_address, url_of
+    from lore.proxy.address import LOOPBACK, find_address, url_of
 
     if not settings.gateway_on:
         msg = "The gateway is off."

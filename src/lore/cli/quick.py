@@ -13,8 +13,8 @@ TYPE_CHECKING = False  # as type checkers read it; `typing` would double the sta
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lore.bridges.address import Address
-    from lore.bridges.greeting import Greeting
+    from lore.proxy.address import Address
+    from lore.proxy.greeting import Greeting
     from lore.settings import Settings
 
 _START_S = 30.0
@@ -58,7 +58,7 @@ def serve_mcp(given_home: str) -> bool:
     Where the home keeps the greeting of the daemon that is to be started, the agent is not made to
     wait for that.
     """
-    from lore.bridges import address
+    from lore.proxy import address
 
     home = _find_home(given_home)
     if not home:
@@ -66,8 +66,8 @@ def serve_mcp(given_home: str) -> bool:
     is_cold = address.find_address(home) is None
     if is_cold and _find_greeting(home) is None and start(home) is None:
         return False
-    from lore.bridges import greeting
-    from lore.bridges.mcp import Bridge
+    from lore.proxy import greeting
+    from lore.proxy.mcp import Bridge
 
     def reach() -> Address | None:
         found = address.find_address(home) or start(home)
@@ -82,7 +82,7 @@ def serve_mcp(given_home: str) -> bool:
 
 def _find_home(given: str) -> str:
     """Return the home that is meant; nothing where it would be below a home folder without name."""
-    from lore.bridges.address import find_home
+    from lore.proxy.address import find_home
 
     usual = os.environ.get("LORE_HOME", "")
     below = (given or usual or "~").partition("/")[0]
@@ -95,7 +95,7 @@ def _find_greeting(home: str) -> Greeting | None:
     One that runs may have other settings than this process, and says itself which those are.
     """
     from lore import __version__
-    from lore.bridges import address, greeting
+    from lore.proxy import address, greeting
 
     running = address.find_address(home)
     if running is not None:
@@ -121,7 +121,7 @@ def _find_settings(home: str) -> Settings | None:
 
 def serve_hook(given_home: str, event: str) -> None:
     """Tell Lore of a moment in an agent's session and print what it gives back, in no time."""
-    from lore.bridges import hook
+    from lore.proxy import hook
 
     home = _find_home(given_home)
     if not home:
@@ -148,8 +148,8 @@ def _answer_alone(event: str, home: str, told: bytes) -> bytes:
     from lore.settings import load, resting_threads
 
     with resting_threads():
+        from lore.http.hooking import answer
         from lore.memory import Memory
-        from lore.server.hooking import answer
     with Memory.open(config=load(home=Path(home)).settings, create=False) as memory:
         return answer(memory, event, told, _folder())
 
@@ -173,7 +173,7 @@ def start(
     """
     import time
 
-    from lore.bridges.address import find_address
+    from lore.proxy.address import find_address
 
     settings = _find_settings(home)
     if settings is None or not settings.mcp_start or not _can_be(home):
@@ -194,7 +194,7 @@ def start(
 
 def _open_turn(home: str) -> int | None:
     """Open what is locked by whoever starts a daemon; None where nothing can be written."""
-    from lore.bridges.hook import WAKING_FILE
+    from lore.proxy.hook import WAKING_FILE
 
     try:
         os.makedirs(home, 0o700, exist_ok=True)  # the daemon makes it in a moment
@@ -222,7 +222,7 @@ def start_by(home: str, until: float) -> Address | None:
     import subprocess
     import time
 
-    from lore.bridges.address import find_address
+    from lore.proxy.address import find_address
 
     left_s = min(_START_S, until - time.monotonic())
     if left_s <= 0:

@@ -152,8 +152,8 @@ def status(context: typer.Context, json: Json = False) -> None:
 
 def _answers(home: Path) -> bool:
     """Tell whether a daemon that listens says that it is well."""
-    from lore.bridges.address import find_address
-    from lore.bridges.wire import is_well
+    from lore.proxy.address import find_address
+    from lore.proxy.wire import is_well
 
     address = find_address(str(home))
     return address is None or is_well(address)

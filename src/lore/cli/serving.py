@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from lore.bridges import refusing
-from lore.bridges.events import EVENTS
 from lore.cli import quick
 from lore.cli.ending import leave_threads
 from lore.cli.output import notice, one_line, open_memory
 from lore.errors import LoreError
+from lore.proxy import refusing
+from lore.proxy.events import EVENTS
 
 _ALONE = "No daemon could be started, as 'lore up' says: this process serves by itself."
 

@@ -140,7 +140,7 @@ def _plan(home: Path, agent: Agent, command: list[str], url: str, *, undo: bool)
 
 def _print_gateway(settings: Settings, agents: list[Agent], url: str) -> None:
     """Say what agents depend on that talk through the gateway, and which ones cannot be told to."""
-    from lore.bridges.address import find_address
+    from lore.proxy.address import find_address
     from lore.setup.addressing import SPOTS
 
     for agent in agents:

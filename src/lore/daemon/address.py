@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from lore.bridges.address import SERVER_FILE, url_of
+from lore.proxy.address import SERVER_FILE, url_of
 
 PORT_FILE = "server.port"
 """Which port a server could not have, and where it listened instead."""

@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from lore.bridges.address import LOCK_FILE
 from lore.daemon import lock
 from lore.errors import DaemonError
+from lore.proxy.address import LOCK_FILE
 
 START_S = 60.0
 """A large database may have to be brought up to date first."""

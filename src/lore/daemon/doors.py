@@ -19,8 +19,8 @@ from lore.daemon import address, status
 from lore.daemon.address import Listening
 from lore.daemon.attempts import Failure, attempt, log
 from lore.daemon.status import Status, told_gateway, told_hooks
+from lore.http.tally import Tally
 from lore.memory import Memory
-from lore.server.tally import Tally
 from lore.settings import Settings
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from lore.gateway.turning import MemoryTurning
+    from lore.http.access import Access
+    from lore.http.app import Mount
+    from lore.http.logins import Logins
+    from lore.http.serving import Serving
+    from lore.http.shut import Trouble
     from lore.mcp.http import McpApps
-    from lore.server.access import Access
-    from lore.server.app import Mount
-    from lore.server.logins import Logins
-    from lore.server.serving import Serving
-    from lore.server.shut import Trouble
 
 OPENING_S = 20.0
 """A start of the server that takes longer is not waited for."""
@@ -64,7 +64,7 @@ class Place:
 
 def take_place(settings: Settings) -> Place:
     """Listen where the settings say, or where that is possible."""
-    from lore.server.serving import bind
+    from lore.http.serving import bind
 
     wanted = settings.server_port
     last = address.find_last_port(settings.home, wanted)
@@ -123,7 +123,7 @@ class Doors:
         self._settled.set()
 
     def _serve(self) -> None:
-        from lore.server.serving import Serving
+        from lore.http.serving import Serving
 
         place = self._place or take_place(self._settings)
         # The server closes its socket in the end.
@@ -136,11 +136,11 @@ class Doors:
 
     def _app(self, bound: socket.socket) -> ASGIApp:
         """Return the app that is served on a socket."""
-        from lore.server.app import make_app
-        from lore.server.calling import Toolbox
-        from lore.server.hosts import allowed_names
-        from lore.server.limits import Limits
-        from lore.server.logins import Logins
+        from lore.http.app import make_app
+        from lore.http.calling import Toolbox
+        from lore.http.hosts import allowed_names
+        from lore.http.limits import Limits
+        from lore.http.logins import Logins
         from lore.tools import catalogue
 
         memory, settings = self._memory, self._settings
@@ -161,8 +161,8 @@ class Doors:
 
     def _access(self, logins: Logins) -> Access:
         """Return what lets requests in; without a memory that is the key of the home alone."""
-        from lore.server.access import Access, local_key
-        from lore.server.shut import recognise_none
+        from lore.http.access import Access, local_key
+        from lore.http.shut import recognise_none
 
         home = self._settings.home
         if self._shut is None:
@@ -215,8 +215,8 @@ def mounts_of(make_server: Callable[[], Server[Any]]) -> Sequence[Mount]:
     The server, made when the first client comes, refuses such a key the tools that change
     something.
     """
+    from lore.http.app import Mount
     from lore.mcp.late import MCP, LateApps
-    from lore.server.app import Mount
 
     def make() -> McpApps:
         from lore.mcp.http import McpApps
@@ -239,7 +239,7 @@ def gateway_of(memory: Memory, shut: Trouble | None = None) -> Mount:
 
     from lore.gateway.app import Gateway
     from lore.gateway.routing import Upstreams
-    from lore.server.app import Mount
+    from lore.http.app import Mount
 
     settings = memory.settings
     turning = None if shut and settings.daily_budget is None else _turning(memory)
@@ -288,7 +288,7 @@ def _listening(bound: socket.socket, settings: Settings) -> Listening:
 
 def _keep_greeting(settings: Settings) -> str:
     """Keep what agents ask first for when no daemon runs; without it they only wait for one."""
-    from lore.bridges import greeting
+    from lore.proxy import greeting
 
     mark = greeting.mark_of(__version__, settings)
     if greeting.find(str(settings.home), mark) is not None:

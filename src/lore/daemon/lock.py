@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lore.bridges.address import LOCK_FILE
 from lore.errors import AlreadyRunning
+from lore.proxy.address import LOCK_FILE
 
 _PATIENCE_S, _PAUSE_S = 0.5, 0.05
 """Whoever asks who runs holds the lock for an instant; it is tried again for so long."""

@@ -23,8 +23,8 @@ from lore.daemon.passing import Passing, find_trouble, open_writable
 from lore.daemon.schedule import Schedule, Turn
 from lore.daemon.status import ChoreStatus, Status
 from lore.errors import LoreError
+from lore.http.tally import Tally
 from lore.memory import Memory
-from lore.server.tally import Tally
 from lore.settings import Settings
 
 BEAT_S = 2.0

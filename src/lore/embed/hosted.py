@@ -6,10 +6,10 @@ import urllib.parse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeGuard
 
-from lore.bridges.address import LOOPBACK
 from lore.embed.catalogue import MODELS, Model, find_model, model_names
 from lore.embed.request import Endpoint, post_json
 from lore.errors import EmbedderError
+from lore.proxy.address import LOOPBACK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lore.context import turns
 from lore.errors import LoreError
-from lore.gateway.wires.wire import Tool
+from lore.gateway.apis.wire import Tool
 from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.records import Dialogue, Speaker

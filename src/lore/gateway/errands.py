@@ -7,6 +7,9 @@ from functools import partial
 
 from lore.errors import BudgetSpent
 from lore.gateway import paying
+from lore.gateway.apis import anthropic
+from lore.gateway.apis.registry import WIRES
+from lore.gateway.apis.wire import Reply, Request, Wire
 from lore.gateway.boundary import Failure, attempt
 from lore.gateway.exchanges import Incoming, Prepared
 from lore.gateway.glancing import glance, is_cached_long
@@ -16,9 +19,6 @@ from lore.gateway.recalling import Recalling
 from lore.gateway.speakers import Said, find_speaker
 from lore.gateway.till import Order, Till
 from lore.gateway.turn import delay_headers
-from lore.gateway.wires import anthropic
-from lore.gateway.wires.registry import WIRES
-from lore.gateway.wires.wire import Reply, Request, Wire
 from lore.memory.composing import Composer
 from lore.records import Speaker
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lore.errors import InvalidInput
+from lore.gateway.apis import openai_responses
+from lore.gateway.apis.wire import Reply
 from lore.gateway.exchanges import Outcome
 from lore.gateway.keeping import WELL, Kept
 from lore.gateway.taking import Answered, take
-from lore.gateway.wires import responses
-from lore.gateway.wires.wire import Reply
 from lore.memory import Memory
 from lore.records import Course, Entry, Speaker, TokenUse
 
@@ -112,6 +112,6 @@ class Fetching:
             body = self._kept.body()
         except InvalidInput:
             return None
-        reader = responses.open_reader(streams=self._kept.streams)
+        reader = openai_responses.open_reader(streams=self._kept.streams)
         reader.feed(body)
         return reader.end()

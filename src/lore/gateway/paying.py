@@ -11,13 +11,13 @@ from functools import partial
 
 from lore.context.sizing import Measure
 from lore.errors import BudgetSpent, InvalidInput
+from lore.gateway.apis.shapes import MOST_COUNTED
+from lore.gateway.apis.wire import Reply, ReplyReader, Wire
 from lore.gateway.boundary import Failure, attempt
 from lore.gateway.exchanges import Incoming, Outcome, Prepared, Provider
 from lore.gateway.keeping import WELL, Kept
 from lore.gateway.refusals import refusal
 from lore.gateway.taking import Answered, Taken, is_unreadable, take
-from lore.gateway.wires.shapes import MOST_COUNTED
-from lore.gateway.wires.wire import Reply, ReplyReader, Wire
 from lore.memory import Memory
 from lore.memory.costing import most_output
 from lore.records import Course, Reserved, TokenUse

@@ -7,9 +7,9 @@ from contextlib import suppress
 from functools import partial
 
 from lore.errors import LoreError, StoreBusy
+from lore.gateway.apis.wire import Call, Splice
 from lore.gateway.boundary import Failure, attempt
 from lore.gateway.exchanges import Answer
-from lore.gateway.wires.wire import Call, Splice
 
 Search = Callable[[Call], str]
 """Carries out a call; what it raises of Lore's own, the model is told as a failure."""

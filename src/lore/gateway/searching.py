@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from lore.errors import LoreError, StoreBusy
+from lore.gateway.apis import markers
+from lore.gateway.apis.wire import Call, Request, Tool, Wire
 from lore.gateway.latest import LatestMarkers
 from lore.gateway.recalling import Recalling
-from lore.gateway.wires import markers
-from lore.gateway.wires.wire import Call, Request, Tool, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.records import Speaker

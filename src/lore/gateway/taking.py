@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
+from lore.gateway.apis.faults import UNREADABLE
+from lore.gateway.apis.wire import Reply
 from lore.gateway.keeping import WELL
-from lore.gateway.wires.faults import UNREADABLE
-from lore.gateway.wires.wire import Reply
 from lore.records import TokenUse
 from lore.text.tokens import TOKENS_PER_CHAR
 

@@ -11,11 +11,11 @@ from functools import partial
 
 from lore.errors import BudgetSpent
 from lore.gateway import paying
+from lore.gateway.apis.wire import Reply, Wire
 from lore.gateway.exchanges import Answer, Incoming, Prepared
 from lore.gateway.fetching import Fetching
 from lore.gateway.paying import PROVIDERS, Bill, Ended, Further, Observing, Unread
 from lore.gateway.routing import label_of
-from lore.gateway.wires.wire import Reply, Wire
 from lore.memory import Memory
 from lore.memory.pacing import Pacing
 from lore.records import Reserved, Speaker, TokenUse

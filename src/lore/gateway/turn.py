@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lore.context import turns
+from lore.gateway.apis import keys
+from lore.gateway.apis.wire import Reply, Request, Tool, Wire
 from lore.gateway.recalling import Recalling
-from lore.gateway.wires import keys
-from lore.gateway.wires.wire import Reply, Request, Tool, Wire
 from lore.memory.holding import Composed
 from lore.records import Entry, Speaker
 from lore.text import marks

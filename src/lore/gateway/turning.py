@@ -13,6 +13,9 @@ from lore.context import silences
 from lore.errors import BudgetSpent, InvalidInput
 from lore.gateway import commands, paying, talks
 from lore.gateway.annotations import Annotations
+from lore.gateway.apis import anthropic, markers, remembered
+from lore.gateway.apis.registry import WIRES
+from lore.gateway.apis.wire import Reply, Request, Texts, Tool, Wire
 from lore.gateway.boundary import attempt, log
 from lore.gateway.errands import COUNTING, Errands
 from lore.gateway.exchanges import Answer, Command, Incoming, Prepared
@@ -41,9 +44,6 @@ from lore.gateway.turn import (
     told_headers,
     with_answer,
 )
-from lore.gateway.wires import anthropic, markers, remembered
-from lore.gateway.wires.registry import WIRES
-from lore.gateway.wires.wire import Reply, Request, Texts, Tool, Wire
 from lore.memory import Memory
 from lore.memory.composing import Composer
 from lore.memory.holding import Composed

@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx2
 
-from lore.bridges.address import LOOPBACK
+from lore.proxy.address import LOOPBACK
 
 LARGEST_BODY_BYTES = 8 * 1024 * 1024
 """The longest answers that are asked for are some 100 KB."""

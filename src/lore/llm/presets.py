@@ -6,8 +6,8 @@ import urllib.parse
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lore.bridges.address import LOOPBACK
 from lore.errors import ProviderUnavailable
+from lore.proxy.address import LOOPBACK
 
 if TYPE_CHECKING:
     from lore.settings import Settings

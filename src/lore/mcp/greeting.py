@@ -10,11 +10,11 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from starlette.types import ASGIApp, Message
 
 from lore import __version__
-from lore.bridges import greeting
-from lore.bridges.greeting import ANY, DISCOVER, INITIALIZE, LISTS, Greeting
 from lore.mcp.http import McpApps
 from lore.mcp.late import MCP
 from lore.mcp.serving import make_listing
+from lore.proxy import greeting
+from lore.proxy.greeting import ANY, DISCOVER, INITIALIZE, LISTS, Greeting
 from lore.settings import Settings
 
 _UNKNOWN = "0000-00-00"

@@ -12,10 +12,10 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from lore.bridges import lines
-from lore.bridges.lines import NO_REQUEST, Refused
 from lore.mcp.serving import make_server
 from lore.memory import Memory
+from lore.proxy import lines
+from lore.proxy.lines import NO_REQUEST, Refused
 from lore.tools.tool import Caller
 
 

@@ -126,8 +126,8 @@ class Digesting(Desk):
 
         One that was stopped goes on where it was. `undo_cycle` takes it back, for a day.
         """
-        from lore.consolidate.cycle import run_cycle
-        from lore.consolidate.phase import Means
+        from lore.digest.consolidation.cycle import run_cycle
+        from lore.digest.consolidation.phase import Means
 
         means = Means(
             digester=self._digester(),
@@ -178,7 +178,7 @@ class Digesting(Desk):
 
     def undo_cycle(self, id: str = "") -> UndoneCycle:
         """Take back all that a cycle did, the last one or that of an id."""
-        from lore.consolidate.undoing import undo_cycle
+        from lore.digest.consolidation.undoing import undo_cycle
 
         undone = undo_cycle(self.database, id)
         self.sources.drop_hidden()
@@ -191,7 +191,7 @@ class Digesting(Desk):
 
     def conflicts(self, *, project: str = "") -> list[Conflict]:
         """Return the fragments that speak against each other and wait for a person."""
-        from lore.consolidate import conflicts
+        from lore.digest.consolidation import conflicts
 
         with self.database.read() as db:
             named = self.redactor.redact(project)
@@ -200,7 +200,7 @@ class Digesting(Desk):
 
     def resolve(self, one: str, other: str, decision: Decision) -> None:
         """Settle a conflict: keep the first, keep both, or dismiss it as none."""
-        from lore.consolidate import conflicts
+        from lore.digest.consolidation import conflicts
 
         conflicts.resolve(self.database, one, other, decision)
         self.sources.drop_hidden()

@@ -12,8 +12,8 @@ from operator import eq
 from pathlib import Path
 from typing import Any
 
-from lore.bridges.events import EVENTS
 from lore.errors import InvalidInput
+from lore.proxy.events import EVENTS
 from lore.setup import jsonc, plugin, toml_tables
 
 _HOOK_S = 5

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lore import __version__
-from lore.bridges.address import find_address
-from lore.bridges.wire import is_well
 from lore.daemon import lock, status
 from lore.errors import InvalidInput
 from lore.gateway.peers import TELLS_OWNERS
+from lore.proxy.address import find_address
+from lore.proxy.wire import is_well
 from lore.records import Check
 from lore.settings import Settings
 from lore.setup import addressing, changing, jsonc, toml_tables

@@ -1,0 +1,1 @@
+"""Digest: sessions become logs, logs become knowledge, knowledge is kept true."""

@@ -1,0 +1,108 @@
+"""Metrics: what this process has forwarded, in the text format that Prometheus reads.
+
+Names of models are all that is told of a request: no sessions, no projects, no contents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from anyio import to_thread
+from starlette.requests import Request
+from starlette.responses import Response
+
+from lore.errors import StoreError
+from lore.http import gate
+
+if TYPE_CHECKING:
+    from lore.memory import Memory
+    from lore.records import SpendCounter
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_LONGEST = 100
+"""A client may call a model anything."""
+
+Samples = Iterable[tuple[dict[str, str], float]]
+
+
+def serve_metrics(memory: Memory) -> Callable[[Request], Any]:
+    """Return the endpoint `/metrics`, for who may read."""
+
+    async def serve(request: Request) -> Response:
+        gate.require(request.scope, "read")
+        text = await to_thread.run_sync(_text, memory)
+        return Response(text, 200, {"cache-control": "no-store"}, MEDIA_TYPE)
+
+    return serve
+
+
+def _text(memory: Memory) -> str:
+    counted = memory.spend_counters()
+    lines = [
+        *_family("lore_requests_total", "Requests that were forwarded to a model.",
+                 _by_model(counted, lambda one: one.requests)),
+        *_family("lore_requests_refused_total", "Requests that the budget of the day refused.",
+                 _by_model(counted, lambda one: one.refused)),
+        *_family("lore_requests_degraded_total", "Requests that went without memory, by reason.",
+                 [({"reason": why}, n) for why, n in sorted(memory.passing.degraded().items())]),
+        *_family("lore_tokens_total", "Tokens by class, each counted once.", _tokens(counted)),
+        *_family("lore_spend_usd_total", "What requests cost in US dollars.",
+                 _by_model(counted, lambda one: one.usd)),
+        *_family("lore_without_usd_total", "What they would have cost without Lore (estimated).",
+                 _by_model(counted, lambda one: one.without_usd)),
+        *_family("lore_throttle_events_total", "Requests that were delayed.",
+                 _by_model(counted, lambda one: one.delayed)),
+        *_family("lore_throttle_delay_ms_total", "How long they waited in all.",
+                 _by_model(counted, lambda one: one.delay_ms)),
+        *_family("lore_saved_usd", "What Lore saved by its own estimate, of requests alone.",
+                 _by_model(counted, lambda one: one.without_usd - one.usd), kind="gauge"),
+        *_budget(memory),
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _budget(memory: Memory) -> Iterator[str]:
+    """Tell how the budget of the day stands, if the store does."""
+    try:
+        day = memory.day_budget()
+    except StoreError:
+        return
+    spent = "What was spent today (UTC), by all processes and in the background too."
+    yield from _family("lore_day_spend_usd", spent, [({}, day.spent_usd)], kind="gauge")
+    if day.budget_usd is not None:
+        told = "What may be spent in a day."
+        yield from _family("lore_day_budget_usd", told, [({}, day.budget_usd)], kind="gauge")
+
+
+def _by_model(counted: list[SpendCounter], of: Callable[[SpendCounter], float]) -> Samples:
+    return [({"model": one.model}, of(one)) for one in counted]
+
+
+def _tokens(counted: list[SpendCounter]) -> Samples:
+    for one in counted:
+        tokens = one.tokens
+        by_class = {
+            "fresh": tokens.fresh_tokens,
+            "cache_read": tokens.cache_read_tokens,
+            "cache_write": tokens.cache_write_tokens,
+            "cache_write_1h": tokens.cache_write_1h_tokens,
+            "output": tokens.output_tokens,
+        }
+        for name, count in by_class.items():
+            yield {"model": one.model, "class": name}, count
+
+
+def _family(name: str, told: str, samples: Samples, *, kind: str = "counter") -> Iterator[str]:
+    yield f"# HELP {name} {told}"
+    yield f"# TYPE {name} {kind}"
+    for labels, value in samples:
+        inner = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+        yield f"{name}{{{inner}}} {value!r}" if inner else f"{name} {value!r}"
+
+
+def _escaped(text: str) -> str:
+    """Return a value that stays on its line and within its quotes."""
+    shown = "".join(one if one.isprintable() else "?" for one in text[:_LONGEST])
+    return shown.replace("\\", "\\\\").replace('"', '\\"')

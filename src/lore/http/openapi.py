@@ -1,0 +1,126 @@
+"""OpenAPI: the REST interface described from the endpoints that are served."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+
+from lore import __version__
+from lore.http.endpoint import JSON, Endpoint
+from lore.http.problems import PROBLEM
+from lore.proxy.address import PREFIX
+
+_REFERENCE = "#/components/schemas/{model}"
+
+Tree = dict[str, Any]
+
+_PROBLEM: Tree = {
+    "type": "object",
+    "required": ["type", "title", "status", "code", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "code": {"type": "string", "description": "Name of the error in lore.errors."},
+        "detail": {"type": "string"},
+        "hint": {"type": "string", "description": "What to do about it."},
+    },
+}
+_CURSOR: Tree = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+
+
+def describe(endpoints: Sequence[Endpoint[Any]], *, cookie: str) -> Tree:
+    """Return the OpenAPI document of some endpoints; `cookie` is what a browser is known by."""
+    schemas: Tree = {"Problem": _PROBLEM}
+    paths: Tree = {}
+    for endpoint in endpoints:
+        operation = _operation(endpoint, schemas)
+        paths.setdefault(f"{PREFIX}{endpoint.path}", {})[endpoint.method.lower()] = operation
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Lore", "version": __version__, "summary": "Memory for AI agents."},
+        "security": [{"key": []}, {"header": []}, {"cookie": []}],
+        "paths": paths,
+        "components": {
+            "schemas": dict(sorted(schemas.items())),
+            "securitySchemes": {
+                "key": {"type": "http", "scheme": "bearer"},
+                "header": {"type": "apiKey", "in": "header", "name": "x-lore-key"},
+                "cookie": {"type": "apiKey", "in": "cookie", "name": cookie},
+            },
+        },
+    }
+
+
+def _operation(endpoint: Endpoint[Any], schemas: Tree) -> Tree:
+    arguments = _schema(endpoint.arguments, schemas, inline=True)
+    in_path = re.findall(r"{(\w+)}", endpoint.path)
+    operation: Tree = {
+        "operationId": _operation_id(endpoint),
+        "summary": endpoint.summary,
+        "tags": list(endpoint.tags),
+        "x-lore-scope": endpoint.needs,
+        "responses": {
+            "200": {
+                "description": "Done.",
+                "content": {JSON: {"schema": _answer(endpoint, schemas)}},
+            },
+            "default": {
+                "description": "What went wrong.",
+                "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+            },
+        },
+    }  # fmt: skip
+    required = arguments.get("required", [])
+    named = dict(arguments.get("properties", {}))
+    parameters = [_parameter(name, named.pop(name), "path", required) for name in in_path]
+    if endpoint.method == "GET":
+        parameters += [_parameter(name, of, "query", required) for name, of in named.items()]
+    else:
+        operation["requestBody"] = {
+            "required": bool(required),
+            "content": {JSON: {"schema": {**arguments, "properties": named}}},
+        }
+    if parameters:
+        operation["parameters"] = parameters
+    return operation
+
+
+def _operation_id(endpoint: Endpoint[Any]) -> str:
+    words = re.sub(r"[{}]", "", endpoint.path).strip("/").replace("/", "_")
+    return words if endpoint.method == "POST" else f"get_{words}"
+
+
+def _parameter(name: str, schema: Tree, place: str, required: Sequence[str]) -> Tree:
+    told = {"description": schema["description"]} if "description" in schema else {}
+    bare = {key: value for key, value in schema.items() if key not in ("description", "title")}
+    return {"name": name, "in": place, "required": name in required, **told, "schema": bare}
+
+
+def _answer(endpoint: Endpoint[Any], schemas: Tree) -> Tree:
+    """Return the schema of what an endpoint gives back."""
+    if endpoint.item is not None:
+        listed = {"type": "array", "items": _schema(endpoint.item, schemas)}
+        properties: Tree = {"items": listed, "next": _CURSOR}
+        return {"type": "object", "required": ["items", "next"], "properties": properties}
+    if "tools" in endpoint.tags:
+        given = {"text": {"type": "string"}, "data": _schema(endpoint.result, schemas)}
+        return {"type": "object", "required": ["text", "data"], "properties": given}
+    return _schema(endpoint.result, schemas)
+
+
+def _schema(kind: Any, schemas: Tree, *, inline: bool = False) -> Tree:
+    """Return the schema of a type; what it is made of is kept once, by name."""
+    mode: Any = "validation" if inline else "serialization"
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        schema = kind.model_json_schema(ref_template=_REFERENCE, mode=mode)
+    else:
+        schema = TypeAdapter(kind).json_schema(ref_template=_REFERENCE, mode=mode)
+    schemas.update(schema.pop("$defs", {}))
+    if inline or "title" not in schema:
+        return schema
+    schemas[schema["title"]] = schema
+    return {"$ref": _REFERENCE.format(model=schema["title"])}

@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+import pytest
+
+from lore.http.limits import Limits
+from tests.http_api.served import serving
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    unbounded = Limits(requests_per_minute=0, strangers_per_minute=0)
+    with serving(tmp_path_factory.mktemp("home"), limits=unbounded) as running:
+        yield running
