@@ -35,8 +35,8 @@ class Module:
 
 @cache
 def modules() -> tuple[Module, ...]:
-    found = []
+    loaded = []
     for path in sorted(PACKAGE.rglob("*.py")):
         text = path.read_text("utf-8")
-        found.append(Module(path, text, ast.parse(text)))
-    return tuple(found)
+        loaded.append(Module(path, text, ast.parse(text)))
+    return tuple(loaded)

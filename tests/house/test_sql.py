@@ -1,10 +1,8 @@
-"""SQL lives in the store, and what is SQLite's alone in one folder of it."""
+"""SQL is in the store, and SQL that only SQLite knows is in store/sqlite."""
 
 import ast
 import re
-from collections.abc import Iterator
-
-import pytest
+from collections.abc import Iterable, Iterator
 
 from tests.house.source import PACKAGE, Module, modules
 
@@ -41,11 +39,11 @@ BESIDE_SQLITE = [
 
 
 def strings(module: Module) -> Iterator[tuple[int, str]]:
-    """Yield every string of a module with its line, but for docstrings; holes become `_`."""
-    told = {id(node.value) for node in ast.walk(module.tree) if isinstance(node, ast.Expr)}
+    """Yield every string of a module with its line, but for docstrings; placeholders become `_`."""
+    docstrings = {id(node.value) for node in ast.walk(module.tree) if isinstance(node, ast.Expr)}
     inner: set[int] = set()
     for node in ast.walk(module.tree):
-        if id(node) in told or id(node) in inner:
+        if id(node) in docstrings or id(node) in inner:
             continue
         if isinstance(node, ast.JoinedStr):
             inner |= {id(value) for value in node.values}
@@ -55,40 +53,37 @@ def strings(module: Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
-@pytest.mark.parametrize("module", OUTSIDE_STORE, ids=lambda m: m.name)
-def test_no_sql_stands_outside_the_store(module: Module):
-    found = [f"{module.name}:{line} {text}" for line, text in strings(module) if SQL.search(text)]
-    assert not found
-
-
-@pytest.mark.parametrize("module", BESIDE_SQLITE, ids=lambda m: m.name)
-def test_no_word_of_sqlites_own_stands_beside_its_folder(module: Module):
-    found = [
+def matches(among: Iterable[Module], pattern: re.Pattern[str]) -> list[str]:
+    return [
         f"{module.name}:{line} {match[0]}"
+        for module in among
         for line, text in strings(module)
-        if (match := ONLY_SQLITE.search(text))
+        if (match := pattern.search(text))
     ]
-    assert not found
 
 
-@pytest.mark.parametrize("module", BESIDE_SQLITE, ids=lambda m: m.name)
-def test_the_id_of_an_item_is_read_and_compared_in_its_own_form(module: Module):
-    found = [
-        f"{module.name}:{line} {match[0]}"
-        for line, text in strings(module)
-        if (match := PLAIN_ID.search(text))
-    ]
-    assert not found, "id_text() reads it, id_of() compares with it"
+def test_no_sql_is_outside_the_store():
+    assert not matches(OUTSIDE_STORE, SQL)
 
 
-@pytest.mark.parametrize("module", BESIDE_SQLITE, ids=lambda m: m.name)
-def test_no_module_beside_the_folder_reaches_under_a_connection(module: Module):
-    nodes = list(ast.walk(module.tree))
-    assert "raw" not in {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    assert not {"apsw", "sqlite3"} & {node.id for node in nodes if isinstance(node, ast.Name)}
+def test_sql_of_sqlite_alone_is_in_its_folder():
+    assert not matches(BESIDE_SQLITE, ONLY_SQLITE)
 
 
-def test_the_word_lists_know_what_they_look_for():
+def test_item_ids_are_read_and_compared_in_their_stored_form():
+    assert not matches(BESIDE_SQLITE, PLAIN_ID), "id_text() reads it, id_of() compares with it"
+
+
+def test_only_the_sqlite_folder_uses_raw_connections():
+    for module in BESIDE_SQLITE:
+        nodes = list(ast.walk(module.tree))
+        attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+        assert "raw" not in attributes, module.name
+        names = {node.id for node in nodes if isinstance(node, ast.Name)}
+        assert not {"apsw", "sqlite3"} & names, module.name
+
+
+def test_the_patterns_match_what_they_look_for():
     assert SQL.search("SELECT n\nFROM items")
     assert SQL.search("pragma_table_info('items')")
     assert not SQL.search("Select one from the list")

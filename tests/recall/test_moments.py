@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore.errors import InvalidInput
-from lore.recall.moments import since, spans
+from lore.recall.time_spans import since, spans
 
 NOW = datetime(2024, 5, 15, 14, 30, tzinfo=UTC)
 """A Wednesday in a leap year."""

@@ -26,7 +26,7 @@ from lore.llm.offline import (
     told_settings,
     workflows,
 )
-from lore.recall import moments, question
+from lore.recall import question, time_spans
 from lore.text import (
     calls,
     entities,
@@ -70,7 +70,7 @@ def patterns() -> list[tuple[str, re.Pattern[Any] | Later]]:
     found = []
     for module in (
         calls, entities, goals, instructions, lines, marks, outcomes, results, stories, tasks,
-        traits, words, moments, question, json_lists, payloads, tools, saying, clauses, condensing,
+        traits, words, time_spans, question, json_lists, payloads, tools, saying, clauses, condensing,
         sentences, statements, specifics, told, values, persons, findings, workflows, orders,
         changing, extracting, choices, fixes, settling, told_settings, reasons,
         correcting,
@@ -116,7 +116,7 @@ def test_reading_a_long_text_takes_linear_time(piece):
     tokens.clip(text, 100)
     tokens.clip_around(text, 100, ["a", "in", "the", "last"])
     traits.traits_of(text, "user")
-    moments.spans(text[:100_000], NOW)
+    time_spans.spans(text[:100_000], NOW)
     question.parse(f"x{text}", NOW)
     marks.split(text)
     marks.fences(text, fences.PUT_IN)

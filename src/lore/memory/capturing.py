@@ -14,7 +14,7 @@ from lore.capture import messages
 from lore.capture.messages import Conversation
 from lore.checking import Count, checked_class
 from lore.memory.desk import Desk
-from lore.recall import moments
+from lore.recall import time_spans
 from lore.records import (
     Captured,
     CaptureEstimate,
@@ -78,7 +78,7 @@ class Capturing(Desk):
         from lore.capture import gathering
         from lore.capture.adapters import registry
 
-        after = moments.since(since, self.database.now()) if since else None
+        after = time_spans.since(since, self.database.now()) if since else None
         return gathering.find_files(paths, registry.ADAPTERS, Path.home(), since=after)
 
     def import_lines(

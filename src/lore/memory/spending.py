@@ -142,11 +142,11 @@ class Spending(Desk):
     def spend_report(self, *, since: str = "", by: SpendGroup = "model") -> SpendReport:
         """Return what was spent since a time, today by default, and what that saved."""
         from lore.budget import reporting
-        from lore.recall import moments
+        from lore.recall import time_spans
 
         now = self.database.now()
         begun = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        begun = moments.since(since, now) if since else begun
+        begun = time_spans.since(since, now) if since else begun
         with self.database.read() as db:
             lines, total = reporting.add_up(spend.since(db, begun), by)
             lines = _labelled(db, lines, by)

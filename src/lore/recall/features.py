@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from lore import clock
 from lore.recall import fusion
-from lore.recall.moments import Span
 from lore.recall.pool import Pool
 from lore.recall.question import Question, exact
 from lore.recall.texts import plain
+from lore.recall.time_spans import Span
 from lore.store import items
 from lore.text import traits
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import pairwise
 
 from lore.errors import InvalidInput
-from lore.recall.moments import Span, spans
+from lore.recall.time_spans import Span, spans
 from lore.text import words
 from lore.text.later import compile_later
 

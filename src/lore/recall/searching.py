@@ -12,7 +12,7 @@ import numpy as np
 from lore import clock
 from lore.checking import check_origin
 from lore.errors import InvalidInput
-from lore.recall import deep, fusion, moments, pagerank, paths, reading
+from lore.recall import deep, fusion, pagerank, paths, reading, time_spans
 from lore.recall.deep import Direct
 from lore.recall.graph import Graph
 from lore.recall.question import Question, parse
@@ -66,17 +66,6 @@ def search(sources: Sources, request: SearchRequest) -> list[Hit]:
         return _plain_hits(db, direct, wanted, request)
 
 
-def direct_hits(
-    sources: Sources,
-    db: Connection,
-    question: Question,
-    query: np.ndarray,
-    request: SearchRequest,
-) -> Direct:
-    """Return what a search finds before it ranks: the hits of both arms."""
-    return _direct(sources, db, question, query, _filter(db, request))
-
-
 def _filter(db: Connection, request: SearchRequest) -> FragmentFilter:
     if request.kind and request.kind not in FRAGMENT_KINDS:
         msg = f"'{request.kind}' is no kind of fragment."
@@ -87,7 +76,7 @@ def _filter(db: Connection, request: SearchRequest) -> FragmentFilter:
     if request.parent_id:
         top = items.resolve(db, request.parent_id, type="fragment").n
         subtree = frozenset(n for n, _ in edges.subtree(db, top))
-    since = moments.since(request.since, request.now or clock.now()) if request.since else None
+    since = time_spans.since(request.since, request.now or clock.now()) if request.since else None
     return FragmentFilter(
         kind=request.kind,
         origin=request.origin,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from lore import clock
-from lore.recall import moments
+from lore.recall import time_spans
 from lore.records import Fragment, Message, Occurrence
 from lore.store import fragments, items, messages, sessions, surroundings
 from lore.store.db import Connection
@@ -84,7 +84,7 @@ def _moment(text: str, now: datetime) -> datetime:
     if _reads_as_time(text):
         moment = datetime.fromisoformat(text.strip())
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return now if text.strip().lower() == "now" else moments.since(text, now)
+    return now if text.strip().lower() == "now" else time_spans.since(text, now)
 
 
 def _nearest(db: Connection, where: Around, anchor: int | None) -> list[Occurrence]:
